@@ -1,0 +1,85 @@
+"""What a judge says: findings with evidence and blame, and the verdict they add up to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from lockcheck.history import FaultSpan, Hold, Operation, Stall
+
+
+class Verdict(StrEnum):
+    OK = "ok"
+    UNKNOWN = "unknown"
+    VIOLATION = "violation"
+
+    @staticmethod
+    def merge(verdicts: Iterable[Verdict]) -> Verdict:
+        """Violation beats unknown beats ok."""
+        rank = list(Verdict)
+        return max(verdicts, key=rank.index, default=Verdict.OK)
+
+
+class Code(StrEnum):
+    OVERLAP = "overlap"
+    STALE_WRITE = "stale-write"
+    LOST_UPDATE = "lost-update"
+    FOREIGN_RELEASE = "foreign-release"
+
+
+class Culprit(StrEnum):
+    SERVICE = "service"  # it broke the promise of the lease
+    HOLDER = "holder"  # it outlived its lease
+    MACHINE = "machine"  # it stalled, or its clock stepped: no fault of ours and none of the lock
+    CLIENT = "client"  # it took away, or overwrote, what was not its own
+
+
+@dataclass(frozen=True, slots=True)
+class Blame:
+    """Why the later holder was let in while the earlier one still believed."""
+
+    who: Culprit
+    by_ns: int  # service: let in this much too early; holder: believed this much too long
+    promised_until_ns: int | None  # None: a lock without a lease promises until its release
+    fault: FaultSpan | None = None  # the injected fault that explains it
+    stalls: tuple[Stall, ...] = ()  # the machine's own hiccups that explain it
+    release: Operation | None = None  # somebody's release that took the lock away
+    released_by: Hold | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One anomaly with its evidence. `effect` is what it does to the verdict of the run."""
+
+    code: Code
+    key: str
+    time_ns: int  # the moment at which it became certain
+    effect: Verdict
+    holds: tuple[Hold, ...]  # those concerned, the earlier holder first
+    operations: tuple[Operation, ...]  # reads, writes and releases at fault, in order
+    length_ns: int  # how long two held it; how late the stale write or release came
+    blame: Blame
+    note: str = ""  # what the numbers do not say, in one sentence
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    operations: int
+    acquisitions: int
+    holders: int  # different nodes that were granted the lock
+    faults: int  # proven ones
+    writes_accepted: int
+    writes_refused: int
+    stale_writes_refused: int
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    verdict: Verdict
+    findings: tuple[Finding, ...]  # in the order of their times
+    doubts: tuple[str, ...]  # why it could not be told, each a sentence
+    counts: Counts
+
+    def of(self, code: Code) -> tuple[Finding, ...]:
+        return tuple(finding for finding in self.findings if finding.code is code)

@@ -1,0 +1,66 @@
+"""What the two runtimes have in common: where nodes come from, and how they are left.
+
+A runtime brings up the nodes of a plan and one agent beside them, and hands over the agent's
+pipe. Everything that happens to the nodes afterwards goes through that pipe, so that nothing
+above this line knows whether a node is a container or a process in a network namespace.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from lockcheck.compose.link import AgentLink
+from lockcheck.nodes import NodeSpec
+
+Say = Callable[[str], None]  # one line of progress for a person
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterPlan:
+    """`folder/nodes/NAME/` is where each node's files are when the cluster has been collected."""
+
+    run_id: str
+    nodes: tuple[NodeSpec, ...]
+    folder: Path
+
+    @property
+    def nodes_folder(self) -> Path:
+        return self.folder / "nodes"
+
+
+class Cluster(ABC):
+    """Nodes that run. Whoever got one must close it, on every way out."""
+
+    agent: AgentLink
+    versions: dict[str, str]  # of the servers, by program
+
+    @abstractmethod
+    def enter_command(self, node: str) -> str:
+        """The command with which a person looks around in a node (for `--keep`)."""
+
+    @abstractmethod
+    def collect(self) -> None:
+        """Brings the nodes' files and logs into the plan's folder. Nodes may run or be dead."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Ends everything that carries the run's id. May be called twice."""
+
+
+class Runtime(ABC):
+    name: ClassVar[str]
+
+    @abstractmethod
+    def why_not(self) -> str:
+        """Why this host cannot run it, with the cure; empty where it can."""
+
+    @abstractmethod
+    def start(self, plan: ClusterPlan, say: Say) -> Cluster:
+        """Nodes and agent up and introduced to each other; servers may still be starting.
+
+        Raises ClusterError, and leaves nothing behind then.
+        """

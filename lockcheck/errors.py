@@ -1,0 +1,51 @@
+"""Everything lockcheck raises on purpose, split by who has to act.
+
+    LockcheckError            exit
+    ├── UserError              2    the command, a file or a setting is wrong: the user mends it
+    │   └── HistoryError       2    a history cannot be read: names the place and the reason
+    ├── ClusterError           4    servers, nodes or the host would not do what the run needs
+    │   └── FaultError         4    a fault could not be injected or healed
+    └── InternalError          4    lockcheck broke a promise of its own: a bug to report
+
+A message is one line that names the cause; `cure` is one line that says what to do about it.
+"""
+
+from __future__ import annotations
+
+
+class LockcheckError(Exception):
+    exit_code = 4
+
+    def __init__(self, message: str, *, cure: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.cure = cure
+
+    def __str__(self) -> str:
+        return f"{self.message}\n  {self.cure}" if self.cure else self.message
+
+
+class UserError(LockcheckError):
+    exit_code = 2
+
+
+class HistoryError(UserError):
+    """A history that cannot be read or makes no sense, with the line that says so."""
+
+    def __init__(self, reason: str, *, source: str = "history", line: int = 0) -> None:
+        place = f"{source}, line {line}" if line else source
+        super().__init__(f"{place}: {reason}")
+        self.reason = reason
+        self.line = line
+
+
+class ClusterError(LockcheckError):
+    exit_code = 4
+
+
+class FaultError(ClusterError):
+    pass
+
+
+class InternalError(LockcheckError):
+    exit_code = 4

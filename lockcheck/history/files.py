@@ -1,0 +1,83 @@
+"""Histories as files: JSON Lines in and out, and the merge of what each client wrote."""
+
+from __future__ import annotations
+
+import heapq
+import os
+from collections.abc import Iterable, Iterator
+from operator import attrgetter
+from pathlib import Path
+from types import TracebackType
+
+import msgspec
+
+from lockcheck.errors import HistoryError
+from lockcheck.history.event import Event, decode_event, encode_event
+
+# A line is an event, not a document: what is longer was not written by a lock's client.
+LONGEST_LINE = 1 << 20
+
+
+class EventWriter:
+    """Appends events, one write each: a killed writer loses the line it was in, nothing else."""
+
+    def __init__(self, path: Path) -> None:
+        self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+
+    def write(self, event: Event) -> None:
+        line = encode_event(event) + b"\n"
+        written = os.write(self._fd, line)
+        while written < len(line):  # a disk that is filling up takes a part and refuses the rest
+            written += os.write(self._fd, line[written:])
+
+    def close(self) -> None:
+        os.close(self._fd)
+
+    def __enter__(self) -> EventWriter:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def write_events(path: Path, events: Iterable[Event]) -> None:
+    with path.open("wb") as out:
+        out.writelines(encode_event(event) + b"\n" for event in events)
+
+
+def read_events(path: Path, *, allow_torn_end: bool = False) -> Iterator[Event]:
+    """The events of a file. With `allow_torn_end` a last line without its newline is dropped."""
+    try:
+        with path.open("rb") as lines:
+            number = 0
+            while line := lines.readline(LONGEST_LINE + 1):
+                number += 1
+                torn = not line.endswith(b"\n")
+                if torn and len(line) > LONGEST_LINE:
+                    raise HistoryError(
+                        f"longer than {LONGEST_LINE} bytes", source=str(path), line=number
+                    )
+                if torn and allow_torn_end:
+                    return
+                if line.strip():
+                    yield _decode(line, str(path), number)
+    except OSError as error:
+        raise HistoryError(f"cannot be read: {error.strerror}", source=str(path)) from error
+
+
+def _decode(line: bytes, source: str, number: int) -> Event:
+    try:
+        return decode_event(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise HistoryError(f"not an event: {error}", source=source, line=number) from error
+
+
+def merge_event_files(paths: Iterable[Path]) -> Iterator[Event]:
+    """One history out of the files of those who wrote it; each of them is in order already."""
+    files = [read_events(path, allow_torn_end=True) for path in paths]
+    return heapq.merge(*files, key=attrgetter("time"))
