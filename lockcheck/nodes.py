@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 
 
 class Role(StrEnum):
@@ -31,3 +33,15 @@ class Node:
     role: Role
     address: str
     pid: int
+
+    @property
+    def alive(self) -> bool:
+        return bool(states := self.thread_states()) and not set(states) <= {"Z", "X"}
+
+    def thread_states(self) -> list[str]:
+        """One letter a thread, as the kernel tells it: R runs, S sleeps, T is stopped ..."""
+        states = []
+        for stat in Path(f"/proc/{self.pid}/task").glob("*/stat"):
+            with suppress(FileNotFoundError, ProcessLookupError):  # it ended while we looked
+                states.append(stat.read_text().rpartition(")")[2].split()[0])
+        return states
