@@ -25,15 +25,15 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Message(msgspec.Struct, frozen=True, omit_defaults=True):
-    """From the agent: the reply to a request, an event of the history, or a word on a client."""
+    """From the agent: the reply to a request, an event of the history, or a word on a node."""
 
     re: int | None = None
     body: object = None
     error: str | None = None
     cure: str = ""
     event: Event | None = None
-    client: str | None = None  # this client's process has ended ...
-    exit: int | None = None  # ... with this code
+    ended: str | None = None  # this node's process has ended although nobody ended it ...
+    last_words: str = ""  # ... and this is what it said last
 
 
 class ByteReader(Protocol):
