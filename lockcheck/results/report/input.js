@@ -1,0 +1,187 @@
+// Wheel, fingers, mouse and keys on the timeline, and the details of what they point at.
+
+const tip = byId('tip');
+const fingers = new Map();
+let clicked = false; // after a click on the timeline the wheel alone zooms, until it loses focus
+let travelled = 0;
+
+function place(event) {
+  const box = canvas.getBoundingClientRect();
+  return { x: event.clientX - box.left, y: event.clientY - box.top };
+}
+
+canvas.addEventListener('wheel', (event) => {
+  const sideways = Math.abs(event.deltaX) > Math.abs(event.deltaY);
+  if (sideways || event.shiftKey) {
+    event.preventDefault();
+    move(sideways ? event.deltaX : event.deltaY);
+  } else if (event.ctrlKey || event.metaKey || clicked) {
+    event.preventDefault();
+    const pixels = event.deltaMode ? event.deltaY * 16 : event.deltaY;
+    zoom(Math.exp(Math.max(-60, Math.min(60, pixels)) * (event.ctrlKey ? 0.012 : 0.004)), place(event).x);
+  }
+}, { passive: false });
+
+canvas.addEventListener('pointerdown', (event) => {
+  cancelAnimationFrame(gliding);
+  canvas.setPointerCapture(event.pointerId);
+  fingers.set(event.pointerId, place(event));
+  travelled = 0;
+  clicked = true;
+});
+
+canvas.addEventListener('pointermove', (event) => {
+  const before = fingers.get(event.pointerId);
+  const now = place(event);
+  if (!before) {
+    if (event.pointerType === 'mouse') point(now);
+    return;
+  }
+  travelled += Math.abs(now.x - before.x) + Math.abs(now.y - before.y);
+  if (fingers.size === 2) pinch(event.pointerId, before, now);
+  else if (travelled > 4) { hideTip(); move(before.x - now.x); }
+  fingers.set(event.pointerId, now);
+});
+
+function pinch(id, before, now) {
+  const [other] = [...fingers].filter(([finger]) => finger !== id).map(([, where]) => where);
+  const apart = (a) => Math.max(12, Math.abs(a.x - other.x));
+  hideTip();
+  zoom(apart(before) / apart(now), (now.x + other.x) / 2);
+  move((before.x - now.x) / 2);
+}
+
+canvas.addEventListener('pointerup', (event) => {
+  const tapped = fingers.size === 1 && travelled <= 4;
+  fingers.delete(event.pointerId);
+  if (tapped) point(place(event), event.pointerType === 'mouse' ? 0 : 8);
+});
+canvas.addEventListener('pointercancel', (event) => fingers.delete(event.pointerId));
+canvas.addEventListener('pointerleave', (event) => { if (event.pointerType === 'mouse') hideTip(); });
+canvas.addEventListener('blur', () => { clicked = false; hideTip(); });
+canvas.addEventListener('dblclick', (event) => zoom(0.4, place(event).x));
+
+const KEYS = {
+  ArrowLeft: () => move(-plotWidth() / 6), ArrowRight: () => move(plotWidth() / 6),
+  '+': () => zoom(0.6), '=': () => zoom(0.6), '-': () => zoom(1 / 0.6), _: () => zoom(1 / 0.6),
+  0: () => glide(WHOLE.from, WHOLE.to), Home: () => look(WHOLE.from, WHOLE.from + view.to - view.from),
+  End: () => look(WHOLE.to - view.to + view.from, WHOLE.to),
+  n: () => step(1), p: () => step(-1), Escape: () => hideTip(),
+};
+canvas.addEventListener('keydown', (event) => {
+  const action = KEYS[event.key.length === 1 ? event.key.toLowerCase() : event.key];
+  if (!action || event.ctrlKey || event.metaKey || event.altKey) return;
+  event.preventDefault();
+  action();
+});
+
+function steer(event) {
+  const box = overview.getBoundingClientRect();
+  const middle = WHOLE.from + (event.clientX - box.left) / box.width * (WHOLE.to - WHOLE.from);
+  const half = (view.to - view.from) / 2;
+  look(middle - half, middle + half);
+}
+overview.addEventListener('pointerdown', (event) => {
+  cancelAnimationFrame(gliding);
+  overview.setPointerCapture(event.pointerId);
+  steer(event);
+});
+overview.addEventListener('pointermove', (event) => { if (event.buttons) steer(event); });
+
+// --- what lies under the pointer
+
+function point(where, reach = 0) {
+  const lane = layout.tops.findIndex((top, i) => where.y >= top && where.y < top + layout.heights[i]);
+  const lines = lane < 0 || where.x < layout.gutter ? null
+    : markAt(where, lane, 7 + reach) || holdAt(where, lane, 3 + reach / 2) || bandAt(where, lane);
+  if (lines) showTip(where, lines); else hideTip();
+}
+
+function markAt(where, lane, reach) {
+  if (Math.abs(where.y - markY(lane)) > reach + 4) return null;
+  const { lane: lanes, key, state } = data.marks;
+  let best = -1, nearest = reach;
+  for (let i = 0; i < lanes.length; i++) {
+    if (lanes[i] !== lane || !wanted(key[i])) continue;
+    const distance = Math.abs(toX(markTime(i)) - where.x) + (state[i] === READ ? 1 : 0)
+      - (state[i] === STALE || state[i] === REFUSED ? 2 : 0);
+    if (distance < nearest) { nearest = distance; best = i; }
+  }
+  return best < 0 ? null : aboutMark(best);
+}
+
+function holdAt(where, lane, reach) {
+  const { lane: lanes, key, asked, gone } = data.holds;
+  for (let i = lanes.length - 1; i >= 0; i--) {
+    if (lanes[i] !== lane || !wanted(key[i])) continue;
+    const top = barTop(i);
+    if (where.y < top - reach || where.y > top + LANE.row + reach) continue;
+    if (where.x >= toX(asked[i]) - reach && where.x <= toX(gone[i]) + reach) return aboutHold(i);
+  }
+  return null;
+}
+
+function bandAt(where, lane) {
+  const time = toTime(where.x);
+  const stall = data.stalls.find((s) => s.lane === lane && s.start <= time && time <= s.end);
+  if (stall) {
+    return ['The machine stalled', `${data.lanes[lane].name} did not run for ${stall.long}`,
+      `from ${moment(stall.start)} to ${moment(stall.end)}`];
+  }
+  const fault = data.faults.find((f) => f.lane === lane && f.start <= time
+    && (f.healed < 0 || time <= f.healed));
+  return fault ? aboutFault(fault) : null;
+}
+
+function aboutFault(fault) {
+  const healed = fault.healed < 0 ? 'never seen to be healed' : `healed at ${moment(fault.healed)}`;
+  const proof = fault.proven < 0 ? 'not proven' : `proven ${span(fault.proven - fault.start)} later`;
+  return [`Fault: ${fault.title}`, `begun at ${moment(fault.start)}, ${proof}`, healed, fault.proof];
+}
+
+function aboutHold(i) {
+  const { lane, key, asked, start, end, until, token, how } = data.holds;
+  const over = until[i] >= 0 && end[i] > until[i];
+  return [
+    `${data.lanes[lane[i]].name} holds ${data.keys[key[i]]}${token[i] < 0 ? '' : `, token ${token[i]}`}`,
+    `asked at ${moment(asked[i])}, granted after ${span(start[i] - asked[i])}`,
+    `held ${span(end[i] - start[i])}, until ${moment(end[i])} (${data.endings[how[i]]})`,
+    until[i] < 0 ? 'a lock without a lease' : `lease promised until ${moment(until[i])}`,
+    over ? `believed ${span(end[i] - until[i])} longer than promised` : '',
+  ];
+}
+
+const STATES = ['accepted', 'refused by the storage', 'accepted although stale', 'outcome unknown'];
+
+function aboutMark(i) {
+  const { lane, key, state, start, end, seq, value, base, token, why } = data.marks;
+  const node = data.lanes[lane[i]].name, lock = data.keys[key[i]];
+  const took = end[i] < 0 ? 'no answer' : `answered after ${span(end[i] - start[i])}`;
+  const number = seq[i] < 0 ? '' : ` as #${seq[i]}`;
+  const sent = `sent at ${moment(start[i])}, ${took}`;
+  if (state[i] === READ) {
+    return [`${node} read ${lock}`, `found ${textOf(value[i]) || 'nothing'}`, sent, textOf(why[i])];
+  }
+  const title = `${state[i] === STALE ? 'Stale: ' : ''}${node} wrote ${textOf(value[i])}`;
+  return [title, `${STATES[state[i]]}${number}`, base[i] < 0 ? '' : `on top of ${textOf(base[i])}`,
+    token[i] < 0 ? '' : `with token ${token[i]}`, `${lock}, ${sent}`, textOf(why[i])];
+}
+
+function showTip(where, [title, ...lines]) {
+  const heading = document.createElement('b');
+  heading.textContent = title;
+  heading.classList.toggle('bad', title.startsWith('Stale'));
+  const others = lines.filter(Boolean).map((line) => {
+    const row = document.createElement('div');
+    row.textContent = line;
+    return row;
+  });
+  tip.replaceChildren(heading, ...others);
+  tip.hidden = false;
+  const left = Math.min(where.x + 14, layout.width - tip.offsetWidth - 8);
+  const below = where.y + 18;
+  const top = below + tip.offsetHeight > layout.height ? where.y - tip.offsetHeight - 14 : below;
+  tip.style.transform = `translate(${Math.max(8, left)}px, ${Math.max(4, top)}px)`;
+}
+
+function hideTip() { tip.hidden = true; }

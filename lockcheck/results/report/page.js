@@ -1,0 +1,138 @@
+// Ties the page together: findings, filter, copy buttons, themes, printing.
+
+function label(parts) {
+  byId('finding-label').replaceChildren(...parts.map(([text, quiet]) => {
+    const piece = document.createElement('span');
+    piece.textContent = text;
+    if (quiet) piece.className = 'quiet';
+    return piece;
+  }));
+}
+
+function nameFinding() {
+  const all = data.findings.length;
+  byId('previous').disabled = view.finding <= 0;
+  byId('next').disabled = view.finding >= all - 1;
+  if (!all) label([['No findings. ', false], ['The whole run is shown.', true]]);
+  else if (view.finding < 0) label([[`${all} finding${all > 1 ? 's' : ''} `, false], ['in this run', true]]);
+  else label([[`Finding ${view.finding + 1} of ${all}  `, true], [data.findings[view.finding].title, false]]);
+}
+
+function show(number, at) {
+  const finding = data.findings[number];
+  if (!finding) return;
+  view.finding = number;
+  view.cursor = at === undefined ? -1 : at;
+  if (!wanted(finding.key)) { view.key = -1; byId('key').value = '-1'; }
+  nameFinding();
+  if (at === undefined) return glide(finding.from, finding.to);
+  const quarter = (finding.to - finding.from) / 4;
+  glide(at - quarter, at + quarter);
+}
+
+function step(by) {
+  if (!data.findings.length) return;
+  show(Math.max(0, Math.min(data.findings.length - 1, view.finding + by)));
+}
+
+function whole() {
+  view.finding = -1;
+  view.cursor = -1;
+  nameFinding();
+  glide(WHOLE.from, WHOLE.to);
+}
+
+function wireTools() {
+  byId('previous').addEventListener('click', () => step(-1));
+  byId('next').addEventListener('click', () => step(1));
+  byId('zoom-in').addEventListener('click', () => zoom(0.6));
+  byId('zoom-out').addEventListener('click', () => zoom(1 / 0.6));
+  byId('whole').addEventListener('click', whole);
+  for (const link of document.querySelectorAll('a[data-finding]')) {
+    link.addEventListener('click', (event) => {
+      event.preventDefault();
+      const { finding, at } = link.dataset;
+      show(Number(finding), at === undefined ? undefined : Number(at));
+      byId('timeline').scrollIntoView();
+      canvas.focus({ preventScroll: true });
+    });
+  }
+}
+
+function wireFilter() {
+  if (data.keys.length < 2) return;
+  const select = byId('key');
+  ['all', ...data.keys].forEach((name, index) => {
+    const option = document.createElement('option');
+    option.value = String(index - 1);
+    option.textContent = name;
+    select.append(option);
+  });
+  select.addEventListener('change', () => { view.key = Number(select.value); redraw(); });
+  byId('key-filter').hidden = false;
+}
+
+async function copy(code, button) {
+  try {
+    await navigator.clipboard.writeText(code.textContent);
+  } catch { // no clipboard for a page opened from a disk: select it the old way
+    getSelection().selectAllChildren(code);
+    document.execCommand('copy');
+  }
+  button.textContent = 'Copied';
+  setTimeout(() => { button.textContent = 'Copy'; }, 1600);
+}
+
+function wireCopying() {
+  for (const box of document.querySelectorAll('.command')) {
+    const button = document.createElement('button');
+    button.type = 'button';
+    button.className = 'copy';
+    button.textContent = 'Copy';
+    button.addEventListener('click', () => copy(box.querySelector('code'), button));
+    box.append(button);
+  }
+}
+
+function wireThemesAndPaper() {
+  const repaint = () => { readColours(); draw(); };
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', repaint);
+  let closed = [];
+  addEventListener('beforeprint', () => {
+    document.documentElement.classList.add('printing');
+    closed = [...document.querySelectorAll('details:not([open])')];
+    for (const story of closed) story.open = true;
+    repaint();
+  });
+  addEventListener('afterprint', () => {
+    document.documentElement.classList.remove('printing');
+    for (const story of closed) story.open = false;
+    repaint();
+  });
+  new ResizeObserver(() => {
+    if (canvas.clientWidth !== layout.width) { measure(); redraw(); }
+  }).observe(canvas);
+}
+
+const root = document.documentElement;
+try {
+  root.dataset.ready = '1'; // shows the timeline's place: it must have a width to be measured
+  readColours();
+  wireTools();
+  wireFilter();
+  wireCopying();
+  wireThemesAndPaper();
+  if (data.omitted) byId('omitted').textContent = ` Not drawn, for their number: ${data.omitted} reads and attempts.`;
+  measure();
+  if (data.findings.length) {
+    view.finding = 0;
+    look(data.findings[0].from, data.findings[0].to);
+  }
+  nameFinding();
+  draw();
+  root.dataset.lanes = String(data.lanes.length);
+  root.dataset.holds = String(data.holds.lane.length);
+} catch (error) { // the words of the page do not depend on the picture
+  delete root.dataset.ready;
+  root.dataset.error = String(error);
+}

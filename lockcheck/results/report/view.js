@@ -1,0 +1,82 @@
+// What is in view: the data, the stretch of time shown, and where a moment lies on the screen.
+
+const byId = (id) => document.getElementById(id);
+const data = JSON.parse(byId('timeline-data').textContent);
+const canvas = byId('canvas');
+const overview = byId('overview');
+
+const WHOLE = { from: -data.end * 0.01, to: Math.max(data.end, 1000) * 1.02 };
+const CLOSEST_US = 100;
+const AXIS = 30;
+const LANE = { fault: 18, row: 24, marks: 26, server: 40 };
+const ACCEPTED = 0, REFUSED = 1, STALE = 2, UNKNOWN = 3, READ = 4;
+
+const view = { from: WHOLE.from, to: WHOLE.to, key: -1, finding: -1, cursor: -1 };
+const layout = { width: 600, height: 200, gutter: 56, tops: [], heights: [] };
+
+function measure() {
+  const pen = canvas.getContext('2d');
+  pen.font = FONT.lane;
+  const widest = Math.max(20, ...data.lanes.map((lane) => pen.measureText(lane.name).width));
+  layout.width = canvas.clientWidth || 600;
+  layout.gutter = Math.min(Math.ceil(widest) + 26, Math.max(48, layout.width * 0.22));
+  let top = AXIS;
+  data.lanes.forEach((lane, number) => {
+    layout.tops[number] = top;
+    layout.heights[number] =
+      lane.client ? LANE.fault + lane.rows * LANE.row + LANE.marks : LANE.server;
+    top += layout.heights[number];
+  });
+  layout.height = top + 2;
+}
+
+const plotWidth = () => layout.width - layout.gutter;
+const toX = (time) => layout.gutter + (time - view.from) / (view.to - view.from) * plotWidth();
+const toTime = (x) => view.from + (x - layout.gutter) / plotWidth() * (view.to - view.from);
+const wanted = (key) => view.key < 0 || view.key === key;
+
+function look(from, to) {
+  const whole = WHOLE.to - WHOLE.from;
+  const length = Math.min(whole, Math.max(CLOSEST_US, to - from));
+  const middle = (from + to) / 2;
+  view.from = Math.min(Math.max(WHOLE.from, middle - length / 2), WHOLE.to - length);
+  view.to = view.from + length;
+  redraw();
+}
+
+function zoom(factor, x) {
+  const fixed = toTime(x === undefined ? layout.gutter + plotWidth() / 2 : x);
+  const length = view.to - view.from;
+  const whole = WHOLE.to - WHOLE.from;
+  const scale = Math.min(whole, Math.max(CLOSEST_US, length * factor)) / length;
+  look(fixed - (fixed - view.from) * scale, fixed + (view.to - fixed) * scale);
+}
+
+function move(pixels) {
+  const shift = pixels / plotWidth() * (view.to - view.from);
+  look(view.from + shift, view.to + shift);
+}
+
+// Glides there, so that the eye keeps its bearings; at once for those who asked for no motion.
+let gliding = 0;
+function glide(from, to) {
+  cancelAnimationFrame(gliding);
+  if (matchMedia('(prefers-reduced-motion: reduce)').matches) return look(from, to);
+  const start = { from: view.from, to: view.to, at: performance.now() };
+  const step = (now) => {
+    const part = Math.min(1, Math.max(0, (now - start.at) / 320));
+    const eased = 1 - (1 - part) ** 3;
+    look(start.from + (from - start.from) * eased, start.to + (to - start.to) * eased);
+    if (part < 1) gliding = requestAnimationFrame(step);
+  };
+  gliding = requestAnimationFrame(step);
+}
+
+function span(us) {
+  const ms = Math.abs(us) / 1000;
+  if (ms < 9.95) return `${ms.toFixed(ms < 0.095 ? 2 : 1)} ms`;
+  if (ms < 999.5) return `${ms.toFixed(0)} ms`;
+  return ms < 10000 ? `${(ms / 1000).toFixed(3)} s` : `${(ms / 1000).toFixed(1)} s`;
+}
+const moment = (us) => `${(us / 1e6).toFixed(3)} s`;
+const textOf = (number) => (number < 0 ? '' : data.texts[number]);

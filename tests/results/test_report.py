@@ -1,0 +1,243 @@
+"""The page: complete, small, and harmless whatever the history holds."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import time
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from lockcheck.checker.finding import Verdict
+from lockcheck.history import History
+from lockcheck.results import story
+from lockcheck.results.report import ReportInput, render
+from tests.results.test_story import Recording, judge, outlived_lease, simulate
+
+ATTACK = "</script><img src=x onerror=alert(1)>"
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+def report(history: History, **changes: object) -> str:
+    base = ReportInput(
+        run_id="20251118-114302-a1b2c3",
+        started_at="2025-11-18 11:43:02",
+        history=history,
+        judgement=judge(history),
+        plan=(("faults", "pause of the holder"),),
+        versions=(("Valkey", "9.1.0"),),
+        rerun_command="lockcheck run --backend redlock --seed 7",
+        check_command="lockcheck check results/20251118-114302-a1b2c3",
+    )
+    return render(replace(base, **changes))  # type: ignore[arg-type]
+
+
+def of_one_incident() -> History:
+    run = Recording()
+    outlived_lease(run)
+    return run.history()
+
+
+class _Page(HTMLParser):
+    """What the browser would see: elements, their attributes, and the text between."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.data = ""
+        self._inside = ""
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        self._inside = "data" if dict(attrs).get("id") == "timeline-data" else tag
+
+    def handle_endtag(self, tag: str) -> None:
+        self._inside = ""
+
+    def handle_data(self, data: str) -> None:
+        if self._inside == "data":
+            self.data += data
+        elif self._inside not in {"script", "style"}:
+            self.text += data
+
+
+def words(html: str) -> str:
+    return re.sub(r"\s+", " ", _Page(html).text)
+
+
+def test_the_verdict_comes_first_and_in_words() -> None:
+    text = words(report(of_one_incident()))
+    verdict = text.index("Violation")
+    assert verdict < text.index("Two clients held the same lock at the same time (for 292 ms)")
+    assert verdict < text.index("Timeline") < text.index("What was found")
+
+
+def test_the_story_is_told_with_blame_and_cure() -> None:
+    text = words(report(of_one_incident()))
+    steps = [
+        "was granted k1",
+        "pause began, proven",
+        "still held it: two holders",
+        "#4: stale",
+        "refused: not-own",
+    ]
+    places = [text.index(step) for step in steps]
+    assert places == sorted(places)
+    assert "went on believing for 303 ms" in text
+    assert "a fencing token that the storage checks" in text
+
+
+def test_plan_versions_and_commands_are_there() -> None:
+    text = words(report(of_one_incident(), problem="the agent went away"))
+    for part in (
+        "pause of the holder",
+        "Valkey",
+        "lockcheck run --backend redlock --seed 7",
+        "lockcheck check results/20251118-114302-a1b2c3",
+        "the agent went away",
+        "How to read this",
+    ):
+        assert part in text
+
+
+def test_doubts_are_listed() -> None:
+    history = Recording().history()
+    doubts = ("The fault pause was never proven.", "Nobody ever held the lock.")
+    unknown = replace(judge(history), verdict=Verdict.UNKNOWN, doubts=doubts)
+    text = words(report(history, judgement=unknown))
+    assert "Unknown" in text
+    assert all(doubt in text for doubt in doubts)
+
+
+def test_refused_writes_are_listed_behind_a_guard() -> None:
+    run = Recording(terms={"guard": "fence"})
+    simulate(run, 8, trouble=4, guard=True)
+    history = run.history()
+    text = words(report(history, judgement=judge(history, Verdict.OK)))
+    assert "What the storage refused" in text
+    assert "refused 2 writes" in text
+    for write in story.refused_writes(history):
+        assert write.reason in text
+    assert "What the storage refused" not in words(report(of_one_incident()))
+
+
+def of_an_attacker() -> History:
+    run = Recording(terms={"backend": ATTACK, "faults": [ATTACK], "guard": "fence"})
+    run.acquire(1, 2, ATTACK)
+    run.read(3, 2, ATTACK, ATTACK)
+    run.write(5, 2, ATTACK, "\u2028\u2029\x1b[2J", key=ATTACK)
+    run.add(6, "nemesis", "invoke", ATTACK, node=ATTACK, fault=1)
+    run.add(7, "nemesis", "ok", ATTACK, node=ATTACK, fault=1, value=ATTACK)
+    run.refused(8, 2, ATTACK, ATTACK, token=3, error=ATTACK)
+    run.acquire(1010, 4, ATTACK)
+    run.write(1015, 4, "x", ATTACK, key=ATTACK)
+    run.release(1100, 2, ATTACK)
+    run.release(1200, 4, ATTACK)
+    return run.history()
+
+
+def test_nothing_from_a_history_becomes_markup() -> None:
+    history = of_an_attacker()
+    doubtful = replace(judge(history), doubts=(ATTACK,))
+    pairs = ((ATTACK, ATTACK),)
+    attacked = report(
+        history, judgement=doubtful, run_id=ATTACK, started_at=ATTACK, plan=pairs, versions=pairs,
+        rerun_command=ATTACK, check_command=ATTACK, problem=ATTACK,
+    )  # fmt: skip
+    assert ATTACK not in attacked
+    assert "<img" not in attacked
+    assert "\u2028" not in attacked
+    assert "\x1b" not in attacked
+    page = _Page(attacked)
+    tags = {tag for tag, _ in page.elements}
+    assert tags == {tag for tag, _ in _Page(report(history)).elements} | {"li", "section"}
+    assert not any(name.startswith("on") for _, attrs in page.elements for name in attrs)
+    assert ATTACK in json.loads(page.data)["keys"]  # as data it arrives unharmed
+
+
+def test_half_a_character_does_not_stop_the_report() -> None:
+    report(of_one_incident(), problem="\ud800").encode()
+
+
+def test_the_page_loads_nothing() -> None:
+    html = report(of_one_incident())
+    page = _Page(html)
+    policies = [
+        attrs["content"] or ""
+        for tag, attrs in page.elements
+        if tag == "meta" and attrs.get("http-equiv") == "Content-Security-Policy"
+    ]
+    assert len(policies) == 1
+    assert policies[0].startswith("default-src 'none'; script-src 'sha256-")
+    assert "unsafe" not in policies[0]
+    loading = {"src", "srcset", "data", "action", "background", "poster", "style"}
+    for tag, attrs in page.elements:
+        assert tag not in {"link", "img", "iframe", "object", "embed", "base", "form"}
+        assert not loading & set(attrs)
+        assert (attrs.get("href") or "#").startswith("#")
+    assert not re.search(r"https?://|url\(|@import|innerHTML|fetch\(|XMLHttp|eval\(", html)
+
+
+@pytest.mark.parametrize("trouble", [0, 6])
+def test_ten_thousand_operations_are_small_and_quick(trouble: int) -> None:
+    run = Recording()
+    simulate(run, 2000 if trouble == 0 else 1800, trouble=trouble)
+    history = run.history()
+    assert len(history.operations) >= 10_000
+    judgement = judge(history)
+    start = time.perf_counter()
+    html = report(history, judgement=judgement)
+    assert time.perf_counter() - start < 1.0
+    assert len(html.encode()) < 1_000_000
+
+
+def test_many_incidents_are_told_in_part_and_listed_in_part() -> None:
+    run = Recording()
+    simulate(run, 300, trouble=1)
+    text = words(report(run.history()))
+    assert "And 280 more" in text
+    assert "80 further ones are in the stored history" in text
+
+
+def test_numbers_beyond_reason_are_no_trouble() -> None:
+    run = Recording()
+    run.acquire(1, 2, token=10**30)
+    run.write(3, 2, "x" * 100_000, 10**30, token=10**30)
+    run.add(1e20, 2, "invoke", "release", key="k1", node="c2")
+    page = _Page(report(run.history()))
+    assert max(json.loads(page.data)["holds"]["token"]) == 2**53 - 1
+    assert len(page.data) < 5000
+
+
+def test_an_empty_history_has_a_report() -> None:
+    assert "Nothing: no two clients" in words(report(History.of([])))
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium here to open the page with")
+@pytest.mark.parametrize("attacked", [False, True])
+def test_a_browser_draws_the_timeline(tmp_path: Path, attacked: bool) -> None:
+    history = of_an_attacker() if attacked else of_one_incident()
+    page = tmp_path / "report.html"
+    page.write_text(report(history), encoding="utf-8")
+    assert CHROMIUM is not None
+    options = ["--headless=new", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=2000"]
+    command = [CHROMIUM, *options, f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom"]
+    seen = subprocess.run(
+        [*command, page.as_uri()], capture_output=True, text=True, timeout=120, check=True
+    ).stdout
+    root = re.search(r"<html[^>]*>", seen)
+    assert root is not None
+    assert 'data-ready="1"' in root[0], root[0]
+    assert "data-error" not in root[0]
+    assert f'data-holds="{len(history.holds)}"' in root[0]
+    canvas = re.search(r'<canvas id="canvas"[^>]*style="height: (\d+)px', seen)
+    assert canvas is not None
+    assert int(canvas[1]) > 100
+    assert "Finding 1 of " in seen
