@@ -41,8 +41,8 @@ from lockcheck.nemesis import parse_nemesis
 from lockcheck.nemesis.base import wait_until
 from lockcheck.nemesis.schedule import Nemesis
 from lockcheck.nodes import Node, Role
-from lockcheck.storage import read_memory, testimony
-from lockcheck.workloads.worker import DONE, HISTORY, ORDERS
+from lockcheck.storage import read_memory, witness_events
+from lockcheck.workloads.worker import DONE, HISTORY, ORDERS, READY
 
 TAIL_POLL_S = 0.002
 WATCH_POLL_S = 0.05
@@ -82,21 +82,33 @@ class Agent:
         return await self._tell_nodes(None)
 
     async def _await_ready(self, body: object) -> object:
-        """Each probed node answers, seen from another node: the way the clients will come."""
+        """Servers answer, seen from a client: the way the clients will come. Clients wait."""
         began = time.monotonic()
         probes = msgspec.convert(body, list[Probe])
-        await asyncio.gather(*(self._await_answer(probe) for probe in probes))
+        clients = [node for node in self._nodes.values() if node.role is Role.CLIENT]
+        await asyncio.gather(
+            *(self._await_answer(probe, clients) for probe in probes),
+            *(self._await_client(client) for client in clients),
+        )
         return round((time.monotonic() - began) * 1000)
 
-    async def _await_answer(self, probe: Probe) -> None:
+    async def _await_answer(self, probe: Probe, clients: list[Node]) -> None:
         node = self._nodes[probe.node]
-        viewer = next((n for n in self._nodes.values() if n.role is Role.CLIENT), node)
+        viewer = next(iter(clients), node)
+        await self._await_start(
+            node,
+            lambda: _answers(viewer.pid, node.address, probe.port),
+            f"answers at {node.address}:{probe.port}",
+        )
+
+    async def _await_client(self, node: Node) -> None:
+        ready = self._workdir / node.name / READY
+        await self._await_start(node, ready.exists, "is ready for its orders")
+
+    async def _await_start(self, node: Node, begun: Callable[[], bool], what: str) -> None:
         try:
             await wait_until(
-                lambda: not node.alive or _answers(viewer.pid, node.address, probe.port),
-                f"{node.name} answers at {node.address}:{probe.port}",
-                timeout_s=30,
-                poll_s=0.01,
+                lambda: not node.alive or begun(), f"{node.name} {what}", timeout_s=30, poll_s=0.01
             )
         finally:
             if not node.alive:
@@ -233,7 +245,7 @@ class Agent:
         node = self._nodes[probe.node]
         with inside_network_of(node.pid):
             memories = read_memory((node.address, probe.port))
-        write_events(self._workdir / STORAGE_FILE, testimony(memories, self._now_ns()))
+        write_events(self._workdir / STORAGE_FILE, witness_events(memories, self._now_ns()))
 
     async def leave(self) -> None:
         """On every way out: nothing stays stopped, and nothing stays."""
@@ -324,7 +336,7 @@ def main() -> None:
     arguments = parser.parse_args()
     nodes: dict[str, Node] = {}
     if arguments.launch is not None:
-        from lockcheck.compose.launch import LaunchSpec, launch
+        from lockcheck.compose.local.launch import LaunchSpec, launch
 
         specs = msgspec.json.decode(arguments.launch.read_bytes(), type=list[LaunchSpec])
         nodes = launch(specs, arguments.workdir)

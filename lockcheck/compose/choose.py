@@ -1,0 +1,35 @@
+"""Which runtime a run takes, and why."""
+
+from __future__ import annotations
+
+from lockcheck.compose.docker.runtime import DockerRuntime
+from lockcheck.compose.local.runtime import LocalRuntime
+from lockcheck.compose.runtime import Runtime
+from lockcheck.errors import ClusterError
+
+RUNTIMES: dict[str, type[Runtime]] = {"local": LocalRuntime, "docker": DockerRuntime}
+
+
+def choose_runtime(wanted: str) -> tuple[Runtime, str]:
+    """`auto` takes the first that this host can; the reason is for people."""
+    if wanted in RUNTIMES:
+        runtime = RUNTIMES[wanted]()
+        if reason := runtime.why_not():
+            raise ClusterError(f"the {wanted} runtime cannot run here", cure=reason)
+        return runtime, "as asked"
+    reasons = {}
+    for name, kind in RUNTIMES.items():
+        runtime = kind()
+        reasons[name] = runtime.why_not()
+        if not reasons[name]:
+            return runtime, _why(name, reasons)
+    raise ClusterError(
+        "this host can run neither of the two runtimes",
+        cure="; ".join(f"{name}: {reason}" for name, reason in reasons.items()),
+    )
+
+
+def _why(chosen: str, reasons: dict[str, str]) -> str:
+    if chosen == "local":
+        return "this host has network namespaces: no Docker needed"
+    return f"not local: {reasons['local']}"

@@ -1,0 +1,1 @@
+"""The docker runtime: nodes are the containers of a Compose project."""

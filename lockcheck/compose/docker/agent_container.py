@@ -1,0 +1,139 @@
+"""The run's agent as a container, and the pipe to it: Docker's attach.
+
+The engine closes the agent's input when the attached connection ends, whatever ended it: a run
+whose command line was killed outright still has its faults healed and its nodes ended.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import IO, TYPE_CHECKING
+
+from lockcheck.compose.docker.compose_file import RUN_FOLDER, Names
+from lockcheck.compose.docker.engine import PART_LABEL, RUN_LABEL, engine_trouble
+from lockcheck.compose.link import AgentLink
+from lockcheck.errors import ClusterError
+
+if TYPE_CHECKING:
+    import docker
+
+AGENT_COMMAND = ("python3", "-m", "lockcheck.compose.agent", "--workdir", RUN_FOLDER)
+# Stop and kill other containers' processes, enter their networks, write to their memory.
+CAPABILITIES = ["SYS_ADMIN", "SYS_PTRACE", "NET_ADMIN", "KILL"]
+UNCONFINED = ["seccomp=unconfined", "apparmor=unconfined"]
+
+HEADER = struct.Struct(">BxxxL")  # before each piece of output: which stream, how many bytes
+STDERR = 2
+
+
+class AlreadyClaimedError(ClusterError):
+    """Another run of this id is in the engine: what carries the id is not ours to remove."""
+
+
+def create_agent(
+    client: docker.DockerClient, run_id: str, image: str, command: Sequence[str]
+) -> str:
+    """The id of the agent's container, not started yet; with it comes the run's volume.
+
+    Its name is the run's claim: of two runs with one id, the second one fails here, before it
+    has made anything that would have to be told from the first one's.
+    """
+    from docker.types import Mount
+
+    names = Names(run_id)
+    labels = {RUN_LABEL: run_id}
+    api = client.api
+    host_config = api.create_host_config(
+        pid_mode="host",
+        network_mode="none",
+        cap_add=CAPABILITIES,
+        security_opt=UNCONFINED,
+        mounts=[Mount(RUN_FOLDER, names.volume, labels=labels)],
+    )
+    with engine_trouble("creating the run's agent"), _claiming(names):
+        created = api.create_container(
+            image,
+            list(command),
+            name=names.agent,
+            labels=labels | {PART_LABEL: "agent"},
+            environment={"LOCKCHECK_RUN": run_id},
+            stdin_open=True,
+            detach=False,  # with stdin_open: the input ends for good when the first to attach ends
+            host_config=host_config,
+        )
+    return str(created["Id"])
+
+
+@contextmanager
+def _claiming(names: Names) -> Iterator[None]:
+    import docker
+
+    try:
+        yield
+    except docker.errors.APIError as error:
+        if error.status_code != 409:
+            raise
+        raise AlreadyClaimedError(
+            f"a run {names.run_id} is already in the Docker engine",
+            cure=f"wait for its end, or: docker rm -f {names.agent} && lockcheck clean",
+        ) from error
+
+
+def start_agent(client: docker.DockerClient, container: str, log: IO[bytes]) -> AgentLink:
+    """Attached before it is started, so that no word of its can be missed."""
+    with engine_trouble("attaching to the run's agent"):
+        streams = {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
+        attached = client.api.attach_socket(container, params=streams)
+        connection: socket.socket = getattr(attached, "_sock", attached)
+        connection.settimeout(None)  # an agent may be silent for as long as it likes
+        client.api.start(container)
+    return AgentLink(AgentInput(connection, attached), AgentOutput(connection, log))
+
+
+class AgentInput:
+    def __init__(self, connection: socket.socket, keep_alive: object) -> None:
+        self._connection = connection
+        self._keep_alive = keep_alive  # the response: it closes the connection when it is let go
+
+    def write(self, data: bytes, /) -> None:
+        self._connection.sendall(data)
+
+    def flush(self) -> None:
+        pass
+
+    def close(self) -> None:
+        """Of this direction only: what the agent says last is still heard."""
+        self._connection.shutdown(socket.SHUT_WR)
+
+
+class AgentOutput:
+    """The agent's standard output, line by line; its standard error goes to the log."""
+
+    def __init__(self, connection: socket.socket, log: IO[bytes]) -> None:
+        self._frames = connection.makefile("rb")
+        self._log = log
+        self._pending = bytearray()
+
+    def readline(self) -> bytes:
+        while (end := self._pending.find(b"\n")) < 0 and self._read_frame():
+            pass
+        length = end + 1 if end >= 0 else len(self._pending)
+        line = bytes(self._pending[:length])
+        del self._pending[:length]
+        return line
+
+    def _read_frame(self) -> bool:
+        header = self._frames.read(HEADER.size)
+        if len(header) < HEADER.size:
+            return False
+        stream, size = HEADER.unpack(header)
+        data = self._frames.read(size)
+        if stream == STDERR:
+            self._log.write(data)
+            self._log.flush()
+        else:
+            self._pending += data
+        return True

@@ -1,0 +1,132 @@
+"""What runs leave in the engine, and its removal: a run's own at its end, a dead run's later."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum, auto
+from typing import TYPE_CHECKING
+
+from lockcheck.compose.docker.engine import PART_LABEL, RUN_LABEL, connect, engine_trouble
+from lockcheck.compose.runtime import Say
+
+if TYPE_CHECKING:
+    import docker
+
+# As long as a run may take from its first thing in the engine to a running agent, and from the
+# crash of its agent to its last look at what is left of it.
+UNCERTAIN_S = 60
+REMOVERS = 8
+REMOVAL_TIMEOUT_S = 30
+
+
+class Agent(Enum):
+    ALIVE = auto()
+    LEFT = auto()  # in order: its command line has closed the pipe, or is no more
+    UNCERTAIN = auto()  # not started yet, or crashed, perhaps under the eyes of its command line
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """One thing that a run has left in the engine. `agent`: if it is the agent's container."""
+
+    run_id: str
+    seen_s: float
+    agent: Agent | None = None
+
+
+def remove_run(client: docker.DockerClient, run_id: str) -> None:
+    """Everything that carries the run's label; what somebody else is removing is waited for."""
+    import docker
+
+    filters = {"label": f"{RUN_LABEL}={run_id}"}
+    with engine_trouble(f"removing the run {run_id} from the engine"):
+        # Again until there are none: a start that was broken off may still be creating some.
+        while containers := client.api.containers(all=True, filters=filters):
+            with ThreadPoolExecutor(REMOVERS) as pool:
+                list(pool.map(lambda each: _remove_container(client, each["Id"]), containers))
+        for network in client.api.networks(filters=filters):
+            with suppress(docker.errors.NotFound):
+                client.api.remove_network(network["Id"])
+        for volume in client.api.volumes(filters=filters)["Volumes"] or ():
+            with suppress(docker.errors.NotFound):
+                client.api.remove_volume(volume["Name"])
+
+
+def _remove_container(client: docker.DockerClient, container: str) -> None:
+    import docker
+
+    try:
+        client.api.remove_container(container, force=True, v=True)
+    except docker.errors.NotFound:
+        return
+    except docker.errors.APIError as error:
+        if error.status_code != 409:  # anything but: its removal is already in progress
+            raise
+        with suppress(docker.errors.NotFound):
+            client.api.wait(container, timeout=REMOVAL_TIMEOUT_S, condition="removed")
+
+
+def leftovers(client: docker.DockerClient) -> list[str]:
+    """The ids of runs that are dead and not cleaned up."""
+    with engine_trouble("looking for what earlier runs have left"):
+        traces = list(_traces(client))
+        if not traces:
+            return []
+        now_s = _seconds(client.info()["SystemTime"])  # the engine may be on another machine
+    runs: dict[str, list[Trace]] = {}
+    for trace in traces:
+        runs.setdefault(trace.run_id, []).append(trace)
+    return sorted(run_id for run_id, traces in runs.items() if is_dead(traces, now_s))
+
+
+def is_dead(traces: list[Trace], now_s: float) -> bool:
+    agents = {trace.agent for trace in traces}
+    if Agent.ALIVE in agents or Agent.LEFT in agents:
+        return Agent.ALIVE not in agents
+    return now_s - max(trace.seen_s for trace in traces) > UNCERTAIN_S
+
+
+def _traces(client: docker.DockerClient) -> Iterator[Trace]:
+    filters = {"label": RUN_LABEL}
+    for container in client.api.containers(all=True, filters=filters):
+        run_id = container["Labels"][RUN_LABEL]
+        yield Trace(run_id, container["Created"])
+        if container["Labels"].get(PART_LABEL) == "agent":
+            yield from _agents_trace(client, run_id, container["Id"])
+    for network in client.api.networks(filters=filters):
+        yield Trace(network["Labels"][RUN_LABEL], _seconds(network["Created"]))
+    for volume in client.api.volumes(filters=filters)["Volumes"] or ():
+        yield Trace(volume["Labels"][RUN_LABEL], _seconds(volume["CreatedAt"]))
+
+
+def _agents_trace(client: docker.DockerClient, run_id: str, container: str) -> Iterator[Trace]:
+    import docker
+
+    with suppress(docker.errors.NotFound):  # removed while we looked
+        facts = client.api.inspect_container(container)
+        state = facts["State"]
+        if state["Running"]:
+            yield Trace(run_id, _seconds(facts["Created"]), Agent.ALIVE)
+        elif state["Status"] == "exited":
+            agent = Agent.LEFT if state["ExitCode"] == 0 else Agent.UNCERTAIN
+            yield Trace(run_id, _seconds(state["FinishedAt"]), agent)
+        else:
+            yield Trace(run_id, _seconds(facts["Created"]), Agent.UNCERTAIN)
+
+
+def _seconds(engine_time: str) -> float:
+    return datetime.fromisoformat(engine_time).timestamp()
+
+
+def clean_docker(say: Say) -> int:
+    """Removes what dead runs have left, never anything of a live one; returns how many runs."""
+    with closing(connect()) as client:
+        dead = leftovers(client)
+        for run_id in dead:
+            say(f"removing what the run {run_id} has left in Docker")
+            remove_run(client, run_id)
+    return len(dead)

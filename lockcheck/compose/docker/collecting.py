@@ -1,0 +1,44 @@
+"""Bringing what a run's containers hold into the run's folder, by way of the engine alone: it may
+be on another machine, and the containers may be dead."""
+
+from __future__ import annotations
+
+import tarfile
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lockcheck.compose.docker.compose_file import RUN_FOLDER
+from lockcheck.compose.docker.engine import engine_trouble
+from lockcheck.errors import ClusterError
+
+if TYPE_CHECKING:
+    import docker
+
+OUTPUT = "output.log"
+
+
+def collect_volume(client: docker.DockerClient, agent: str, target: Path) -> None:
+    """The content of the run's volume, through the agent's container."""
+    with tempfile.TemporaryFile() as packed:
+        with engine_trouble("collecting the nodes' files"):
+            chunks, _about = client.api.get_archive(agent, f"{RUN_FOLDER}/.")
+            packed.writelines(chunks)
+        packed.seek(0)
+        try:
+            with tarfile.open(fileobj=packed) as tar:
+                tar.extractall(target, filter="data")
+        except tarfile.TarError as error:
+            raise ClusterError(f"the nodes' files could not be unpacked: {error}") from error
+
+
+def collect_logs(client: docker.DockerClient, containers: Iterable[tuple[str, Path]]) -> None:
+    """Each container's output, after whatever its node has written into that file itself."""
+    for container, folder in containers:
+        folder.mkdir(parents=True, exist_ok=True)
+        with (
+            engine_trouble(f"collecting the output of {container}"),
+            (folder / OUTPUT).open("ab") as log,
+        ):
+            log.writelines(client.api.logs(container, stream=True, follow=False))

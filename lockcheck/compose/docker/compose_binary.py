@@ -1,0 +1,135 @@
+"""Docker Compose v2: the program that this host has, or one that lockcheck keeps for itself."""
+
+from __future__ import annotations
+
+import functools
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from lockcheck.compose.docker.engine import IMAGE_LABEL, engine_trouble
+from lockcheck.compose.images.cache import cache_folder
+from lockcheck.compose.images.dependencies import MACHINES
+from lockcheck.errors import ClusterError
+
+if TYPE_CHECKING:
+    import docker
+
+ENVIRONMENT = "LOCKCHECK_COMPOSE"
+OLDEST_MAJOR = 2
+ANSWER_TIMEOUT_S = 20
+IN_IMAGE = "/docker-compose"  # where the image `compose` holds it
+
+
+class Found(NamedTuple):
+    command: tuple[str, ...]
+    version: str
+
+
+def find_compose() -> tuple[str, ...] | None:
+    found = compose_and_version()
+    return found.command if found else None
+
+
+def compose_and_version() -> Found | None:
+    return next((each for each in _candidates() if _is_v2(each.version)), None)
+
+
+def why_no_compose() -> str:
+    """Empty if there is one; else what is there instead, with the cure."""
+    found = list(_candidates())
+    if any(_is_v2(each.version) for each in found):
+        return ""
+    cure = f"`lockcheck images build` fetches it, or name the program in {ENVIRONMENT}"
+    if not found:
+        return f"Docker Compose v2 is not on this host: {cure}"
+    old = ", ".join(f"{' '.join(each.command)} is {each.version}" for each in found)
+    return f"Docker Compose v2 is needed, and {old}: {cure}"
+
+
+def _candidates() -> Iterator[Found]:
+    """In the order of preference. The program on PATH comes last: an old one takes 0.3 s to ask."""
+    if named := os.environ.get(ENVIRONMENT):
+        yield from _asked(named)
+        return
+    if docker_command := shutil.which("docker"):
+        yield from _asked(docker_command, "compose")
+    yield from _asked(str(_cached()))
+    if standalone := shutil.which("docker-compose"):
+        yield from _asked(standalone)
+
+
+def _asked(*command: str) -> Iterator[Found]:
+    path = Path(command[0])
+    if path.is_file():
+        about = path.stat()
+        if version := _version_said_by(command, about.st_mtime_ns, about.st_size):
+            yield Found(command, version)
+
+
+@functools.cache
+def _version_said_by(command: tuple[str, ...], *_identity: int) -> str:
+    """Empty if it cannot be run or says nothing. Asked once for each program."""
+    try:
+        done = subprocess.run(
+            [*command, "version", "--short"],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=ANSWER_TIMEOUT_S,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    said = re.search(r"\d+\.\d+[\w.+~-]*", done.stdout)
+    return said.group() if said and done.returncode == 0 else ""
+
+
+def _is_v2(version: str) -> bool:
+    return int(version.partition(".")[0]) >= OLDEST_MAJOR
+
+
+def _cached() -> Path:
+    return cache_folder() / "bin" / "docker-compose"
+
+
+def cache_binary(client: docker.DockerClient, image: str) -> None:
+    """Copies the program out of the image into the cache."""
+    _check_it_would_run_here(client)
+    with engine_trouble("copying Docker Compose out of its image"):
+        container = client.containers.create(image, "none", labels={IMAGE_LABEL: "compose"})
+        try:
+            chunks, _about = container.get_archive(IN_IMAGE)
+            _unpack(chunks, _cached())
+        finally:
+            container.remove(force=True)
+
+
+def _check_it_would_run_here(client: docker.DockerClient) -> None:
+    with engine_trouble("asking the engine its architecture"):
+        machine = MACHINES.get(str(client.version()["Arch"]))
+    if sys.platform != "linux" or machine != platform.machine():
+        raise ClusterError(
+            "Docker Compose v2 is not on this host, and the engine's would not run on it",
+            cure="install Docker's Compose plug-in",
+        )
+
+
+def _unpack(chunks: Iterable[bytes], target: Path) -> None:
+    """Under another name first: a program that is cut short must never be found."""
+    target.parent.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent) as name, tempfile.TemporaryFile() as packed:
+        packed.writelines(chunks)
+        packed.seek(0)
+        with tarfile.open(fileobj=packed) as tar:
+            tar.extractall(name, filter="data")
+        complete = Path(name) / "docker-compose"
+        complete.chmod(0o755)
+        complete.rename(target)

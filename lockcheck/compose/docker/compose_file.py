@@ -1,0 +1,150 @@
+"""The plan of a cluster, written down for Docker Compose.
+
+There is one description of a cluster, the NodeSpecs of its plan; `launch.py` makes processes of
+it and this file makes services of it. A compose file kept by hand beside it would be a second
+description, to be kept the same. What is written is kept in the run's folder, for the reader.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from ipaddress import IPv4Network
+
+from lockcheck.compose.docker.engine import NODE_LABEL, PART_LABEL, RUN_LABEL
+from lockcheck.compose.programs import PROGRAMS
+from lockcheck.compose.runtime import ClusterPlan
+from lockcheck.errors import ClusterError
+from lockcheck.nodes import NodeSpec, Role
+
+RUN_FOLDER = "/lockcheck/run"  # in the agent and in the clients: the run's volume
+SUBNETS = IPv4Network("10.213.0.0/16")
+FIRST_HOST = 10
+MOST_NODES = 240
+
+NETWORK = "nodes"  # as the document calls them; the engine knows them by the project's name
+VOLUME = "run"
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What the engine calls the things of a run."""
+
+    run_id: str
+
+    @property
+    def project(self) -> str:
+        return "lockcheck-" + re.sub(r"[^a-z0-9]+", "-", self.run_id.lower()).strip("-")
+
+    @property
+    def volume(self) -> str:
+        return f"{self.project}-run"
+
+    @property
+    def agent(self) -> str:
+        return f"{self.project}--agent"  # no node's container is called so
+
+    def container(self, node: str) -> str:
+        return f"{self.project}-{node}"
+
+
+def compose_document(
+    plan: ClusterPlan,
+    images: Mapping[str, str],
+    subnet: IPv4Network,
+    sysctls: Mapping[str, str],
+) -> dict[str, object]:
+    names = Names(plan.run_id)
+    placed = addresses(plan.nodes, subnet)
+    return {
+        "name": names.project,
+        "services": {
+            node.name: _service(node, names, images, placed[node.name], sysctls)
+            for node in plan.nodes
+        },
+        "networks": {
+            NETWORK: {
+                "name": names.project,
+                "internal": True,  # nothing gets in or out, but the agent by way of the kernel
+                "ipam": {"config": [{"subnet": str(subnet)}]},
+                "labels": {RUN_LABEL: plan.run_id},
+            }
+        },
+        "volumes": {VOLUME: {"name": names.volume, "external": True}},  # the agent brings it
+    }
+
+
+def addresses(nodes: Iterable[NodeSpec], subnet: IPv4Network) -> dict[str, str]:
+    nodes = list(nodes)
+    if len(nodes) > MOST_NODES:
+        raise ClusterError(
+            f"a run on Docker can have {MOST_NODES} nodes, and this one wants {len(nodes)}",
+            cure="ask for fewer clients",
+        )
+    return {node.name: str(subnet[FIRST_HOST + place]) for place, node in enumerate(nodes)}
+
+
+def _service(
+    node: NodeSpec,
+    names: Names,
+    images: Mapping[str, str],
+    address: str,
+    sysctls: Mapping[str, str],
+) -> dict[str, object]:
+    is_client = node.role is Role.CLIENT
+    return {
+        "image": images[PROGRAMS[node.program].image],
+        "container_name": names.container(node.name),
+        "hostname": node.name,
+        "command": [_literal(word) for word in node_command(node)],
+        "environment": {"LOCKCHECK_RUN": names.run_id},
+        "init": True,
+        "restart": "no",
+        "stop_grace_period": "0s",
+        "cap_add": ["NET_ADMIN"],
+        "sysctls": dict(sysctls),
+        "networks": {NETWORK: {"ipv4_address": address}},
+        "volumes": [f"{VOLUME}:{RUN_FOLDER}"] if is_client else [],
+        # Whatever the engine's default is: the log must be readable when the run is collected.
+        "logging": {"driver": "json-file", "options": {"max-size": "20m"}},
+        "labels": {RUN_LABEL: names.run_id, PART_LABEL: "node", NODE_LABEL: node.name},
+    }
+
+
+def node_command(node: NodeSpec) -> tuple[str, ...]:
+    command = PROGRAMS[node.program].container_command
+    if node.role is Role.CLIENT:
+        return (*command, f"{RUN_FOLDER}/{node.name}")
+    return (*command, *node.arguments)
+
+
+def _literal(word: str) -> str:
+    """Compose takes a dollar for the beginning of a variable."""
+    return word.replace("$", "$$")
+
+
+def free_subnets(run_id: str, taken: Iterable[IPv4Network]) -> Iterator[IPv4Network]:
+    """In an order of the run's own, so that runs that start at once do not want the same."""
+    taken = list(taken)
+    subnets = list(SUBNETS.subnets(new_prefix=24))
+    random.Random(run_id).shuffle(subnets)
+    return (subnet for subnet in subnets if not any(map(subnet.overlaps, taken)))
+
+
+def sysctls_for(kernel: str, engine: str) -> dict[str, str]:
+    """So that connections come back soon after a partition, and survive it (see `launch.py`).
+
+    A container does not start at all with a setting that its kernel or its engine refuses.
+    """
+    settings = {"net.ipv4.tcp_retries2": "120"}
+    if _first_two(kernel) >= (6, 15):
+        settings["net.ipv4.tcp_rto_max_ms"] = "1000"
+    if _first_two(engine) < (27, 0):  # later ones take no setting of one interface
+        settings["net.ipv4.neigh.eth0.retrans_time_ms"] = "50"
+    return settings
+
+
+def _first_two(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", version)[:2])

@@ -1,0 +1,92 @@
+"""The Docker engine: how it is reached, the labels that mark what is ours, and its refusals
+in words that a person can act on."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING
+
+from lockcheck.errors import ClusterError
+
+if TYPE_CHECKING:
+    import docker
+
+RUN_LABEL = "lockcheck.run"  # on everything a run creates; the value is the run's id
+PART_LABEL = "lockcheck.part"  # of a container of a run: "agent" or "node"
+NODE_LABEL = "lockcheck.node"  # of a node's container: the node's name
+IMAGE_LABEL = "lockcheck.image"  # on our images, and on containers that serve only to make them
+
+OLDEST_API = (1, 41)  # Docker Engine 20.10
+ANSWER_TIMEOUT_S = 60
+BUILD_TIMEOUT_S = 900
+
+
+def connect(timeout_s: int = ANSWER_TIMEOUT_S) -> docker.DockerClient:
+    """The engine that the docker command would talk to: DOCKER_HOST, or the current context."""
+    import docker
+
+    try:
+        return docker.from_env(timeout=timeout_s, use_ssh_client=True)
+    except docker.errors.DockerException as error:
+        raise _no_engine(str(error)) from error
+
+
+def _no_engine(reason: str) -> ClusterError:
+    where = os.environ.get("DOCKER_HOST", "the default socket")
+    if "PermissionError" in reason:
+        return ClusterError(
+            f"this user may not talk to the Docker engine at {where}",
+            cure="sudo usermod -aG docker $USER and log in again, or run lockcheck with sudo",
+        )
+    if "FileNotFoundError" in reason or "refused" in reason.lower():
+        return ClusterError(
+            f"no Docker engine answers at {where}",
+            cure="start it (systemctl start docker), or name another one in DOCKER_HOST",
+        )
+    return ClusterError(
+        f"the Docker engine at {where} cannot be used: {reason}",
+        cure="`docker version` should work before lockcheck can use it",
+    )
+
+
+def why_no_engine() -> str:
+    """Empty if an engine answers that is new enough."""
+    try:
+        with closing(connect()) as client, engine_trouble("asking the engine its version"):
+            facts = client.version()
+    except ClusterError as error:
+        return f"{error.message}: {error.cure}"
+    api = str(facts["ApiVersion"])
+    if tuple(int(part) for part in api.split(".")) >= OLDEST_API:
+        return ""
+    return (
+        f"the Docker engine is {facts['Version']} (API {api}), too old: "
+        f"install Docker Engine 20.10 or newer"
+    )
+
+
+@contextmanager
+def engine_trouble(doing: str, *, cure: str = "") -> Iterator[None]:
+    """Whatever the engine or the way to it refuses becomes a ClusterError that says what for."""
+    import docker
+    import requests
+    import urllib3
+
+    lost = (
+        docker.errors.DockerException,
+        requests.RequestException,
+        urllib3.exceptions.HTTPError,
+        OSError,
+    )
+    try:
+        yield
+    except docker.errors.APIError as error:
+        reason = error.explanation or str(error)
+        raise ClusterError(f"{doing}: the Docker engine says: {reason}", cure=cure) from error
+    except lost as error:
+        raise ClusterError(
+            f"{doing}: lost the Docker engine: {error}",
+            cure=cure or "`docker version` should work; the engine's own log says more",
+        ) from error

@@ -1,0 +1,127 @@
+"""The Docker runtime: each node a container, brought up by Compose; the agent one beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+
+from lockcheck.compose.docker.agent_container import (
+    AGENT_COMMAND,
+    AlreadyClaimedError,
+    create_agent,
+    start_agent,
+)
+from lockcheck.compose.docker.cleanup import clean_docker, remove_run
+from lockcheck.compose.docker.collecting import OUTPUT, collect_logs, collect_volume
+from lockcheck.compose.docker.compose_binary import Found, compose_and_version, why_no_compose
+from lockcheck.compose.docker.compose_file import Names, compose_document, sysctls_for
+from lockcheck.compose.docker.compose_up import taken_subnets, up
+from lockcheck.compose.docker.engine import connect, engine_trouble, why_no_engine
+from lockcheck.compose.docker.introduction import introduced, server_versions
+from lockcheck.compose.images.build import bring_images
+from lockcheck.compose.images.recipes import CLIENT_IMAGE
+from lockcheck.compose.programs import PROGRAMS
+from lockcheck.compose.runtime import Cluster, ClusterPlan, Runtime, Say
+from lockcheck.errors import ClusterError
+
+__all__ = ["DockerCluster", "DockerRuntime", "clean_docker"]
+
+LEAVING_S = 3.0  # for the agent to heal and end; its container is removed in any case
+
+
+class DockerRuntime(Runtime):
+    name = "docker"
+
+    def __init__(self, agent_command: Sequence[str] = AGENT_COMMAND) -> None:
+        self._agent_command = tuple(agent_command)
+
+    def why_not(self) -> str:
+        return why_no_engine() or why_no_compose()
+
+    def start(self, plan: ClusterPlan, say: Say) -> Cluster:
+        """Images that are missing are built first, which takes a minute or two, once."""
+        compose = compose_and_version()
+        if (reason := self.why_not()) or compose is None:
+            raise ClusterError("the docker runtime cannot run here", cure=reason)
+        clean_docker(say)
+        wanted = {PROGRAMS[node.program].image for node in plan.nodes} | {CLIENT_IMAGE}
+        images = bring_images(sorted(wanted), say)
+        plan.nodes_folder.mkdir(parents=True, exist_ok=True)
+        return DockerCluster(plan, images, compose, self._agent_command)
+
+
+class DockerCluster(Cluster):
+    def __init__(
+        self,
+        plan: ClusterPlan,
+        images: dict[str, str],
+        compose: Found,
+        agent_command: Sequence[str],
+    ) -> None:
+        self._plan = plan
+        self._names = Names(plan.run_id)
+        with ExitStack() as undo:
+            self._client = connect()
+            undo.callback(self._client.close)
+            self._log = undo.enter_context((plan.nodes_folder / "agent.log").open("ab"))
+            # On a thread of its own, so that Ctrl-C cannot leave us in doubt whether there is one.
+            with ThreadPoolExecutor(1) as beside:
+                image = images[CLIENT_IMAGE]
+                creating = beside.submit(
+                    create_agent, self._client, plan.run_id, image, agent_command
+                )
+                undo.callback(self._remove_if_ours, creating)
+                agent = creating.result()
+            self._bring_up(agent, images, compose)
+            self._undo = undo.pop_all()  # from here on it is close() that undoes
+
+    def _remove_if_ours(self, creating: Future[str]) -> None:
+        if not isinstance(creating.exception(), AlreadyClaimedError):
+            remove_run(self._client, self._plan.run_id)
+
+    def _bring_up(self, agent: str, images: dict[str, str], compose: Found) -> None:
+        with engine_trouble("asking the engine its version"):
+            engine = self._client.version()
+        kernel, version = str(engine["KernelVersion"]), str(engine["Version"])
+        sysctls = sysctls_for(kernel, version)
+        document = partial(compose_document, self._plan, images, sysctls=sysctls)
+        with ThreadPoolExecutor(1) as beside:
+            starting = beside.submit(start_agent, self._client, agent, self._log)
+            up(compose.command, self._plan, taken_subnets(self._client), document)
+            self.agent = starting.result()
+        self.versions = self._introduce() | {
+            "docker": version,
+            "compose": compose.version,
+            "kernel": kernel,
+        }
+
+    def _introduce(self) -> dict[str, str]:
+        """The nodes to the agent, and their versions to us."""
+        try:
+            self.agent.ask("adopt", introduced(self._client, self._plan))
+            return server_versions(self._client, self._plan)
+        except ClusterError:
+            introduced(self._client, self._plan)  # a node that ended meanwhile is the better cause
+            raise
+
+    def enter_command(self, node: str) -> str:
+        return f"docker exec -it {self._names.container(node)} sh"
+
+    def collect(self) -> None:
+        folders = {node.name: self._folder_of(node.name) for node in self._plan.nodes}
+        for folder in folders.values():
+            (folder / OUTPUT).unlink(missing_ok=True)  # what an earlier collecting brought
+        collect_volume(self._client, self._names.agent, self._plan.nodes_folder)
+        containers = {self._names.container(name): folder for name, folder in folders.items()}
+        collect_logs(self._client, containers.items())
+
+    def _folder_of(self, node: str) -> Path:
+        return self._plan.nodes_folder / node
+
+    def close(self) -> None:
+        self.agent.close()
+        self.agent.gone.wait(LEAVING_S)
+        self._undo.close()

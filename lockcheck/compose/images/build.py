@@ -1,0 +1,155 @@
+"""Our images in the engine: which are there, how they are built, which are of no more use.
+
+Built through the engine's API, so neither a docker command nor a local engine is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from lockcheck.compose.docker.compose_binary import cache_binary, find_compose
+from lockcheck.compose.docker.engine import BUILD_TIMEOUT_S, IMAGE_LABEL, connect, engine_trouble
+from lockcheck.compose.images.base_image import base_image, is_there
+from lockcheck.compose.images.cache import only_one_at_a_time
+from lockcheck.compose.images.dependencies import package_tree
+from lockcheck.compose.images.recipes import (
+    COMPOSE_IMAGE,
+    PYTHON_IMAGE,
+    Recipe,
+    build_context,
+    image_names,
+    image_tag,
+    recipe,
+)
+from lockcheck.compose.runtime import Say
+from lockcheck.errors import ClusterError
+
+if TYPE_CHECKING:
+    import docker
+
+LAST_LINES = 10
+SPARED_S = 600  # an older image may be in the hands of a run that is just starting
+
+__all__ = ["bring_images", "build_images", "image_tag", "missing_images"]
+
+
+def missing_images() -> list[str]:
+    """The images of this very lockcheck that the engine does not hold."""
+    with closing(connect()) as client:
+        return [name for name in image_names() if not is_there(client, image_tag(name))]
+
+
+def build_images(say: Say) -> None:
+    """Everything that runs on Docker need: the images, and Compose where there is none."""
+    bring_images(image_names(), say)
+    if find_compose() is None:
+        _fetch_compose(say)
+
+
+def bring_images(names: Iterable[str], say: Say) -> dict[str, str]:
+    """The tag of each of these images, after building those that are not there."""
+    recipes = [recipe(name) for name in names]
+    with closing(connect(BUILD_TIMEOUT_S)) as client:
+        if any(not is_there(client, each.tag) for each in recipes):
+            with only_one_at_a_time("build"):
+                for each in recipes:
+                    _bring(client, each, say)
+                _remove_old(client)
+    return {each.name: each.tag for each in recipes}
+
+
+def _bring(client: docker.DockerClient, wanted: Recipe, say: Say) -> str:
+    """Its tag. Another process may have built it while this one waited for its turn."""
+    if is_there(client, wanted.tag):
+        return wanted.tag
+    base = _bring(client, wanted.parent, say) if wanted.parent else base_image(client, say)
+    packages = _packages_for(client, wanted, say)
+    say(f"building the image {wanted.tag}")
+    with (
+        build_context(wanted, packages) as context,
+        engine_trouble(f"building the image {wanted.name}"),
+    ):
+        _build(client, wanted, base, context)
+    return wanted.tag
+
+
+def _build(client: docker.DockerClient, wanted: Recipe, base: str, context: IO[bytes]) -> None:
+    log = client.api.build(
+        fileobj=context,
+        custom_context=True,
+        tag=wanted.tag,
+        buildargs={"BASE": base},
+        rm=True,
+        forcerm=True,
+        decode=True,
+    )
+    _check_log(wanted.name, log)
+
+
+def _packages_for(client: docker.DockerClient, each: Recipe, say: Say) -> Path | None:
+    if not each.packages:
+        return None
+    with engine_trouble("asking the engine its architecture"):
+        return package_tree(str(client.version()["Arch"]), say)
+
+
+def _check_log(name: str, messages: Iterable[Mapping[str, object]]) -> None:
+    """A build that fails answers 200 all the same, and says so at the end of its log."""
+    log: list[str] = []
+    for message in messages:
+        log += str(message.get("stream", "")).splitlines()
+        if "error" in message:
+            last_words = "\n    ".join(line for line in log[-LAST_LINES:] if line.strip())
+            raise ClusterError(
+                f"building the image {name} failed: {message['error']}\n    {last_words}",
+                cure="mend what the log says, then: lockcheck images build",
+            )
+
+
+def _remove_old(client: docker.DockerClient) -> None:
+    current = {image_tag(name) for name in [*image_names(), PYTHON_IMAGE]}
+    with engine_trouble("removing old images"):
+        ours = client.api.images(filters={"label": IMAGE_LABEL})
+        used = {each["ImageID"] for each in client.api.containers(all=True)}
+    for image in of_no_more_use(ours, current, used):
+        _remove(client, image["Id"], set(image["RepoTags"] or ()))
+
+
+def of_no_more_use(
+    ours: list[dict[str, Any]], current: set[str], used: set[str]
+) -> list[dict[str, Any]]:
+    """Earlier versions, unless a container or a run that is just starting needs them."""
+    newest = max((image["Created"] for image in ours), default=0)
+    return [
+        image
+        for image in ours
+        if all(tag.startswith("lockcheck/") for tag in image["RepoTags"] or ())
+        and not current.intersection(image["RepoTags"] or ())
+        and image["Id"] not in used
+        and newest - image["Created"] > SPARED_S
+    ]
+
+
+def _remove(client: docker.DockerClient, image_id: str, tags: set[str]) -> None:
+    import docker
+
+    for name in tags or {image_id}:
+        if name.startswith("lockcheck/base:"):
+            continue
+        try:
+            client.api.remove_image(name)
+        except docker.errors.APIError:
+            return  # in use after all, or gone by now: it only takes room
+
+
+def _fetch_compose(say: Say) -> None:
+    say("fetching Docker Compose v2 from Debian's packages")
+    with only_one_at_a_time("build"), closing(connect(BUILD_TIMEOUT_S)) as client:
+        image = _bring(client, recipe(COMPOSE_IMAGE), say)
+        try:
+            cache_binary(client, image)
+        finally:
+            _remove(client, image, {image})

@@ -1,0 +1,33 @@
+"""Where lockcheck keeps what is slow to make: XDG_CACHE_HOME/lockcheck."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from lockcheck.errors import ClusterError
+
+
+def cache_folder() -> Path:
+    root = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    folder = Path(root) / "lockcheck"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ClusterError(
+            f"the cache folder {folder} cannot be made: {error.strerror}",
+            cure="set XDG_CACHE_HOME to a folder that this user may write",
+        ) from error
+    return folder
+
+
+@contextmanager
+def only_one_at_a_time(name: str) -> Iterator[None]:
+    """Waits for another lockcheck of this user that is doing the same; let go by any death."""
+    import fcntl
+
+    with (cache_folder() / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

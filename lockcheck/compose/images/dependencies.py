@@ -1,0 +1,125 @@
+"""The Python packages that the client image holds, brought from this host.
+
+pip runs here and not in the image: here it is set up for whatever stands between this host and
+its package index (a proxy, a mirror, a certificate of the company's own).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from importlib import metadata
+from pathlib import Path
+
+from lockcheck.compose.images.cache import cache_folder
+from lockcheck.compose.runtime import Say
+from lockcheck.errors import ClusterError
+
+IMAGE_PYTHON = "3.13"  # Debian trixie's
+MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}  # as the engine and as wheels name them
+PLATFORMS = ("manylinux_2_28", "manylinux_2_17", "manylinux2014")
+LAST_LINES = 6
+OWN_NAME = "lockcheck"
+
+
+def requirements() -> list[str]:
+    """What the client image must hold: this host's own versions wherever it has them."""
+    pinned: dict[str, str] = {}
+    to_visit = [_without_marker(text) for text in _unconditional(OWN_NAME)]
+    while to_visit:
+        text = to_visit.pop()
+        name = _name_of(text)
+        if name in pinned:
+            continue
+        try:
+            pinned[name] = f"{name}=={metadata.version(name)}"
+        except metadata.PackageNotFoundError:
+            pinned[name] = text  # not for this host's system, maybe for the image's
+            continue
+        to_visit += [each for each in _unconditional(name) if _is_installed(_name_of(each))]
+    return sorted(pinned.values())
+
+
+def _unconditional(distribution: str) -> list[str]:
+    """Without what only an extra brings. Other conditions are about this host, not the image."""
+    return [text for text in metadata.requires(distribution) or () if "extra ==" not in text]
+
+
+def _without_marker(text: str) -> str:
+    return text.partition(";")[0].strip()
+
+
+def _name_of(text: str) -> str:
+    """The canonical form, so that one package has one name."""
+    found = re.match(r"[\w.-]+", text)
+    return re.sub(r"[-_.]+", "-", found.group()).lower() if found else text
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return False
+    return True
+
+
+def package_tree(architecture: str, say: Say) -> Path:
+    """A folder with the packages as the image's Python wants them; made once per set of them."""
+    wanted = requirements()
+    key = hashlib.sha256("\n".join([IMAGE_PYTHON, architecture, *wanted]).encode()).hexdigest()
+    shelf = cache_folder() / "dependencies"
+    tree = shelf / key[:12]
+    if not tree.exists():
+        say(f"fetching {len(wanted)} Python packages for the client image")
+        shelf.mkdir(exist_ok=True)
+        _clear(shelf)
+        _install(wanted, architecture, tree)
+    return tree
+
+
+def _clear(shelf: Path) -> None:
+    for old in shelf.iterdir():
+        shutil.rmtree(old)
+
+
+def _install(wanted: list[str], architecture: str, tree: Path) -> None:
+    """Under a name of its own first, so that what is found later under `tree` is complete."""
+    with tempfile.TemporaryDirectory(dir=tree.parent) as name:
+        complete = Path(name) / "packages"
+        _run_pip([*_pip_options(architecture), f"--target={complete}", *wanted])
+        shutil.rmtree(complete / "bin", ignore_errors=True)  # its scripts name this host's Python
+        complete.rename(tree)
+
+
+def _pip_options(architecture: str) -> list[str]:
+    machine = MACHINES.get(architecture)
+    if machine is None:
+        raise ClusterError(
+            f"lockcheck has no client image for the engine's architecture {architecture}",
+            cure=f"use an engine on one of {', '.join(MACHINES)}",
+        )
+    platforms = [f"--platform={kind}_{machine}" for kind in PLATFORMS]
+    python = [f"--python-version={IMAGE_PYTHON}", "--implementation=cp", "--only-binary=:all:"]
+    return [*python, *platforms, "--no-compile", "--quiet", "--root-user-action=ignore"]
+
+
+def _run_pip(arguments: list[str]) -> None:
+    pip = [sys.executable, "-m", "pip"]
+    if subprocess.run([*pip, "--version"], capture_output=True, check=False).returncode != 0:
+        raise ClusterError(
+            f"the client image needs pip on this host, and {sys.executable} has none",
+            cure=f"{sys.executable} -m ensurepip, or install lockcheck where pip is",
+        )
+    done = subprocess.run(
+        [*pip, "install", *arguments], capture_output=True, text=True, check=False
+    )
+    if done.returncode != 0:
+        last_words = "\n    ".join(done.stderr.strip().splitlines()[-LAST_LINES:])
+        raise ClusterError(
+            f"pip could not fetch the client image's packages:\n    {last_words}",
+            cure="`pip download click` should work on this host first",
+        )

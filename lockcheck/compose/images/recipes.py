@@ -1,0 +1,103 @@
+"""What goes into each of our images, and the tag that follows from it."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import tarfile
+import tempfile
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import IO
+
+from lockcheck.compose.images.dependencies import requirements
+from lockcheck.errors import InternalError
+
+PACKAGE = Path(__file__).parents[2]
+IMAGES_FOLDER = Path(__file__).parent
+COMPOSE_IMAGE = "compose"  # serves only to fetch Compose, and is gone afterwards
+PYTHON_IMAGE = "python"  # what `client` is built on: changes with its packages only
+CLIENT_IMAGE = "client"  # changes with every change of lockcheck
+
+
+def image_names() -> list[str]:
+    """Of the images that runs use."""
+    folders = [path.parent.name for path in IMAGES_FOLDER.glob("*/Dockerfile")]
+    return sorted(name for name in folders if name not in {COMPOSE_IMAGE, PYTHON_IMAGE})
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """`files` are the build's context; `packages` are wanted beside them, by name and version."""
+
+    name: str
+    files: dict[str, bytes]
+    packages: tuple[str, ...] = ()
+    parent: Recipe | None = None  # the image of ours that it is built on
+
+    @property
+    def tag(self) -> str:
+        """Names the content: an image with this tag is current, whoever built it and when."""
+        content = hashlib.sha256("\n".join(self.packages).encode())
+        if self.parent is not None:
+            content.update(self.parent.tag.encode())
+        for path, data in sorted(self.files.items()):
+            content.update(f"\n{path}\n{len(data)}\n".encode())
+            content.update(data)
+        return f"lockcheck/{self.name}:{content.hexdigest()[:12]}"
+
+
+def recipe(name: str) -> Recipe:
+    files = _files_below(IMAGES_FOLDER / name)
+    if name == PYTHON_IMAGE:
+        return Recipe(name, files, packages=tuple(requirements()))
+    if name == CLIENT_IMAGE:
+        ours = {f"site/lockcheck/{path}": data for path, data in _files_below(PACKAGE).items()}
+        files |= ours | _installation_record()
+        return Recipe(name, files, parent=recipe(PYTHON_IMAGE))
+    return Recipe(name, files)
+
+
+def image_tag(name: str) -> str:
+    return recipe(name).tag
+
+
+def _files_below(folder: Path) -> dict[str, bytes]:
+    if not folder.is_dir():
+        raise InternalError(f"{folder} is missing from this installation of lockcheck")
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+
+
+def _installation_record() -> dict[str, bytes]:
+    """So that lockcheck is installed in the image as it is here, its entry points included."""
+    installed = metadata.distribution("lockcheck")
+    folder = f"site/lockcheck-{installed.version}.dist-info"
+    texts = {name: installed.read_text(name) for name in ("METADATA", "entry_points.txt")}
+    return {f"{folder}/{name}": text.encode() for name, text in texts.items() if text}
+
+
+def build_context(of: Recipe, packages: Path | None) -> IO[bytes]:
+    """A tar with nothing in it that differs from one machine or minute to the next."""
+    context = tempfile.TemporaryFile()  # noqa: SIM115  # closed by the caller, and gone with it
+    with tarfile.open(fileobj=context, mode="w") as tar:
+        for path, data in sorted(of.files.items()):
+            entry = tarfile.TarInfo(path)
+            entry.size = len(data)
+            tar.addfile(entry, io.BytesIO(data))
+        if packages is not None:
+            tar.add(packages, arcname="dependencies", filter=_plain)
+    context.seek(0)
+    return context
+
+
+def _plain(entry: tarfile.TarInfo) -> tarfile.TarInfo:
+    entry.mtime = 0
+    entry.uid = entry.gid = 0
+    entry.uname = entry.gname = ""
+    entry.mode = 0o755 if entry.isdir() else 0o644
+    return entry

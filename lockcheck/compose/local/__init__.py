@@ -1,0 +1,1 @@
+"""The local runtime: nodes are processes in network namespaces of this host."""

@@ -1,0 +1,27 @@
+"""A Docker engine with our images in it; skipped, and said why, where none answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+
+import docker
+import pytest
+
+from lockcheck.compose.docker.engine import connect
+from lockcheck.compose.docker.runtime import DockerRuntime
+from lockcheck.compose.images.build import build_images
+from tests.running import need
+
+
+@pytest.fixture
+def engine() -> Iterator[docker.DockerClient]:
+    need("docker")
+    with closing(connect()) as client:
+        yield client
+
+
+@pytest.fixture
+def runtime(engine: docker.DockerClient) -> DockerRuntime:
+    build_images(print)
+    return DockerRuntime()

