@@ -75,7 +75,7 @@ def words(html: str) -> str:
 def test_the_verdict_comes_first_and_in_words() -> None:
     text = words(report(of_one_incident()))
     verdict = text.index("Violation")
-    assert verdict < text.index("Two clients held the same lock at the same time (for 292 ms)")
+    assert verdict < text.index("At 1.111 s two clients held k1 at once, for 292 ms")
     assert verdict < text.index("Timeline") < text.index("What was found")
 
 
@@ -85,13 +85,13 @@ def test_the_story_is_told_with_blame_and_cure() -> None:
         "was granted k1",
         "pause began, proven",
         "still held it: two holders",
-        "#4: stale",
+        "accepted as #4: stale",
         "refused: not-own",
     ]
     places = [text.index(step) for step in steps]
     assert places == sorted(places)
     assert "went on believing for 303 ms" in text
-    assert "a fencing token that the storage checks" in text
+    assert "a fencing token that it checks" in text
 
 
 def test_plan_versions_and_commands_are_there() -> None:
@@ -192,9 +192,9 @@ def test_ten_thousand_operations_are_small_and_quick(trouble: int) -> None:
     history = run.history()
     assert len(history.operations) >= 10_000
     judgement = judge(history)
-    start = time.perf_counter()
+    start = time.process_time()
     html = report(history, judgement=judgement)
-    assert time.perf_counter() - start < 1.0
+    assert time.process_time() - start < 1.0
     assert len(html.encode()) < 1_000_000
 
 

@@ -18,17 +18,19 @@ import jinja2
 from markupsafe import Markup, escape
 
 from lockcheck.checker.finding import Judgement, Verdict
+from lockcheck.checker.guard import WITHOUT_STORAGE, guard_of
 from lockcheck.history import History
 from lockcheck.history.event import NS_PER_MS
 from lockcheck.results import story
-from lockcheck.results.report.timeline import last_moment_ns, timeline_json
+from lockcheck.results.report.timeline import last_moment_ns, timeline
 
 HERE = Path(__file__).parent
-SCRIPTS = ("view.js", "draw.js", "input.js", "page.js")
+SCRIPTS = ("view.js", "draw.js", "bands.js", "marks.js", "input.js", "page.js")
 FULLY_TOLD = 20
 LISTED_BRIEFLY = 200
 REFUSED_LISTED = 200
 OPEN_AT_FIRST = 3
+DOUBTS_LISTED = 12
 CLOSEST_LOOK_NS = 20_000_000
 
 Rows = tuple[tuple[str, str], ...]
@@ -61,14 +63,15 @@ class _Told:
         return self.incident.effect
 
     @property
-    def more(self) -> list[str]:
+    def harm(self) -> list[str]:
         """What the heading does not say already."""
-        return [line for line in self.story.harm if line != f"{self.story.title}."]
+        [alone, *others] = self.incident.findings
+        return list(self.story.harm) if others or alone.note else []
 
 
 def render(report: ReportInput) -> str:
     history, judgement = report.history, report.judgement
-    incidents = _worst_first(story.incidents(judgement.findings))
+    incidents = story.worst_first(story.incidents(judgement.findings))
     windows = [_window(incident) for incident in incidents]
     told = [
         _Told(number, incident, story.tell_incident(history, incident), window)
@@ -78,13 +81,11 @@ def render(report: ReportInput) -> str:
     ]
     refused = story.refused_writes(history)
     shown = FULLY_TOLD + LISTED_BRIEFLY
-    headline = story.headline(history, judgement)
-    words = headline.partition(": ")[2]
+    drawn = timeline(history, judgement, incidents[:shown], windows[:shown])
     html = _template().render(
         report=report,
         verdict=judgement.verdict,
-        headline=headline,
-        sentence=words[:1].upper() + words[1:],
+        headline=story.headline(history, judgement),
         facts=_facts(history),
         first=told[0] if told else None,
         counts=_count_rows(report),
@@ -94,16 +95,14 @@ def render(report: ReportInput) -> str:
         refused=refused[:REFUSED_LISTED],
         refused_total=len(refused),
         stale_refused_total=judgement.counts.stale_writes_refused,
-        data=timeline_json(history, judgement, incidents[:shown], windows[:shown]),
+        data=drawn.json,
+        kinds=drawn.kinds,
+        guard=guard_of(history.terms),
+        doubts=judgement.doubts[:DOUBTS_LISTED],
+        doubts_unlisted=max(0, len(judgement.doubts) - DOUBTS_LISTED),
     )
     # A lone surrogate can hide in what somebody else's file said; a file of UTF-8 cannot hold it.
     return html.encode("utf-8", "replace").decode()
-
-
-def _worst_first(incidents: tuple[story.Incident, ...]) -> tuple[story.Incident, ...]:
-    """What counts comes first; in the order of time where it counts the same."""
-    rank = list(Verdict)
-    return tuple(sorted(incidents, key=lambda incident: -rank.index(incident.effect)))
 
 
 def _window(incident: story.Incident) -> range:
@@ -122,7 +121,7 @@ def _facts(history: History) -> Rows:
     facts = (
         ("backend", terms.backend),
         ("workload", terms.workload),
-        ("guard", terms.guard),
+        ("guard", "" if terms.workload == WITHOUT_STORAGE else terms.guard),
         ("lease", story.span(terms.ttl_ms * NS_PER_MS) if terms.ttl_ms else ""),
         ("faults", ", ".join(terms.faults) or "none"),
         ("clients", str(terms.clients or "")),
@@ -138,27 +137,25 @@ def _options(text: str) -> Markup:
     return Markup(html)  # noqa: S704 - escaped before
 
 
-def _brief_title(incident: story.Incident) -> str:
-    others = len(incident.findings) - 1
-    return story.title(incident.main) + (
-        f" (and {others} more of the same cause)" if others else ""
-    )
-
-
 def _count_rows(report: ReportInput) -> Rows:
-    counts, guard = report.judgement.counts, report.history.terms.guard
+    counts, terms = report.judgement.counts, report.history.terms
+    accepted = _counted(counts.writes_accepted, "write accepted", "writes accepted")
     guarded: Rows = (
-        ("writes refused", f"{counts.writes_refused:,}"),
+        _counted(counts.writes_refused, "write refused", "writes refused"),
         ("of them stale", f"{counts.stale_writes_refused:,}"),
     )
     return (
-        ("operations", f"{counts.operations:,}"),
-        ("times granted", f"{counts.acquisitions:,}"),
-        ("different holders", f"{counts.holders:,}"),
-        ("proven faults", f"{counts.faults:,}"),
-        ("writes accepted", f"{counts.writes_accepted:,}"),
-        *(guarded if guard != "none" or counts.writes_refused else ()),
+        _counted(counts.operations, "operation", "operations"),
+        _counted(counts.acquisitions, "time granted", "times granted"),
+        _counted(counts.holders, "holder", "different holders"),
+        _counted(counts.faults, "proven fault", "proven faults"),
+        *(() if terms.workload == WITHOUT_STORAGE else (accepted,)),
+        *(guarded if guard_of(terms) != "none" or counts.writes_refused else ()),
     )
+
+
+def _counted(number: int, one: str, many: str) -> tuple[str, str]:
+    return one if number == 1 else many, f"{number:,}"
 
 
 @cache
@@ -174,7 +171,9 @@ def _template() -> jinja2.Template:
         lstrip_blocks=True,
     )
     environment.filters.update(span=story.span, moment=story.moment, plain=story.plain)
-    environment.filters.update(brief_title=_brief_title, options=_options, sentence=story.sentence)
+    environment.filters.update(
+        brief_title=story.incident_title, options=_options, sentence=story.sentence
+    )
     environment.globals.update(
         script=script,
         style=style,

@@ -6,27 +6,35 @@ again and again (marks, reasons) are stored once and referred to by their number
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 import msgspec
 
 from lockcheck.checker.finding import Code, Judgement
 from lockcheck.history import Ending, F, History, Hold, Operation
 from lockcheck.history.event import STORAGE
+from lockcheck.results.report.columns import (
+    Numbered,
+    Table,
+    append,
+    or_none,
+    safe_in_script,
+    us,
+)
 from lockcheck.results.story import (
     Identity,
     Incident,
     fault_name,
+    incident_title,
+    natural,
     operation_identity,
+    own_stalls,
     plain,
     span,
     stale_writes,
-    title,
 )
 
-NS_PER_US = 1000
-LARGEST_NUMBER = 2**53 - 1
 LONGEST_TEXT = 40
 LONGEST_MARK_OF_MANY = 16  # where there are so many that they make up most of the page
 MANY_OPERATIONS = 5_000
@@ -34,32 +42,37 @@ MANY_OPERATIONS = 5_000
 MOST_MARKS = 20_000
 MOST_ROWS_PER_LANE = 4
 
-Column = list[int]
-Table = dict[str, Column]
-
 # What the script draws of a write: the numbers are the script's STATE list.
 _ACCEPTED, _REFUSED, _STALE, _UNKNOWN, _READ = range(5)
+_MARKS = ("accepted", "refused", "stale", "unknown", "read")
 _ENDINGS = list(Ending)
 
 
-def timeline_json(
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    json: str  # safe inside a script element, whatever the history holds
+    kinds: frozenset[str]  # what occurs on it, for the legend
+
+
+def timeline(
     history: History, judgement: Judgement, told: Iterable[Incident], windows: Iterable[range]
-) -> str:
-    """JSON that is safe inside a script element, whatever the history holds."""
+) -> Timeline:
     drawing = _Drawing(history)
+    holds, marks, overlaps = drawing.holds(), drawing.marks(judgement), drawing.overlaps(judgement)
+    faults, stalls = drawing.faults(), drawing.stalls()
     data = {
-        "end": _us(last_moment_ns(history)),
-        "holds": drawing.holds(),
-        "marks": drawing.marks(judgement),
+        "end": us(last_moment_ns(history)),
+        "holds": holds,
+        "marks": marks,
         "tries": drawing.tries(),
-        "faults": drawing.faults(),
-        "stalls": drawing.stalls(),
-        "overlaps": drawing.overlaps(judgement),
+        "faults": faults,
+        "stalls": stalls,
+        "overlaps": overlaps,
         "findings": [
             {
-                "from": _us(window.start),
-                "to": _us(window.stop),
-                "title": title(incident.main),
+                "from": us(window.start),
+                "to": us(window.stop),
+                "title": incident_title(incident),
                 "key": drawing.keys.number(plain(incident.main.key)),
                 "effect": incident.effect.value,
             }
@@ -72,7 +85,22 @@ def timeline_json(
         "keys": drawing.keys.texts,
         "texts": drawing.texts.texts,
     }
-    return _safe_in_script(msgspec.json.encode(data).decode())
+    kinds = {_MARKS[state] for state in marks["state"]}
+    kinds |= {"unproven" if fault.proven_ns is None else "fault" for fault in history.faults}
+    kinds |= _kinds_of_holds(holds)
+    kinds |= {"overlap"} if overlaps["key"] else set()
+    kinds |= {"stall"} if stalls else set()
+    return Timeline(safe_in_script(msgspec.json.encode(data).decode()), frozenset(kinds))
+
+
+def _kinds_of_holds(holds: Table) -> set[str]:
+    leases = [
+        end - until for end, until in zip(holds["end"], holds["until"], strict=True) if until >= 0
+    ]
+    kinds = {"hold"} if holds["end"] else set()
+    if any(over > 0 for over in leases):
+        kinds |= {"outlived", "lease"}
+    return kinds
 
 
 def last_moment_ns(history: History) -> int:
@@ -81,58 +109,17 @@ def last_moment_ns(history: History) -> int:
     return next(during, history.end_ns)
 
 
-def _safe_in_script(json: str) -> str:
-    for char in "<>&\u2028\u2029":
-        json = json.replace(char, f"\\u{ord(char):04x}")
-    return json
-
-
-def _drawable(number: int) -> int:
-    """A file may claim any number; the script's are exact up to this one."""
-    return max(-LARGEST_NUMBER, min(LARGEST_NUMBER, number))
-
-
-def _us(ns: int) -> int:
-    return _drawable(ns // NS_PER_US)
-
-
-def _or_none(ns: int | None) -> int:
-    """-1: there is none; a column holds numbers only."""
-    return -1 if ns is None else _us(ns)
-
-
-def natural(name: str) -> list[tuple[int, str]]:
-    """Sorts c2 before c10."""
-    return [
-        (int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)
-    ]
-
-
-class _Numbered:
-    """Each text once, in the order of its first use."""
-
-    def __init__(self) -> None:
-        self.texts: list[str] = []
-        self._numbers: dict[str, int] = {}
-
-    def number(self, text: str) -> int:
-        known = self._numbers.get(text)
-        if known is None:
-            known = self._numbers[text] = len(self.texts)
-            self.texts.append(text)
-        return known
-
-
 class _Drawing:
     def __init__(self, history: History) -> None:
         self.history = history
-        self.keys = _Numbered()
-        self.texts = _Numbered()
+        self.keys = Numbered()
+        self.texts = Numbered()
         self.omitted = 0
         self._end_ns = last_moment_ns(history)
+        self._stalls = own_stalls(history, history.stalls)
         self._rows: dict[str, int] = {}
         self._clients = sorted({o.node for o in history.operations}, key=natural)
-        others = {f.node for f in history.faults} | {s.node for s in history.stalls}
+        others = {f.node for f in history.faults} | {s.node for s in self._stalls}
         servers = sorted(others - set(self._clients), key=natural)
         self._lanes = {node: number for number, node in enumerate([*self._clients, *servers])}
 
@@ -161,15 +148,15 @@ class _Drawing:
                 self._lanes[hold.node],
                 self._row(hold, busy.setdefault(hold.node, [])),
                 self.keys.number(plain(hold.key)),
-                _us(hold.acquire.start_ns),
-                _us(hold.start_ns),
-                _us(hold.end_ns),
-                _or_none(hold.promised_until_ns(self.history.terms.ttl_ms)),
-                _us(gone),
+                us(hold.acquire.start_ns),
+                us(hold.start_ns),
+                us(hold.end_ns),
+                or_none(hold.promised_until_ns(self.history.terms.ttl_ms)),
+                us(gone),
                 -1 if hold.token is None else hold.token,
                 _ENDINGS.index(hold.ending),
             )
-            _append(table, names, values)
+            append(table, names, values)
         return table
 
     def _row(self, hold: Hold, busy_until: list[int]) -> int:
@@ -204,15 +191,15 @@ class _Drawing:
                 self._lanes[operation.node],
                 self.keys.number(plain(operation.key)),
                 _state(operation, stale),
-                _us(operation.start_ns),
-                _us(answer.time) if answer else -1,
+                us(operation.start_ns),
+                us(answer.time) if answer else -1,
                 -1 if answer is None or answer.seq is None else answer.seq,
                 self._text(value, longest),
                 self._text(invoke.base, longest),
                 -1 if invoke.token is None else invoke.token,
                 self._text(answer.error if answer else None),
             )
-            _append(table, names, values)
+            append(table, names, values)
         return table
 
     def tries(self) -> Table:
@@ -221,7 +208,7 @@ class _Drawing:
         attempts = [o for o in self.history.operations if o.f == F.ACQUIRE and not o.ok]
         for operation in attempts[:MOST_MARKS]:
             key = self.keys.number(plain(operation.key))
-            _append(table, names, (self._lanes[operation.node], key, _us(operation.start_ns)))
+            append(table, names, (self._lanes[operation.node], key, us(operation.start_ns)))
         self.omitted += max(0, len(attempts) - MOST_MARKS)
         return table
 
@@ -231,9 +218,9 @@ class _Drawing:
                 "lane": self._lanes[fault.node],
                 "name": plain(fault.name, 24),
                 "title": fault_name(fault),
-                "start": _us(fault.start_ns),
-                "proven": _or_none(fault.proven_ns),
-                "healed": _or_none(fault.healed_ns),
+                "start": us(fault.start_ns),
+                "proven": or_none(fault.proven_ns),
+                "healed": or_none(fault.healed_ns),
                 "proof": plain(fault.proof or fault.why_unproven, 160),
             }
             for fault in self.history.faults
@@ -243,11 +230,11 @@ class _Drawing:
         return [
             {
                 "lane": self._lanes[stall.node],
-                "start": _us(max(0, stall.start_ns)),
-                "end": _us(stall.end_ns),
+                "start": us(max(0, stall.start_ns)),
+                "end": us(stall.end_ns),
                 "long": span(stall.end_ns - stall.start_ns),
             }
-            for stall in self.history.stalls
+            for stall in self._stalls
         ]
 
     def overlaps(self, judgement: Judgement) -> Table:
@@ -263,17 +250,12 @@ class _Drawing:
                 self.keys.number(plain(finding.key)),
                 self._lanes[first.node],
                 self._lanes[second.node],
-                _us(start_ns),
-                _us(end_ns),
+                us(start_ns),
+                us(end_ns),
                 int(finding.effect.value == "violation"),
             )
-            _append(table, names, values)
+            append(table, names, values)
         return table
-
-
-def _append(table: Table, names: Iterable[str], values: Iterable[int]) -> None:
-    for name, value in zip(names, values, strict=True):
-        table[name].append(_drawable(value))
 
 
 def _state(operation: Operation, stale: frozenset[Identity]) -> int:

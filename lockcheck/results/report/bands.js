@@ -1,0 +1,141 @@
+// Paints what lasts: faults, stalls, holds, and the times in which two held the same lock.
+
+// The part of [start, end] that is in view, at least a pixel wide; null if there is none.
+function stretch(start, end) {
+  if (end < view.from || start > view.to) return null;
+  const left = Math.max(layout.gutter - 4, toX(start));
+  return { left, width: Math.max(1.2, Math.min(layout.width + 4, toX(end)) - left) };
+}
+
+function band(lane, start, end, label, style) {
+  const part = stretch(start, end);
+  if (!part) return;
+  const top = layout.tops[lane] + 1, height = layout.heights[lane] - 1;
+  pen.fillStyle = style.fill;
+  pen.fillRect(part.left, top, part.width, height);
+  pen.fillStyle = style.edge;
+  if (!style.dashed) pen.fillRect(part.left, top, part.width, 2);
+  else {
+    pen.strokeStyle = style.edge;
+    pen.setLineDash([5, 4]);
+    pen.strokeRect(part.left + 0.5, top + 1.5, part.width - 1, height - 3);
+    pen.setLineDash([]);
+  }
+  pen.font = FONT.small;
+  pen.textBaseline = 'middle';
+  pen.fillStyle = style.ink;
+  if (pen.measureText(label).width + 8 < part.width) pen.fillText(label, part.left + 5, top + 10);
+}
+
+function drawFault(fault) {
+  const end = fault.healed < 0 ? data.end : fault.healed;
+  const style = { edge: colours['fault-edge'], ink: colours['fault-ink'] };
+  if (fault.proven < 0) {
+    const label = `${fault.name}, unproven`;
+    band(fault.lane, fault.start, end, label, { ...style, fill: 'transparent', dashed: true });
+    return;
+  }
+  band(fault.lane, fault.start, end, fault.name, { ...style, fill: colours.fault });
+  const x = toX(fault.proven);
+  pen.fillStyle = colours['fault-edge'];
+  pen.fillRect(x, layout.tops[fault.lane] + 1, 1, layout.heights[fault.lane] - 1);
+}
+
+function drawStall(stall) {
+  const ink = colours['stall-edge'];
+  band(stall.lane, stall.start, stall.end, 'machine stalled',
+    { fill: colours.stall, edge: ink, ink: colours.quiet });
+  const part = stretch(stall.start, stall.end);
+  if (!part || part.width < 14) return;
+  pen.fillStyle = ink;
+  const top = layout.tops[stall.lane];
+  for (let x = part.left + 6; x < part.left + part.width - 2; x += 12) {
+    for (let y = top + 24; y < top + layout.heights[stall.lane] - 4; y += 10) {
+      pen.fillRect(x + (y / 10 & 1) * 6, y, 1.5, 1.5);
+    }
+  }
+}
+
+function drawOverlaps() {
+  const { key, start, end, counts } = data.overlaps;
+  const shaded = {}; // what several overlaps share is shaded once; they are in order of their starts
+  pen.fillStyle = colours.overlap;
+  for (let i = 0; i < key.length; i++) {
+    const from = Math.max(start[i], shaded[key[i]] ?? start[i]);
+    if (from >= end[i] && start[i] < end[i]) continue;
+    shaded[key[i]] = end[i];
+    const part = wanted(key[i]) && stretch(from, end[i]);
+    if (!part) continue;
+    pen.globalAlpha = counts[i] ? 1 : 0.5;
+    pen.fillRect(part.left, AXIS - 6, part.width, layout.height);
+  }
+  pen.globalAlpha = 1;
+}
+
+function drawOverlapBars() {
+  const { key, first, second, start, end } = data.overlaps;
+  pen.fillStyle = colours['overlap-bar'];
+  for (let i = 0; i < key.length; i++) {
+    const part = wanted(key[i]) && stretch(start[i], end[i]);
+    if (!part) continue;
+    pen.fillRect(part.left, AXIS - 6, part.width, 4);
+    for (const lane of [first[i], second[i]]) {
+      const y = layout.tops[lane] + LANE.fault + data.lanes[lane].rows * LANE.row - 3;
+      pen.fillRect(part.left, y, part.width, 4);
+    }
+  }
+}
+
+const barTop = (hold) =>
+  layout.tops[data.holds.lane[hold]] + LANE.fault + data.holds.row[hold] * LANE.row + 1;
+
+function drawHold(i) {
+  const { key, asked, start, end, until, gone, token } = data.holds;
+  if (!wanted(key[i]) || gone[i] < view.from || asked[i] > view.to) return;
+  const top = barTop(i), height = LANE.row - 5, colour = keyColour(key[i]);
+  const leaseEnd = until[i] < 0 ? end[i] : Math.min(end[i], Math.max(start[i], until[i]));
+  pen.fillStyle = colour;
+  pen.globalAlpha = 0.45;
+  const maybe = stretch(asked[i], gone[i]);
+  pen.fillRect(maybe.left, top + height / 2 - 1, maybe.width, 2);
+  pen.globalAlpha = 1;
+  const solid = stretch(start[i], leaseEnd);
+  if (solid) {
+    pen.beginPath();
+    pen.roundRect(solid.left, top, solid.width, height, Math.min(3, solid.width / 2));
+    pen.fill();
+  }
+  if (leaseEnd < end[i]) drawOutlived(stretch(leaseEnd, end[i]), top, height, colour);
+  if (until[i] >= 0 && until[i] < end[i]) drawLeaseEnd(toX(until[i]), top, height);
+  const label = data.keys[key[i]] + (token[i] < 0 ? '' : `  token ${token[i]}`);
+  if (solid) barLabel(label, solid, top + height / 2 + 0.5);
+}
+
+function drawOutlived(part, top, height, colour) {
+  if (!part) return;
+  pen.fillStyle = colours.panel;
+  pen.fillRect(part.left, top, part.width, height);
+  pen.fillStyle = hatch(colour);
+  pen.fillRect(part.left, top, part.width, height);
+  pen.strokeStyle = colour;
+  pen.lineWidth = 1.2;
+  pen.strokeRect(part.left, top + 0.6, part.width, height - 1.2);
+}
+
+function drawLeaseEnd(x, top, height) {
+  pen.fillStyle = colours.ink;
+  pen.fillRect(x - 0.8, top - 5, 1.8, height + 10);
+  pen.beginPath();
+  pen.moveTo(x, top - 6); pen.lineTo(x + 8, top - 6); pen.lineTo(x + 5, top - 3);
+  pen.lineTo(x + 8, top); pen.lineTo(x, top);
+  pen.fill();
+}
+
+function barLabel(label, part, y) {
+  const left = Math.max(part.left, layout.gutter) + 6;
+  pen.font = FONT.bar;
+  if (pen.measureText(label).width + 8 > part.left + part.width - left) return;
+  pen.fillStyle = colours['on-key'];
+  pen.textBaseline = 'middle';
+  pen.fillText(label, left, y);
+}

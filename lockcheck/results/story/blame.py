@@ -1,0 +1,206 @@
+"""Whose fault it was, and what would prevent it."""
+
+from __future__ import annotations
+
+from lockcheck.checker.finding import Blame, Code, Culprit, Finding, Verdict
+from lockcheck.checker.guard import WITHOUT_STORAGE, guard_of
+from lockcheck.history import FaultSpan, History
+from lockcheck.results.story.incidents import Incident, taken_by
+from lockcheck.results.story.titles import also_taken
+from lockcheck.results.story.words import amount, fault_name, node_of, plain, span, upper_first
+
+
+def blame_of(incident: Incident) -> str:
+    parts = (_culprit(incident), _chain(incident), _active_fault(incident.main.blame))
+    return " ".join(part for part in parts if part)
+
+
+def _culprit(incident: Incident) -> str:
+    finding = incident.main
+    blame, by = finding.blame, span(finding.blame.by_ns)
+    earlier = node_of(finding.holds, 0, "the earlier holder")
+    later = node_of(finding.holds, 1, "the next client")
+    if blame.who is Culprit.MACHINE:
+        long = span(sum(s.end_ns - s.start_ns for s in blame.stalls))
+        what = f"it stalled for {long}" if blame.stalls else "its own clock jumped"
+        return (
+            f"The machine that ran this test: {what}, without any fault of ours. "
+            "That is not counted against the lock."
+        )
+    if blame.release is not None or blame.who is Culprit.CLIENT:
+        return _wrong_client(finding, earlier)
+    if blame.who is Culprit.HOLDER:
+        others = f"{later} and others" if len(incident.rivals) > 1 else later
+        return (
+            f"The holder, {earlier}: it went on believing for {by} after its lease had run out. "
+            f"The service was entitled to let {others} in."
+        )
+    if blame.promised_until_ns is None:
+        return f"The lock service: it let {later} in before {earlier} had released the lock."
+    return (
+        f"The lock service broke its promise: it let {later} in {by} before the lease that it had "
+        f"granted to {earlier} ran out."
+    )
+
+
+def _wrong_client(finding: Finding, earlier: str) -> str:
+    release = taken_by(finding)
+    if release is not None:
+        return (
+            f"The client {plain(release.node)}: it released a lock that was no longer its own, "
+            "and the service let it: the release does not check who the owner is."
+        )
+    if finding.code is Code.LOST_UPDATE and not finding.blame.by_ns:
+        return (
+            "A client: what it overwrote was there to be read under the lock, so neither the lock "
+            "nor its lease is to blame."
+        )
+    return (
+        f"The client {earlier}: it wrote {span(finding.blame.by_ns)} after it had let go of the "
+        "lock itself, so neither the lock nor its lease is to blame."
+    )
+
+
+def _chain(incident: Incident) -> str:
+    """What made the release a wrong one, and what it led to."""
+    if not incident.takings:
+        return ""
+    if not incident.chained:
+        return f"{upper_first(also_taken(incident))}: it does not check who the owner is."
+    late = {
+        f.holds[0].start_ns: f
+        for f in incident.findings
+        if f.code is Code.OVERLAP and f.blame.who is Culprit.HOLDER and f.holds
+    }
+    parts = []
+    if late:
+        first = min(late.values(), key=lambda f: f.time_ns)
+        who, by = node_of(first.holds, 0, "a holder"), span(first.blame.by_ns)
+        more = f"; {amount(len(late) - 1, 'later holder')} did so too" if len(late) > 1 else ""
+        parts.append(f"It began when {who} outlived its lease by {by}{more}.")
+    if (others := len(incident.takings) - 1) > 0:
+        parts.append(
+            f"{amount(others, 'more release')} did the same: whoever is robbed of the lock "
+            "takes away the next one's."
+        )
+    return " ".join(parts)
+
+
+def _active_fault(blame: Blame) -> str:
+    if blame.fault is None:
+        unexplained = blame.who is Culprit.SERVICE and blame.release is None
+        return "No injected fault explains it." if unexplained else ""
+    proof = f", proven: {plain(blame.fault.proof, 120)}" if blame.fault.proof else ", unproven"
+    return f"Active fault: {fault_name(blame.fault)}{proof}."
+
+
+# --- what would prevent it ---------------------------------------------------------------------
+
+
+# Parts of a fault's name, and what makes a service survive that fault.
+_SERVICE_CURES = (
+    (
+        ("clock", "skew"),
+        (
+            "Leases must not hang on a clock that can jump: slew instead of stepping it, and "
+            "choose a service that counts leases by consensus or by a monotonic clock."
+        ),
+    ),
+    (
+        ("kill", "restart", "crash", "wipe", "amnesia"),
+        (
+            "A server must not come back without the locks that it granted: persist each grant "
+            "before it is answered, or keep a restarted server out for longer than the longest "
+            "lease."
+        ),
+    ),
+    (
+        ("failover", "promote", "primary", "replica"),
+        (
+            "A grant must be on a majority before it is answered: asynchronous replication forgets "
+            "locks at failover. Choose a service with consensus."
+        ),
+    ),
+    (
+        ("partition", "cut", "loss", "link"),
+        (
+            "A server cut off from the majority must not grant or forget locks: choose a service "
+            "with consensus, and check that its quorum is configured."
+        ),
+    ),
+)
+
+
+def prevention_of(history: History, incident: Incident) -> str:
+    blame, guard = incident.main.blame, guard_of(history.terms)
+    guarded = guard in {"fence", "cas"}
+    if blame.who is Culprit.MACHINE:
+        return (
+            "Nothing about the lock. Run again on a quieter machine, or with a longer lease (--ttl)"
+            " so that a short stall does not reach its end."
+        )
+    if guarded and incident.effect is Verdict.VIOLATION:
+        return (
+            f"The storage was to refuse this (--guard {guard}) and accepted it: look at how it "
+            "compares tokens or versions, and at whether each write carries its own."
+        )
+    if guarded and blame.who is Culprit.HOLDER:
+        return (
+            "Nothing more: no lock with a lease can prevent a holder from outliving it, and the "
+            f"guard at the storage (--guard {guard}) is what keeps the data right."
+        )
+    return _lock_cure(history, incident)
+
+
+def _lock_cure(history: History, incident: Incident) -> str:
+    blame, guard = incident.main.blame, _guard_advice(history)
+    if incident.takings:  # whoever was late before
+        return _release_cure(incident, guard)
+    if blame.who is Culprit.CLIENT:
+        return (
+            "Mend the client: it must read under the lock, and write only while it holds it. "
+            f"What also helps is {guard}."
+        )
+    if blame.who is Culprit.SERVICE:
+        cure = _service_cure(blame.fault)
+        return f"{cure} Whatever the service does, data stay safe behind {guard}."
+    if blame.fault is None:
+        return (
+            "No lock with a lease can prevent this alone: the work took longer than the lease. A "
+            f"longer lease, or one renewed meanwhile, makes it rarer. What helps is {guard}."
+        )
+    return (
+        "No lock service can prevent this: a client that does not run cannot notice that its lease "
+        f"has run out. What helps is {guard}. A longer lease only makes it rarer."
+    )
+
+
+def _release_cure(incident: Incident, guard: str) -> str:
+    cure = (
+        "Compare and delete: store a random value of your own with the lock, and release it "
+        "only while the value is still yours, in one atomic step, as --backend redis does."
+    )
+    late = any(f.code is Code.OVERLAP and f.blame.who is Culprit.HOLDER for f in incident.findings)
+    return f"{cure} Against a holder that outlives its lease there is {guard}." if late else cure
+
+
+def _guard_advice(history: History) -> str:
+    if history.terms.workload == WITHOUT_STORAGE:
+        return (
+            "a guard at whatever the lock protects: a fencing token that it checks, or "
+            "compare-and-set on its version (see both with --workload register)"
+        )
+    tokens = any(hold.token is not None for hold in history.holds)
+    where = "" if tokens else ", with a backend that gives tokens"
+    return (
+        f"a guard at the storage: a fencing token that it checks (--guard fence{where}), "
+        "or compare-and-set on the version (--guard cas)"
+    )
+
+
+def _service_cure(fault: FaultSpan | None) -> str:
+    name = fault.name.lower() if fault else ""
+    for parts, cure in _SERVICE_CURES:
+        if any(part in name for part in parts):
+            return cure
+    return "The service must not grant a lock before the lease that it promised has run out."

@@ -1,0 +1,253 @@
+"""An incident step by step: at most fifteen, in the order of their times."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+
+from lockcheck.checker.finding import Culprit
+from lockcheck.checker.guard import guard_of
+from lockcheck.history import Ending, F, FaultSpan, History, Hold, Operation
+from lockcheck.history.event import NS_PER_MS
+from lockcheck.results.story import texts
+from lockcheck.results.story.between import between
+from lockcheck.results.story.cast import Part, cast_of
+from lockcheck.results.story.incidents import Identity, Incident, operation_identity, taken_by
+from lockcheck.results.story.stalls import own_stalls
+from lockcheck.results.story.step import Kind, Step, weightiest
+from lockcheck.results.story.titles import robbery
+from lockcheck.results.story.words import in_letters, names, plain, span
+
+MOST_STEPS = 15
+# An operation or a proof that took longer than this is told as two steps: begun, and answered.
+WORTH_TWO_STEPS_NS = 20 * NS_PER_MS
+# Reads and writes of one hold that are told at its start and at its end; those between are counted.
+DATA_STEPS_AT_EACH_END = 2
+FAULTS_TOLD = 3
+
+# How much the story would miss a step, by the part of whoever took it: extra, rival, lead.
+GRANT, LEASE_OVER, ENDED = (62, 97, 97), (24, 50, 92), (34, 40, 78)
+READ, WROTE, SENT, RENEWED = (20, 30, 60), (66, 76, 74), (10, 22, 58), (5, 15, 45)
+MORE_OF_THESE = (12, 26, 56)
+HARM, REFUSED, FAULT, FAULT_PROVEN, HEALED, STALLED = 100, 98, 90, 55, 85, 88
+
+
+def steps_of(history: History, incident: Incident) -> tuple[Step, ...]:
+    steps = list(_Scene(history, incident).steps())
+    return weightiest(sorted(steps, key=lambda step: step.time_ns), MOST_STEPS)
+
+
+class _Scene:
+    """Collects the steps of one incident out of the evidence and the history around it."""
+
+    def __init__(self, history: History, incident: Incident) -> None:
+        self.history = history
+        self.incident = incident
+        self.holds = incident.holds
+        self.cast = cast_of(incident)
+        self.guarded = guard_of(history.terms) != "none"
+
+    def steps(self) -> Iterator[Step]:
+        for hold in self.cast.told:
+            yield self._grant(hold)
+        for fault in self._faults():
+            yield from self._fault(fault)
+        yield from self._stalls()
+        for hold in self.cast.told:
+            yield from self._lease(hold)
+        yield from self._between()
+        yield from self._data()
+        for hold in self.cast.told:
+            yield self._end(hold)
+
+    def _operations_between(self, start_ns: int, end_ns: int) -> tuple[Operation, ...]:
+        every = self.history.operations  # in the order of their starts
+        begin = bisect_left(every, start_ns, key=lambda o: o.start_ns)
+        return every[begin : bisect_right(every, end_ns, key=lambda o: o.start_ns)]
+
+    def _between(self) -> list[Step]:
+        others = self.cast.others
+        if not others:
+            return []
+        until_ns = max(hold.end_ns for hold in others)
+        return between(self.cast, self._operations_between(others[0].start_ns, until_ns))
+
+    # --- grants and leases
+
+    def _grant(self, hold: Hold) -> Step:
+        key, who, part = plain(hold.key), plain(hold.node), self.cast.part_of(hold)
+        ttl_ms = hold.acquire.invoke.ttl_ms or self.history.terms.ttl_ms
+        terms = [f"lease {span(ttl_ms * NS_PER_MS)}"] if ttl_ms and part is not Part.EXTRA else []
+        terms += [f"token {hold.token}"] if hold.token is not None else []
+        waited_ns = hold.start_ns - hold.acquire.start_ns
+        terms += [f"asked for {span(waited_ns)} before"] if waited_ns > WORTH_TWO_STEPS_NS else []
+        shown = f" ({', '.join(terms)})" if terms else ""
+        tries = self._attempts_before(hold)
+        after = f" at attempt {tries + 1:,}" if tries else ""
+        others = [h for h in self.holds if h is not hold and h.start_ns <= hold.start_ns < h.end_ns]
+        text = f"was granted {key}{shown}{after}"
+        if not others:
+            return Step(hold.start_ns, who, text, Kind.LOCK, GRANT[part])
+        still = names(h.node for h in others)
+        if part is Part.EXTRA:
+            return Step(
+                hold.start_ns, who, f"{text}, {still} still held it", Kind.LOCK, GRANT[part]
+            )
+        many = f"{in_letters(len(others) + 1)} holders"
+        return Step(
+            hold.start_ns, who, f"{text}, while {still} still held it: {many}", Kind.HARM, HARM
+        )
+
+    def _attempts_before(self, hold: Hold) -> int:
+        """How often it had found the lock taken since it last held it, in this incident."""
+        before = [h.end_ns for h in self.holds if h.process == hold.process and h is not hold]
+        since = [min(h.start_ns for h in self.holds), *(ns for ns in before if ns <= hold.start_ns)]
+        return sum(
+            1
+            for o in self._operations_between(max(since), hold.start_ns)
+            if o.process == hold.process and o.f == F.ACQUIRE and o.failed and o.key == hold.key
+        )
+
+    def _lease(self, hold: Hold) -> Iterator[Step]:
+        key, who, part = plain(hold.key), plain(hold.node), self.cast.part_of(hold)
+        for renewal in hold.renewals:
+            answer = renewal.answer
+            when = answer.time if answer else renewal.start_ns
+            reason = plain((answer and answer.error) or "no answer")
+            failed = f"could not renew its lease on {key}: {reason}"
+            text = f"renewed its lease on {key}" if renewal.ok else failed
+            yield Step(when, who, text, Kind.LOCK, RENEWED[part])
+        until_ns = hold.promised_until_ns(self.history.terms.ttl_ms)
+        if until_ns is None:
+            return
+        if until_ns < hold.end_ns:
+            text = f"its lease on {key} ran out: the lock may now go to somebody else"
+            yield Step(until_ns, who, text, Kind.LOCK, LEASE_OVER[part])
+        elif part is Part.LEAD and self.incident.main.blame.who is Culprit.SERVICE:
+            text = f"its lease on {key} had been promised until here"
+            yield Step(until_ns, who, text, Kind.LOCK, LEASE_OVER[part])
+
+    # --- faults and stalls
+
+    def _faults(self) -> list[FaultSpan]:
+        start_ns = min((h.start_ns for h in self.holds), default=0)
+        end_ns = max((h.end_ns for h in self.holds), default=0)
+        nodes = {h.node for h in self.cast.told}
+        blamed = {f.blame.fault.id: f.blame.fault for f in self.incident.findings if f.blame.fault}
+        near = (
+            f
+            for f in self.history.faults
+            if f.id not in blamed and f.node in nodes and f.touches(start_ns, end_ns)
+        )
+        return [*blamed.values(), *near][:FAULTS_TOLD]
+
+    def _fault(self, fault: FaultSpan) -> Iterator[Step]:
+        who, name = plain(fault.node) or "cluster", plain(fault.name)
+        proof = f" ({plain(fault.proof, 90)})" if fault.proof else ""
+        start_ns, proven_ns = fault.start_ns, fault.proven_ns
+        if proven_ns is None:
+            why = plain(fault.why_unproven, 120)
+            yield Step(start_ns, who, f"{name} began, unproven: {why}", Kind.FAULT, FAULT)
+        elif proven_ns - start_ns <= WORTH_TWO_STEPS_NS:
+            took = span(proven_ns - start_ns)
+            text = f"{name} began, proven {took} later{proof}"
+            yield Step(start_ns, who, text, Kind.FAULT, FAULT)
+        else:
+            yield Step(start_ns, who, f"{name} began", Kind.FAULT, FAULT)
+            yield Step(proven_ns, who, f"{name} proven{proof}", Kind.FAULT, FAULT_PROVEN)
+        if fault.healed_ns is not None:
+            over_ns = self._over_ns(fault, fault.healed_ns)
+            believed = self._believing(fault, over_ns)
+            yield Step(over_ns, who, texts.healed(fault, believed), Kind.FAULT, HEALED)
+
+    def _over_ns(self, fault: FaultSpan, healed_ns: int) -> int:
+        """A process that does something runs again, whenever its healing was seen."""
+        if fault.name != "pause" or fault.proven_ns is None:
+            return healed_ns
+        since_ns = min((h.start_ns for h in self.holds), default=0)
+        mine = [o for o in self._operations_between(since_ns, healed_ns) if o.node == fault.node]
+        signs = [o.start_ns for o in mine] + [o.answer.time for o in mine if o.answer]
+        return min((ns for ns in signs if fault.proven_ns < ns < healed_ns), default=healed_ns)
+
+    def _believing(self, fault: FaultSpan, at_ns: int) -> Hold | None:
+        mine = (h for h in self.holds if h.node == fault.node)
+        return next((h for h in mine if h.start_ns < at_ns <= h.end_ns), None)
+
+    def _stalls(self) -> Iterator[Step]:
+        found = {(s.node, s.start_ns): s for f in self.incident.findings for s in f.blame.stalls}
+        for stall in own_stalls(self.history, list(found.values()))[:FAULTS_TOLD]:
+            long = span(stall.end_ns - stall.start_ns)
+            text = f"did not run for {long}: the machine stalled, nobody had stopped it on purpose"
+            yield Step(stall.start_ns, plain(stall.node) or "machine", text, Kind.FAULT, STALLED)
+
+    # --- reads and writes
+
+    def _data(self) -> Iterator[Step]:
+        evidence = {operation_identity(o): o for o in self.cast.evidence}
+        told: set[Identity] = set()
+        for hold in self.cast.told:
+            part = self.cast.part_of(hold)
+            mine = [
+                o
+                for o in self._operations_between(hold.start_ns, hold.end_ns)
+                if o.process == hold.process and o.key == hold.key and o.f in {F.READ, F.WRITE}
+            ]
+            last = len(mine) - DATA_STEPS_AT_EACH_END
+            middle = mine[DATA_STEPS_AT_EACH_END:last]
+            left_out = [o for o in middle if operation_identity(o) not in evidence]
+            skipped = {operation_identity(o) for o in left_out}
+            for operation in mine:
+                told.add(operation_identity(operation))
+                if operation_identity(operation) not in skipped:
+                    yield from self._read_or_write(operation, part)
+            if left_out:
+                more = f"… and {len(left_out):,} more reads and writes like these"
+                when, who = left_out[0].start_ns, plain(hold.node)
+                yield Step(when, who, more, Kind.DATA, MORE_OF_THESE[part])
+        for identity, operation in evidence.items():
+            if identity not in told:
+                yield from self._read_or_write(operation, Part.EXTRA)
+
+    def _read_or_write(self, operation: Operation, part: Part) -> Iterator[Step]:
+        who, answer, identity = (
+            plain(operation.node),
+            operation.answer,
+            operation_identity(operation),
+        )
+        kind, weight = Kind.DATA, (READ if operation.f == F.READ else WROTE)[part]
+        if not operation.failed and (identity in self.cast.stale or identity in self.cast.losses):
+            kind, weight = Kind.HARM, HARM
+        elif operation.failed and operation.f == F.WRITE and self.guarded:
+            kind, weight = Kind.REFUSED, REFUSED
+        when = operation.start_ns if answer is None else answer.time
+        if when - operation.start_ns > WORTH_TWO_STEPS_NS:
+            what = f"read {plain(operation.key)}"
+            sent = texts.writing(operation) if operation.f == F.WRITE else what
+            yield Step(operation.start_ns, who, f"sent: {sent}", Kind.DATA, SENT[part])
+        yield Step(when, who, texts.data(self.cast, operation), kind, weight)
+
+    # --- ends
+
+    def _end(self, hold: Hold) -> Step:
+        who, key, part, release = (
+            plain(hold.node),
+            plain(hold.key),
+            self.cast.part_of(hold),
+            hold.release,
+        )
+        if release is not None and operation_identity(release) in self.cast.takings:
+            return self._taking(release)
+        by_then = {
+            Ending.RELEASED: f"released {key}{texts.release_outcome(release)}",
+            Ending.LOST: f"was told that it had lost {key}",
+            Ending.EXPIRED: f"stopped believing: by its own clock its lease on {key} was over",
+            Ending.LAST_SEEN: f"was last heard of; it never released {key}",
+        }
+        return Step(hold.end_ns, who, by_then[hold.ending], Kind.LOCK, ENDED[part])
+
+    def _taking(self, release: Operation) -> Step:
+        when = release.start_ns if release.end_ns is None else release.end_ns
+        findings = self.incident.findings
+        robbed = next((robbery(f)[1] for f in findings if taken_by(f) == release), "its holder")
+        text = f"released {plain(release.key)}, no longer its own: took it away from {robbed}"
+        return Step(when, plain(release.node), text, Kind.HARM, HARM)
