@@ -20,6 +20,10 @@ class Verdict(StrEnum):
         rank = list(Verdict)
         return max(verdicts, key=rank.index, default=Verdict.OK)
 
+    @property
+    def exit_code(self) -> int:
+        return {Verdict.OK: 0, Verdict.VIOLATION: 1, Verdict.UNKNOWN: 3}[self]
+
 
 class Code(StrEnum):
     OVERLAP = "overlap"

@@ -77,5 +77,16 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, renam
     honours_validity: bool = False  # clients stop believing when their lease has run out
 
 
+def terms_event(terms: Terms) -> Event:
+    """The first line of a run's history."""
+    return Event(
+        time=0,
+        process=RUN,
+        type=EventType.INFO,
+        f=Notice.TERMS,
+        value=msgspec.to_builtins(terms),
+    )
+
+
 encode_event = msgspec.json.Encoder().encode
 decode_event = msgspec.json.Decoder(Event).decode

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 
@@ -21,6 +21,8 @@ from lockcheck.history.event import (
     Terms,
 )
 from lockcheck.history.files import read_events
+
+LONGEST_MS = 1e12  # thirty years: what claims to last longer is no measurement
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,15 +102,52 @@ class Hold:
     def token(self) -> int | None:
         return self.acquire.answer.token if self.acquire.answer else None
 
-    def promised_until_ns(self, default_ttl_ms: int | None) -> int | None:
-        """The lease's promise as far as it was given by `end_ns`; None: a lock without a lease.
+    def promised_until_ns(
+        self, default_ttl_ms: int | None, *, as_of_ns: int | None = None
+    ) -> int | None:
+        """Until when the lease was promised; None: a lock without a lease.
 
         It runs from an invocation, not from its answer: the server may have begun to count then.
+        With `as_of_ns` only what the holder had been told by then counts: a renewal that is
+        granted after somebody else was let in was no promise at that moment.
         """
-        granted = [self.acquire, *(r for r in self.renewals if r.ok)]
-        leases = [(o, o.invoke.ttl_ms or default_ttl_ms) for o in granted]
-        ends = [o.start_ns + ttl_ms * NS_PER_MS for o, ttl_ms in leases if ttl_ms]
-        return max(ends, default=None)
+        granted = [self.acquire, *(r for r in self.renewals if _granted_by(r, as_of_ns))]
+        leases = [(o.start_ns, o.invoke.ttl_ms or default_ttl_ms) for o in granted]
+        ends = [start_ns + ttl_ms * NS_PER_MS for start_ns, ttl_ms in leases if ttl_ms]
+        return ends[-1] if ends else None
+
+
+def _granted_by(renewal: Operation, as_of_ns: int | None) -> bool:
+    end_ns = renewal.end_ns
+    return renewal.ok and end_ns is not None and (as_of_ns is None or end_ns <= as_of_ns)
+
+
+def validity_end_ns(granted: Operation, default_ttl_ms: int | None) -> int | None:
+    """Until when a client that watches its validity believes in this grant; None: it was told none.
+
+    Never longer than the lease: it counts from before the answer was written down, and may have
+    stood still in between.
+    """
+    answer = granted.answer
+    if answer is None or answer.valid_ms is None:
+        return None
+    valid_ms = max(0.0, min(answer.valid_ms, LONGEST_MS))
+    until_ns = answer.time + int(valid_ms * NS_PER_MS)
+    ttl_ms = granted.invoke.ttl_ms or default_ttl_ms
+    return min(until_ns, granted.start_ns + ttl_ms * NS_PER_MS) if ttl_ms else until_ns
+
+
+def _believed_until_ns(hold: Hold, default_ttl_ms: int | None) -> int | None:
+    """A renewal extends it only when its answer came in time: once the validity is over, such a
+    client has stopped, and the hold that it certainly had is over with it.
+    """
+    until_ns = validity_end_ns(hold.acquire, default_ttl_ms)
+    for renewal in hold.renewals:
+        extended_ns = validity_end_ns(renewal, default_ttl_ms) if renewal.ok else None
+        in_time = until_ns is not None and renewal.answer and renewal.answer.time <= until_ns
+        if extended_ns is not None and in_time:
+            until_ns = extended_ns
+    return until_ns
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,9 +252,9 @@ class _Assembly:
     _last_seen: dict[int | str, int] = field(default_factory=dict)
 
     def add(self, event: Event) -> None:
-        if self.events and event.time < self.events[-1].time:
+        self.events.append(event)  # first, so that an error names the line of this one
+        if len(self.events) > 1 and event.time < self.events[-2].time:
             raise self._error("its time lies before that of the line above")
-        self.events.append(event)
         if event.process == NEMESIS:
             self._add_fault(event)
         elif event.process == STORAGE:
@@ -313,25 +352,15 @@ class _Assembly:
         self.holds.append(self._cut_at_validity(hold))
 
     def _cut_at_validity(self, hold: Hold) -> Hold:
-        answer = hold.acquire.answer
-        valid_ms = answer.valid_ms if answer else None
-        if not self.terms.honours_validity or valid_ms is None or hold.renewals:
+        if not self.terms.honours_validity:
             return hold
-        valid_until_ns = hold.start_ns + int(valid_ms * NS_PER_MS)
-        if valid_until_ns >= hold.end_ns:
+        until_ns = _believed_until_ns(hold, self.terms.ttl_ms)
+        if until_ns is None or until_ns >= hold.end_ns:
             return hold
-        return Hold(
-            hold.key,
-            hold.process,
-            hold.node,
-            hold.acquire,
-            valid_until_ns,
-            Ending.EXPIRED,
-            hold.release,
-        )
+        return replace(hold, end_ns=until_ns, ending=Ending.EXPIRED)
 
     def _add_stall(self, event: Event) -> None:
-        if not isinstance(event.value, int | float) or event.value < 0:
+        if not isinstance(event.value, int | float) or not 0 <= event.value < LONGEST_MS:
             raise self._error("a stall without its length in ms")
         length_ns = int(event.value * NS_PER_MS)
         self.stalls.append(Stall(event.node or "", event.time - length_ns, event.time))

@@ -1,0 +1,29 @@
+"""What an anomaly does to the verdict, by the guard that the storage had.
+
+Behind a guard the property is the data's: overlaps are shown, and they count only where the
+storage accepted what it should have refused.
+"""
+
+from __future__ import annotations
+
+from lockcheck.checker.finding import Blame, Code, Culprit, Verdict
+from lockcheck.history import Terms
+
+# What each guard promises to keep out, whatever the lock and the machine do.
+KEPT_OUT_BY = {
+    "fence": frozenset({Code.STALE_WRITE, Code.LOST_UPDATE}),
+    "cas": frozenset({Code.LOST_UPDATE}),
+}
+WITHOUT_STORAGE = "mutex"
+
+
+def guard_of(terms: Terms) -> str:
+    return "none" if terms.workload == WITHOUT_STORAGE else terms.guard
+
+
+def effect_of(terms: Terms, code: Code, blame: Blame) -> Verdict:
+    """A guard that is not known is no guard: the strictest reading."""
+    kept_out = KEPT_OUT_BY.get(guard_of(terms))
+    if kept_out is not None:
+        return Verdict.VIOLATION if code in kept_out else Verdict.OK
+    return Verdict.UNKNOWN if blame.who is Culprit.MACHINE else Verdict.VIOLATION

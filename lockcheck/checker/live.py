@@ -1,0 +1,158 @@
+"""Who holds what while a run goes on, and how often two certainly did.
+
+Counts what the judge of overlaps will find in the same events, and never more: an overlap counts
+once both clients are known to have held on beyond the later grant, that is when each of them has
+been heard of after it while still holding. So it doesn't matter in which order the clients' files
+are read, as long as each of them is read in its own order.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right, insort
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import takewhile
+from operator import attrgetter
+
+from lockcheck.history import Event, EventType, F, Notice, Operation, Terms
+from lockcheck.history.event import NEMESIS, NS_PER_MS, STORAGE
+from lockcheck.history.model import validity_end_ns
+
+# How far apart the clients' files may be read, and how many holds are kept for that.
+APART_NS = 5_000 * NS_PER_MS
+MANY = 1_000
+NOT_OF_THE_CLIENT_ITSELF = frozenset({Notice.STALL, Notice.CLOCK_STEP, Notice.TERMS})
+
+
+@dataclass(slots=True, eq=False)
+class _Live:
+    key: str
+    process: int | str
+    node: str
+    start_ns: int
+    known_ns: int  # up to here it certainly held
+    valid_until_ns: int | None
+    over: bool = False
+
+    def heard_of(self, time_ns: int) -> None:
+        valid = self.valid_until_ns
+        self.known_ns = time_ns if valid is None else min(time_ns, valid)
+
+
+class OverlapWatch:
+    def __init__(self, terms: Terms | None = None) -> None:
+        """`terms`: those of the run; without them clients are taken not to check their validity."""
+        self.overlaps = 0
+        self._terms = terms or Terms()
+        self._pending: dict[int | str, Event] = {}
+        self._holding: dict[tuple[int | str, str], _Live] = {}
+        self._ended: defaultdict[str, list[_Live]] = defaultdict(list)  # by when they ended
+        self._suspected: list[tuple[_Live, _Live]] = []
+        self._newest_ns = 0
+
+    def feed(self, event: Event) -> None:
+        if event.process in (NEMESIS, STORAGE) or event.f in NOT_OF_THE_CLIENT_ITSELF:
+            return
+        self._newest_ns = max(self._newest_ns, event.time)
+        held = [live for (process, _), live in self._holding.items() if process == event.process]
+        for live in held:
+            live.heard_of(event.time)
+        self._change(event)
+        if held:
+            self._settle_suspicions()
+
+    def holders(self) -> dict[str, list[tuple[str, int | str]]]:
+        """Key -> the (node, process) of each who believes that it holds it, by time of grant."""
+        found: defaultdict[str, list[tuple[str, int | str]]] = defaultdict(list)
+        for live in sorted(self._holding.values(), key=lambda live: live.start_ns):
+            found[live.key].append((live.node, live.process))
+        return dict(found)
+
+    def settle(self, now_ns: int) -> None:
+        """All events up to `now_ns` have been fed: what was over by then can be forgotten.
+
+        It proves no overlap: a holder that nobody has heard of since may have died.
+        """
+        for ended in self._ended.values():
+            del ended[: bisect_right(ended, now_ns, key=attrgetter("known_ns"))]
+
+    def _change(self, event: Event) -> None:
+        if event.type is EventType.INVOKE:
+            self._pending[event.process] = event
+            if event.f == F.RELEASE:
+                self._end(event.process, event.key or "")
+        elif event.f == Notice.LOST and event.type is EventType.INFO:
+            self._end(event.process, event.key or "")
+        else:
+            invoke = self._pending.pop(event.process, None)
+            if invoke is None or invoke.f != event.f:
+                return
+            if event.type is EventType.OK:
+                self._answered(Operation(invoke, event))
+            elif event.type is EventType.INFO:
+                self._retire(event.process)
+
+    def _answered(self, operation: Operation) -> None:
+        if operation.f == F.ACQUIRE:
+            self._begin(operation)
+        elif operation.f == F.RENEW:
+            live = self._holding.get((operation.process, operation.key))
+            until_ns = self._valid_until_ns(operation)
+            if live and until_ns and live.valid_until_ns and operation.answer:
+                in_time = operation.answer.time <= live.valid_until_ns
+                live.valid_until_ns = until_ns if in_time else live.valid_until_ns
+
+    def _valid_until_ns(self, operation: Operation) -> int | None:
+        if not self._terms.honours_validity:
+            return None
+        return validity_end_ns(operation, self._terms.ttl_ms)
+
+    def _begin(self, acquire: Operation) -> None:
+        granted_ns = acquire.end_ns or 0
+        live = _Live(
+            acquire.key,
+            acquire.process,
+            acquire.node,
+            granted_ns,
+            granted_ns,
+            self._valid_until_ns(acquire),
+        )
+        for other in self._still_held_after(granted_ns, live.key):
+            if other.process != live.process:
+                self._suspected.append((other, live))
+        self._holding[live.process, live.key] = live
+
+    def _still_held_after(self, time_ns: int, key: str) -> Iterator[_Live]:
+        yield from (live for live in self._holding.values() if live.key == key)
+        yield from takewhile(lambda live: live.known_ns > time_ns, reversed(self._ended[key]))
+
+    def _retire(self, process: int | str) -> None:
+        """Nobody knows what its last operation did, so it does nothing more."""
+        for holder, key in [held for held in self._holding if held[0] == process]:
+            self._end(holder, key)
+
+    def _end(self, process: int | str, key: str) -> None:
+        live = self._holding.pop((process, key), None)
+        if live is not None:
+            live.over = True
+            ended = self._ended[key]
+            insort(ended, live, key=attrgetter("known_ns"))
+            if len(ended) > MANY:
+                self.settle(self._newest_ns - APART_NS)
+
+    def _settle_suspicions(self) -> None:
+        """Keeps those that nothing has proven yet and that may still be."""
+        open_ones = []
+        for one, other in self._suspected:
+            if max(one.start_ns, other.start_ns) < min(one.known_ns, other.known_ns):
+                self.overlaps += 1
+            elif not _decided(one, other):
+                open_ones.append((one, other))
+        self._suspected = open_ones
+
+
+def _decided(one: _Live, other: _Live) -> bool:
+    """No overlap any more: one of them was over when the other one was granted it."""
+    later_ns = max(one.start_ns, other.start_ns)
+    return any(live.over and live.known_ns <= later_ns for live in (one, other))

@@ -1,0 +1,113 @@
+"""An acknowledged update is not in the final state, or two were based on the same version."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lockcheck.checker.blame import Court
+from lockcheck.checker.check import Check
+from lockcheck.checker.finding import Blame, Code, Culprit, Finding
+from lockcheck.checker.guard import effect_of
+from lockcheck.checker.versions import Knowledge, Versions, read_versions
+from lockcheck.checker.writes import StoredWrite, read_ledger
+from lockcheck.history import History, Hold, Operation, Terms
+
+
+def find(history: History) -> Iterator[Finding]:
+    ledger, knowledge, court = read_ledger(history), Knowledge(history), Court(history)
+    for writes in ledger.accepted_by_key().values():
+        versions = read_versions(ledger, knowledge, writes)
+        for lost, overwriting in _lost(versions):
+            read = knowledge.read_of_base(overwriting)
+            yield _finding(history.terms, court, lost, overwriting, read)
+
+
+def _lost(versions: Versions) -> Iterator[tuple[StoredWrite, StoredWrite]]:
+    """What the final state was not computed from, if its client counts on it, or if another
+    update was computed from the same version."""
+    for i, write in enumerate(versions.writes):
+        counted_on = write.acknowledged or i in versions.rivals
+        if i not in versions.final_ancestors and counted_on:
+            yield write, versions.writes[versions.overwriters[i]]
+
+
+def _finding(
+    terms: Terms,
+    court: Court,
+    lost: StoredWrite,
+    overwriting: StoredWrite,
+    read: Operation | None,
+) -> Finding:
+    holds, blame, late_ns = _blame(court, lost, overwriting)
+    sent = (lost.operation, read, overwriting.operation)
+    if read and lost.operation and read.start_ns < lost.operation.start_ns:
+        sent = (read, lost.operation, overwriting.operation)
+    return Finding(
+        code=Code.LOST_UPDATE,
+        key=lost.key,
+        time_ns=_known_ns(overwriting, lost),
+        effect=effect_of(terms, Code.LOST_UPDATE, blame),
+        holds=holds,
+        operations=tuple(operation for operation in sent if operation is not None),
+        length_ns=late_ns,
+        blame=blame,
+        note=" ".join(_notes(lost, overwriting, holds)),
+    )
+
+
+def _blame(
+    court: Court, lost: StoredWrite, overwriting: StoredWrite
+) -> tuple[tuple[Hold, ...], Blame, int]:
+    """The holds, earlier first; who is to blame; how late the earlier holder's write was sent."""
+    holds = [write.hold for write in (lost, overwriting) if write.hold is not None]
+    if len(holds) < 2 or holds[0].process == holds[1].process:
+        same = len(holds) == 2 and holds[0] is holds[1]
+        return tuple(holds[:1] if same else holds), Blame(Culprit.CLIENT, 0, None), 0
+    earlier, later = court.in_order(*holds)
+    write = (lost if lost.hold is earlier else overwriting).operation
+    promised_ns = court.promised_until_ns(earlier, later)
+    if write is None or _was_there_to_see(write, later):
+        return (earlier, later), Blame(Culprit.CLIENT, 0, promised_ns), 0
+    late_ns = 0 if promised_ns is None else max(0, write.start_ns - promised_ns)
+    return (earlier, later), court.blame(earlier, later, write), late_ns
+
+
+def _was_there_to_see(write: Operation, later: Hold) -> bool:
+    """It was accepted before the later holder was let in, who had only to read it then."""
+    return write.end_ns is not None and write.end_ns < later.start_ns
+
+
+def _known_ns(*writes: StoredWrite) -> int:
+    """When the first of these that a client sent was answered, or else sent."""
+    for operation in (write.operation for write in writes):
+        if operation is not None:
+            return operation.start_ns if operation.end_ns is None else operation.end_ns
+    return 0
+
+
+def _notes(lost: StoredWrite, overwriting: StoredWrite, holds: tuple[Hold, ...]) -> Iterator[str]:
+    if not lost.acknowledged:
+        yield "Its client never learned that it was accepted; another was based on the same value."
+    if lost.hold is None or overwriting.hold is None:
+        yield "It was written without the lock."
+    elif len(holds) == 1:
+        yield "One holder overwrote its own update."
+
+
+CHECK = Check(
+    code=Code.LOST_UPDATE,
+    meaning="an acknowledged update is not in the final state, or two had the same base",
+    explanation="""\
+Clients read a register under the lock, compute a new value from it, and write it back. Each write
+names the value that it was computed from (its base). If all goes well, the accepted writes are a
+chain: each is based on the one before. A write that is based on an older value has overwritten
+those in between, and what their clients were told had been stored is gone.
+
+Every accepted write that the final value does not descend from is reported, if its client was told
+that it was accepted, or if another accepted write has the same base. The evidence names the lost
+write, the first write after it that was not computed from it, and the read which that was based on.
+
+With a guard at the storage this is a violation whatever the lock did. `--guard cas` excludes it;
+`--guard fence` does where reads show their token too.""",
+    find=find,
+)

@@ -1,0 +1,81 @@
+"""Which of two holds came first, and which hold an operation belongs to."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from itertools import accumulate
+from math import inf
+from typing import Generic, TypeVar
+
+from lockcheck.history import Hold, Operation
+
+T = TypeVar("T")
+
+
+def granted_before(first: Hold, second: Hold) -> bool:
+    """Certain by time alone: granted, and known to be, before the other one even asked."""
+    return first.start_ns < second.acquire.start_ns
+
+
+def concurrent(one: Hold, other: Hold) -> bool:
+    """Their acquires were under way at once: time alone does not say who was granted first."""
+    return not granted_before(one, other) and not granted_before(other, one)
+
+
+def certainly_earlier(first: Hold, second: Hold) -> bool:
+    """By time, and where time does not tell, by the tokens that the service gave them.
+
+    Time wins: a token that went backwards is the service's error and makes no holder stale.
+    """
+    if granted_before(first, second):
+        return True
+    return concurrent(first, second) and _token_below(first, second)
+
+
+def _token_below(first: Hold, second: Hold) -> bool:
+    one, other = first.token, second.token
+    return one is not None and other is not None and one < other
+
+
+class HoldIndex:
+    """Finds the hold in which, or after which, a process did something."""
+
+    def __init__(self, holds: Iterable[Hold]) -> None:
+        self._holds: defaultdict[tuple[int | str, str], list[Hold]] = defaultdict(list)
+        for hold in holds:  # a history's holds are in the order of their starts
+            self._holds[hold.process, hold.key].append(hold)
+
+    def of(self, operation: Operation) -> Hold | None:
+        """The last hold of that process and key that had begun: it may be over already."""
+        holds = self._holds.get((operation.process, operation.key), [])
+        position = bisect_right(holds, operation.start_ns, key=lambda hold: hold.start_ns)
+        return holds[position - 1] if position else None
+
+
+def by_key(holds: Iterable[Hold]) -> dict[str, list[Hold]]:
+    groups: dict[str, list[Hold]] = {}
+    for hold in holds:
+        groups.setdefault(hold.key, []).append(hold)
+    return groups
+
+
+class Spans(Generic[T]):
+    """Finds, among many things that take time, those that were under way in a certain time."""
+
+    def __init__(self, spans: Iterable[tuple[int, int | None, T]]) -> None:
+        """Start and end of each; None: it never ended."""
+        self._spans = sorted(spans, key=lambda span: span[0])
+        self._starts = [start for start, _, _ in self._spans]
+        ends = [inf if end is None else end for _, end, _ in self._spans]
+        self._latest_end_so_far = list(accumulate(ends, max))
+
+    def touching(self, after_ns: int, before_ns: int) -> Iterator[T]:
+        """Those that begin before the one and end after the other, the last to begin first."""
+        for position in reversed(range(bisect_left(self._starts, before_ns))):
+            if self._latest_end_so_far[position] <= after_ns:
+                return
+            _, end, value = self._spans[position]
+            if end is None or end > after_ns:
+                yield value

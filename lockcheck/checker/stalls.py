@@ -1,0 +1,54 @@
+"""What the machine itself did: stalls that clients noticed, and steps of the host's clock."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from lockcheck.history import Event, FaultSpan, Stall
+from lockcheck.history.event import NS_PER_MS
+
+# A client looks at its clocks now and then: it may notice a step this long after it happened.
+NOTICED_WITHIN_NS = 1_000 * NS_PER_MS
+# Both clocks are read one after the other, so a step is known to about this much.
+STEP_PRECISION_NS = NS_PER_MS
+
+
+def clipped(stalls: Iterable[Stall], start_ns: int, end_ns: int) -> tuple[Stall, ...]:
+    """The parts of the stalls that lie within the interval."""
+    parts = (
+        Stall(stall.node, max(stall.start_ns, start_ns), min(stall.end_ns, end_ns))
+        for stall in stalls
+    )
+    return tuple(part for part in parts if part.start_ns < part.end_ns)
+
+
+def total_ns(stalls: Iterable[Stall]) -> int:
+    """How long they lasted together; what two of them cover counts once."""
+    total = covered_ns = 0
+    for stall in sorted(stalls, key=lambda stall: stall.start_ns):
+        total += max(0, stall.end_ns - max(stall.start_ns, covered_ns))
+        covered_ns = max(covered_ns, stall.end_ns)
+    return total
+
+
+def host_stepped_ns(
+    steps: Iterable[Event], faults: Iterable[FaultSpan], start_ns: int, end_ns: int
+) -> int:
+    """How far the host's clock jumped forward in that time, by the client who saw the most.
+
+    Only a jump forward ends a lease early. A step seen on a node whose clock, or whose process,
+    was under a fault of ours is no step of the host.
+    """
+    seen: defaultdict[int | str, int] = defaultdict(int)
+    noticed = [s for s in steps if start_ns <= s.time <= end_ns + NOTICED_WITHIN_NS]
+    for step in noticed:
+        if isinstance(step.value, int | float) and not _ours(step, faults):
+            seen[step.node or step.process] += max(0, int(step.value * NS_PER_MS))
+    stepped_ns = max(seen.values(), default=0)
+    return stepped_ns + STEP_PRECISION_NS if stepped_ns else 0
+
+
+def _ours(step: Event, faults: Iterable[FaultSpan]) -> bool:
+    since_ns = step.time - NOTICED_WITHIN_NS
+    return any(fault.node == step.node and fault.touches(since_ns, step.time) for fault in faults)

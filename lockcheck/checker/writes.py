@@ -1,0 +1,133 @@
+"""The writes as the storage saw them, each with the client's operation and the hold behind it.
+
+The storage's own testimony comes first: it knows writes whose answer never arrived. A write that
+was acknowledged but is missing there is added from the client's answer, or the chain of versions
+would have a hole that looks like a lost update.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict, deque
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+
+from lockcheck.checker.order import HoldIndex
+from lockcheck.history import F, History, Hold, Operation, Testimony
+
+GUARDS_WORDS = ("fenced", "cas")  # how the reason of a guard's refusal begins
+
+
+@dataclass(frozen=True, slots=True)
+class StoredWrite:
+    seq: int
+    key: str
+    accepted: bool
+    value: object
+    base: object
+    reason: str
+    operation: Operation | None  # None: no client's history knows of it
+    hold: Hold | None  # in which, or after which, it was sent
+
+    @property
+    def acknowledged(self) -> bool:
+        return self.operation is not None and self.operation.ok
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    writes: tuple[StoredWrite, ...]  # in the order in which the storage served them
+    testified: bool
+    unwitnessed: tuple[Operation, ...]  # acknowledged, but the testimony lacks them
+    unclaimed: tuple[Testimony, ...]  # testified, but no client says that it sent them
+
+    def accepted_by_key(self) -> dict[str, list[StoredWrite]]:
+        groups: dict[str, list[StoredWrite]] = {}
+        for write in self.writes:
+            if write.accepted:
+                groups.setdefault(write.key, []).append(write)
+        return groups
+
+    @property
+    def refused(self) -> list[StoredWrite]:
+        return [write for write in self.writes if not write.accepted]
+
+
+def canonical(value: object) -> Hashable:
+    """Equal for the same JSON only: `1` is not `true`, and a list is as good as a text."""
+    if value is None or type(value) in (str, int):
+        return value
+    return (json.dumps(value, sort_keys=True, default=repr),)
+
+
+def read_ledger(history: History) -> Ledger:
+    sent = [operation for operation in history.operations if operation.f == F.WRITE]
+    told = [testimony for testimony in history.testimony if testimony.f == F.WRITE]
+    index, matcher = HoldIndex(history.holds), _Matcher(sent)
+    pairs = [(testimony, matcher.operation_of(testimony)) for testimony in told]
+    matched = {id(operation) for _, operation in pairs}
+    numbered = [o for o in sent if _number(o) is not None and id(o) not in matched]
+    writes = [_testified(testimony, operation, index) for testimony, operation in pairs]
+    writes += [_answered(o, index) for o in numbered if o.ok or not told]
+    return Ledger(
+        writes=tuple(sorted(writes, key=lambda write: write.seq)),
+        testified=bool(history.testimony),
+        unwitnessed=tuple(o for o in numbered if o.ok) if history.testimony else (),
+        unclaimed=tuple(testimony for testimony, operation in pairs if operation is None),
+    )
+
+
+def _number(operation: Operation) -> int | None:
+    return operation.answer.seq if operation.answer else None
+
+
+class _Matcher:
+    """Finds the operation that a testimony speaks of: by the number that both know, or by the
+    mark, the value that only this write wrote."""
+
+    def __init__(self, sent: Iterable[Operation]) -> None:
+        self._by_number: dict[tuple[int | str, str, int], Operation] = {}
+        self._by_mark: defaultdict[Hashable, deque[Operation]] = defaultdict(deque)
+        for operation in sent:
+            number = _number(operation)
+            if number is not None:
+                self._by_number[operation.process, operation.key, number] = operation
+            else:
+                self._by_mark[_mark(operation.process, operation.key, operation.invoke.value)] += (
+                    operation,
+                )
+
+    def operation_of(self, told: Testimony) -> Operation | None:
+        numbered = self._by_number.pop((told.process, told.key, told.seq), None)
+        if numbered is not None:
+            return numbered
+        marked = self._by_mark.get(_mark(told.process, told.key, told.value))
+        return marked.popleft() if marked else None
+
+
+def _mark(process: int | str, key: str, value: object) -> Hashable:
+    return process, key, canonical(value)
+
+
+def _testified(told: Testimony, operation: Operation | None, index: HoldIndex) -> StoredWrite:
+    base = told.base
+    if base is None and operation is not None:
+        base = operation.invoke.base
+    hold = index.of(operation) if operation else None
+    return StoredWrite(
+        told.seq, told.key, told.accepted, told.value, base, told.reason, operation, hold
+    )
+
+
+def _answered(operation: Operation, index: HoldIndex) -> StoredWrite:
+    invoke, answer = operation.invoke, operation.answer
+    return StoredWrite(
+        seq=_number(operation) or 0,
+        key=operation.key,
+        accepted=operation.ok,
+        value=invoke.value,
+        base=invoke.base,
+        reason=(answer.error or "") if answer else "",
+        operation=operation,
+        hold=index.of(operation),
+    )

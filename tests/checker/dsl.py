@@ -1,0 +1,192 @@
+"""Histories in a few lines of text, for the judges' tests. Times are in ms.
+
+    1 acquire 0-1             process 1 (on node n1) asks at 0 and is granted at 1
+    1 acquire 0-1!            ... is refused;  0-1? nobody knows;  0- never answered
+    1 acquire 0-1 token=3     more fields of the event; some belong to the answer (see ANSWERED)
+    1@n9 acquire:k2 0-1       on another node, on another key than `k`
+    1 read 2-3 = a            the answer's value
+    1 write 4-5 b base=a seq=1
+    1 release 8-9 = {"removed": 1, "blind": true}
+    1 lost 7                  a notice
+    fault pause n1 10-50      proven at 10, healed at 50;  10-50! never proven;  10- never healed
+    stall n1 10-50
+    clock-step n1 30 500      noticed at 30, by 500 ms
+    storage write 1 b seq=2 base=a      testimony: at the end; `storage write! 1` refused it
+
+`testify=True` lets the storage testify to each write with a `seq` that was answered.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from lockcheck.checker import Judgement, judge
+from lockcheck.history import Event, EventType, History, Notice, Terms
+from lockcheck.history.event import NEMESIS, NS_PER_MS, RUN, STORAGE
+
+ANSWERED = {"token", "seq", "error", "valid_ms"}
+OUTCOMES = {"": EventType.OK, "!": EventType.FAIL, "?": EventType.INFO}
+SPAN = re.compile(r"(?P<start>[\d.]+)-(?P<end>[\d.]*)(?P<mark>[!?]?)$")
+
+
+def ns(ms: float | str) -> int:
+    return round(float(ms) * NS_PER_MS)
+
+
+def literal(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def history(*lines: str, testify: bool = False, **terms: Any) -> History:
+    return History.of(events(*lines, testify=testify, **terms))
+
+
+def judged(*lines: str, testify: bool = False, **terms: Any) -> Judgement:
+    return judge(history(*lines, testify=testify, **terms))
+
+
+def codes(judgement: Judgement) -> list[str]:
+    return [finding.code.value for finding in judgement.findings]
+
+
+def events(*lines: str, testify: bool = False, **terms: Any) -> list[Event]:
+    texts = [text for line in lines for text in line.strip().splitlines()]
+    parsed = [_line(number, text.split("#")[0].strip()) for number, text in enumerate(texts)]
+    told = sorted((e for line in parsed for e in line), key=lambda event: event.time)
+    end_ns = told[-1].time if told else 0
+    if testify:
+        told += testimony(told)
+    told = [msgspec.structs.replace(e, time=end_ns) if e.process == STORAGE else e for e in told]
+    told.sort(key=lambda event: event.time)
+    return [terms_event(**terms), *told]
+
+
+def terms_event(**terms: Any) -> Event:
+    value = msgspec.to_builtins(Terms(**terms))
+    return Event(time=0, process=RUN, type=EventType.INFO, f=Notice.TERMS, value=value)
+
+
+def testimony(told: Iterable[Event]) -> list[Event]:
+    """What a storage remembers that loses nothing."""
+    memories, sent = [], {}
+    for event in told:
+        if event.f in ("read", "write") and isinstance(event.process, int):
+            if event.type is EventType.INVOKE:
+                sent[event.process] = event
+            elif event.seq is not None:
+                invoke = sent[event.process]
+                memories.append(_memory(invoke, event))
+    return sorted(memories, key=lambda event: event.seq or 0)
+
+
+def _memory(invoke: Event, answer: Event) -> Event:
+    return Event(
+        time=0,
+        process=STORAGE,
+        type=EventType.FAIL if answer.type is EventType.FAIL else EventType.OK,
+        f=invoke.f,
+        key=invoke.key,
+        value=invoke.value if invoke.f == "write" else answer.value,
+        base=invoke.base,
+        token=invoke.token,
+        seq=answer.seq,
+        of=invoke.process,
+        error=answer.error,
+    )
+
+
+def _line(number: int, text: str) -> list[Event]:
+    if not text:
+        return []
+    first, rest = text.split(maxsplit=1)
+    if first == "fault":
+        return _fault(number, *rest.split())
+    if first == "stall":
+        node, span = rest.split()
+        start, end = span.split("-")
+        return [_notice(end, "ticker", Notice.STALL, node, float(end) - float(start))]
+    if first == "clock-step":
+        node, at, value = rest.split()
+        return [_notice(at, "ticker", Notice.CLOCK_STEP, node, literal(value))]
+    if first == "storage":
+        return [_storage(*rest.split())]
+    return _operation(first, *rest.split(maxsplit=2))
+
+
+def _notice(at: str, process: int | str, f: str, node: str, value: object = None) -> Event:
+    return Event(
+        time=ns(at), process=process, type=EventType.INFO, f=f, node=node, value=value, key=None
+    )
+
+
+def _fault(number: int, name: str, node: str, span: str) -> list[Event]:
+    times = SPAN.match(span)
+    assert times, span
+    start, end, mark = times.group("start", "end", "mark")
+
+    def event(at: str, kind: EventType, f: str, **more: Any) -> Event:
+        return Event(time=ns(at), process=NEMESIS, type=kind, f=f, node=node, fault=number, **more)
+
+    said = [event(start, EventType.INVOKE, name)]
+    if mark:
+        said.append(event(start, EventType.INFO, name, error="it would not stop"))
+    else:
+        said.append(event(start, EventType.OK, name, value="seen"))
+    if end:
+        said += [event(end, kind, Notice.HEAL) for kind in (EventType.INVOKE, EventType.OK)]
+    return said
+
+
+def _storage(f: str, process: str, *words: str) -> Event:
+    plain, fields = _fields(list(words))
+    return Event(
+        time=0,
+        process=STORAGE,
+        type=EventType.FAIL if f.endswith("!") else EventType.OK,
+        f=f.rstrip("!"),
+        key=fields.pop("key", "k"),
+        value=literal(plain[0]) if plain else None,
+        of=int(process),
+        **fields,
+    )
+
+
+def _operation(who: str, what: str, span: str, rest: str = "") -> list[Event]:
+    process, _, node = who.partition("@")
+    f, _, key = what.partition(":")
+    said, _, answered = f" {rest} ".partition(" = ")
+    plain, fields = _fields(said.split())
+    common: dict[str, Any] = {
+        "process": int(process),
+        "f": f,
+        "key": key or "k",
+        "node": node or f"n{process}",
+    }
+    if f == Notice.LOST:
+        return [Event(time=ns(span), type=EventType.INFO, **common)]
+    times = SPAN.match(span)
+    assert times, span
+    start, end, mark = times.group("start", "end", "mark")
+    asked = {name: value for name, value in fields.items() if name not in ANSWERED}
+    if plain:
+        asked["value"] = literal(plain[0])
+    told = [Event(time=ns(start), type=EventType.INVOKE, **common, **asked)]
+    if end:
+        answer = {name: value for name, value in fields.items() if name in ANSWERED}
+        value = literal(answered.strip()) if answered.strip() else asked.get("value")
+        told.append(Event(time=ns(end), type=OUTCOMES[mark], **common, **answer, value=value))
+    return told
+
+
+def _fields(words: list[str]) -> tuple[list[str], dict[str, Any]]:
+    plain = [word for word in words if "=" not in word]
+    pairs = (word.split("=", 1) for word in words if "=" in word)
+    return plain, {name: literal(text) for name, text in pairs}

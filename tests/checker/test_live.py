@@ -1,0 +1,80 @@
+"""The watch over a run that goes on: as careful as the judge, and it never counts more."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lockcheck.checker import OverlapWatch, judge
+from lockcheck.history import Terms
+from tests.checker.dsl import events, ns
+from tests.checker.simulation import World
+from tests.checker.test_simulation import LONG, TTL_MS
+
+BOTH = "1 acquire 0-1 \n 2 acquire 3-4"
+
+
+def fed(*lines: str, **terms: Any) -> OverlapWatch:
+    watch = OverlapWatch(Terms(**terms))
+    for event in events(*lines, **terms):
+        watch.feed(event)
+    return watch
+
+
+def test_it_knows_who_holds_what() -> None:
+    watch = fed("1 acquire:a 0-1 \n 2 acquire:b 2-3 \n 3 acquire:a 4-5! \n 1 acquire:c 6-7")
+    assert watch.holders() == {"a": [("n1", 1)], "b": [("n2", 2)], "c": [("n1", 1)]}
+
+
+def test_a_hold_ends_as_the_judge_says() -> None:
+    assert fed("1 acquire 0-1 \n 1 release 2-").holders() == {}
+    assert fed("1 acquire 0-1 \n 1 lost 2").holders() == {}
+    assert fed("1 acquire 0-1 \n 1 write 2-3? a").holders() == {}
+    assert fed("1 acquire 0-1 \n 1 write 2-3! a").holders() == {"k": [("n1", 1)]}
+
+
+def test_two_holders_are_shown_at_once_but_counted_when_both_are_heard_of() -> None:
+    watch = fed(BOTH)
+    assert watch.holders() == {"k": [("n1", 1), ("n2", 2)]}
+    assert watch.overlaps == 0  # the first one may be dead
+    watch.settle(ns(1000))
+    assert watch.overlaps == 0
+    assert fed(BOTH, "1 release 5-6").overlaps == 0  # the second one may be
+    assert fed(BOTH, "1 release 5-6", "2 release 5-6").overlaps == 1
+    assert fed(BOTH, "stall n1 0-6").overlaps == 0
+
+
+def test_a_client_that_watches_its_validity() -> None:
+    lines = (
+        "1 acquire 0-1 valid_ms=2 \n 2 acquire 3-4 valid_ms=2 \n 1 release 5-6",
+        "2 release 6-7",
+    )
+    assert fed(*lines).overlaps == 1
+    assert fed(*lines, honours_validity=True).overlaps == 0
+    renewed = lines[0].replace("2 acquire", "1 renew 2-2.5 valid_ms=9 \n 2 acquire")
+    assert fed(renewed, lines[1], honours_validity=True).overlaps == 1
+
+
+def test_files_that_are_read_one_after_the_other() -> None:
+    told = events(BOTH, "1 release 5-6", "2 release 6-7")
+    watch = OverlapWatch()
+    for event in sorted(told, key=lambda event: str(event.process), reverse=True):
+        watch.feed(event)
+    assert watch.overlaps == 1
+
+
+def test_it_remembers_little_in_a_long_run() -> None:
+    watch = OverlapWatch()
+    for n in range(5_000):
+        for event in events(
+            f"1 acquire {n * 10}-{n * 10 + 1} \n 1 release {n * 10 + 2}-{n * 10 + 3}"
+        ):
+            watch.feed(event)
+    assert len(watch._ended["k"]) < 1_100
+
+
+def test_a_simulated_run() -> None:
+    history = World(3, Terms(ttl_ms=TTL_MS), pause_ms=LONG).run()
+    watch = OverlapWatch(history.terms)
+    for event in history.events:
+        watch.feed(event)
+    assert watch.overlaps == sum(f.code == "overlap" for f in judge(history).findings) > 0

@@ -1,0 +1,277 @@
+"""Accepted writes are a chain of versions; what the final one does not descend from is lost."""
+
+from __future__ import annotations
+
+import pytest
+
+from lockcheck.checker import Culprit, Finding, Verdict
+from lockcheck.checker.versions import _overwriters
+from tests.checker.dsl import judged, ns
+
+LOST = """
+    1 acquire 0-1
+    1 read 2-3 seq=1 = null
+    2 acquire 110-111
+    2 read 112-113 seq=2 = null
+    2 write 114-115 b seq=3
+    2 release 116-117
+    1 write 130-131 a seq=4
+    1 release 132-133!"""
+
+
+def lost(*lines: str, testify: bool = True, **terms: object) -> list[Finding]:
+    found = judged(*lines, testify=testify, ttl_ms=100, **terms).findings
+    return [finding for finding in found if finding.code == "lost-update"]
+
+
+@pytest.mark.parametrize("testify", [True, False])
+def test_an_update_was_overwritten_by_one_that_had_not_seen_it(testify: bool) -> None:
+    (finding,) = lost(LOST, testify=testify)
+    assert [hold.process for hold in finding.holds] == [1, 2]
+    told = [(o.f, o.process) for o in finding.operations]
+    assert told == [("read", 1), ("write", 2), ("write", 1)]
+    assert (finding.blame.who, finding.blame.by_ns) == (Culprit.HOLDER, ns(30))
+    assert (finding.time_ns, finding.length_ns) == (ns(131), ns(30))
+    assert finding.note == ""
+
+
+CHAIN = """
+    1 acquire 0-1
+    1 write 2-3 a base={first} seq=1
+    1 release 4-5
+    2 acquire 6-7
+    2 write 8-9 b base=a seq=2
+    2 release 10-11
+    3 acquire 12-13
+    3 write 14-15 c base={third} seq=3
+    3 release 16-17"""
+
+ACCEPTED = {
+    "each based on the one before": CHAIN.format(first="null", third="b"),
+    "the first value was there before": CHAIN.format(first="zero", third="b"),
+    "the base is what the process had read": """
+        1 acquire 0-1
+        1 read 1-2 seq=1 = null
+        1 write 2-3 a seq=2
+        1 release 4-5
+        2 acquire 6-7
+        2 read 7-8 seq=3 = a
+        2 write 8-9 b seq=4""",
+    "read once, written twice": """
+        1 acquire 0-1
+        1 read 1-2 seq=1 = null
+        1 write 2-3 a seq=2
+        1 write 4-5 b seq=3
+        1 write 6-7 c seq=4""",
+    "blind writes replace what is there": """
+        1 acquire 0-1
+        1 write 2-3 a seq=1
+        1 release 4-5
+        2 acquire 6-7
+        2 write 8-9 b seq=2""",
+    "a read of an earlier hold is not what a write is based on": """
+        1 acquire 0-1
+        1 read 1-2 seq=1 = null
+        1 release 4-5
+        2 acquire 6-7
+        2 write 8-9 b seq=2
+        2 release 10-11
+        1 acquire 12-13
+        1 write 14-15 c seq=3""",
+    "a value that comes back": """
+        1 acquire 0-1
+        1 write 2-3 on base=off seq=1
+        1 write 4-5 off base=on seq=2
+        1 write 6-7 on base=off seq=3
+        1 write 8-9 off base=on seq=4""",
+    "values that are lists": """
+        1 acquire 0-1
+        1 write 2-3 [1] base=null seq=1
+        1 write 4-5 [1,2] base=[1] seq=2
+        1 write 6-7 {"a":[1]} base=[1,2] seq=3
+        1 write 8-9 {"a":[2]} base={"a":[1]} seq=4""",
+    "a refused one is no update": LOST.replace("130-131", "130-131!"),
+    "without numbers there is no order": LOST.replace("seq=", "token="),
+    "two keys": LOST.replace("2 write", "2 write:x").replace("2 read", "2 read:x"),
+}
+
+
+@pytest.mark.parametrize("lines", ACCEPTED.values(), ids=ACCEPTED)
+@pytest.mark.parametrize("testify", [True, False])
+def test_accepts(lines: str, testify: bool) -> None:
+    assert lost(lines, testify=testify) == []
+
+
+def test_no_base_and_no_read_is_a_blind_write() -> None:
+    """`null` may also mean that nobody said it: only a read in the same hold makes it a version."""
+    read = "2 acquire 6-7 \n 2 read 7-7.5 seq=9 = null"
+    lines = CHAIN.replace("base=a", "base=null").format(first="null", third="b")
+    assert lost(lines) == []
+    assert len(lost(lines.replace("2 acquire 6-7", read))) == 1
+
+
+def test_one_is_not_true() -> None:
+    lines = CHAIN.replace("2-3 a", "2-3 1").replace("base=a", "base=true")
+    assert len(lost(lines.format(first="null", third="b"))) == 1
+
+
+def test_a_base_that_the_storage_never_held() -> None:
+    """It knows all that it took, so whatever this was computed from, it was not the value there."""
+    lines = CHAIN.format(first="null", third="elsewhere")
+    assert [f.operations[0].invoke.value for f in lost(lines)] == ["a", "b"]
+    assert lost(lines, testify=False) == []  # clients know only what they were told
+
+
+# --- writes that nobody saw answered ------------------------------------------------------------
+
+UNANSWERED = """
+    1 acquire 0-1
+    1 write 2-3 a base=null seq=1
+    1 write 4-5? x base=a
+    2 acquire 110-111
+    2 write 114-115 b base={base} seq=3
+    2 release 116-117"""
+
+
+def test_a_base_that_was_never_acknowledged_was_written_all_the_same() -> None:
+    lines = UNANSWERED.format(base="x")
+    assert lost(lines, testify=False) == []
+    assert lost(lines, "storage write 1 x base=a seq=2") == []
+
+
+def test_an_unacknowledged_update_is_lost_where_another_has_the_same_base() -> None:
+    (finding,) = lost(UNANSWERED.format(base="a"), "storage write 1 x base=a seq=2")
+    assert finding.operations[0].invoke.value == "x"
+    assert "never learned" in finding.note
+
+
+def test_an_unacknowledged_update_that_was_not_taken_is_not_missed() -> None:
+    assert lost(UNANSWERED.format(base="a")) == []
+
+
+def test_a_hole_in_the_testimony_is_filled_from_the_answers() -> None:
+    judgement = judged(
+        CHAIN.format(first="null", third="b"),
+        "storage write 1 a base=null seq=1",
+        "storage write 3 c base=b seq=3",
+    )
+    assert judgement.findings == ()
+    assert judgement.verdict is Verdict.UNKNOWN
+    assert "does not remember write 2 of n2" in judgement.doubts[0]
+
+
+def test_the_storage_alone_knows_the_writer() -> None:
+    lines = "1 acquire 0-1 \n 1 release 2-3 \n 2 acquire 4-5 \n 2 release 6-7"
+    judgement = judged(
+        lines, "storage write 1 a base=zero seq=1", "storage write 2 b base=zero seq=2"
+    )
+    assert [finding.code for finding in judgement.findings] == ["lost-update"]
+    assert judgement.findings[0].holds == ()
+    assert "never sent it" in judgement.doubts[0]
+
+
+# --- which are told, and who is to blame --------------------------------------------------------
+
+
+def test_each_lost_update_is_told_once() -> None:
+    lines = """
+        1 acquire 0-1
+        1 read 2-3 seq=1 = null
+        2 acquire 110-111
+        2 write 112-113 b base=null seq=2
+        2 write 114-115 c base=b seq=3
+        2 write 116-117 d base=c seq=4
+        1 write 130-131 a base=null seq=5
+        2 release 140-141"""
+    found = lost(lines)
+    assert [f.operations[-2].invoke.value for f in found] == ["b", "c", "d"]
+    assert {f.operations[-1].invoke.value for f in found} == {"a"}
+
+
+def test_what_was_built_on_again_is_not_lost() -> None:
+    lines = """
+        1 acquire 0-1
+        1 write 2-3 a base=null seq=1
+        2 acquire 110-111
+        2 write 112-113 b base=null seq=2
+        1 write 130-131 c base=a seq=3"""
+    (finding,) = lost(lines)
+    assert [o.invoke.value for o in finding.operations] == ["b", "c"]
+
+
+def test_the_lost_one_may_be_the_earlier_holders() -> None:
+    lines = """
+        1 acquire 0-1
+        1 read 2-3 seq=1 = null
+        2 acquire 110-111
+        2 read 112-113 seq=2 = null
+        1 write 114-115 a seq=3
+        2 write 116-117 b seq=4
+        2 release 140-141
+        1 release 142-143"""
+    (finding,) = lost(lines)
+    assert [hold.process for hold in finding.holds] == [1, 2]
+    assert finding.operations[-2].invoke.value == "a"
+    assert (finding.blame.who, finding.blame.by_ns) == (Culprit.HOLDER, ns(14))
+
+
+def test_two_whose_answers_came_in_the_other_order() -> None:
+    lines = """
+        1 acquire 0-150
+        2 acquire 120-121
+        2 write 122-123 b base=zero seq=1
+        1 write 152-153 a base=zero seq=2
+        1 release 160-161
+        2 release 170-171"""
+    (finding,) = lost(lines)
+    assert [hold.process for hold in finding.holds] == [1, 2]
+    assert finding.blame.who is Culprit.HOLDER
+
+
+def test_a_holder_that_overwrote_itself_cannot_blame_the_lock() -> None:
+    (finding,) = lost(
+        "1 acquire 0-1 \n 1 write 2-3 a base=zero seq=1 \n 1 write 4-5 b base=zero seq=2"
+    )
+    assert finding.blame.who is Culprit.CLIENT
+    assert len(finding.holds) == 1
+    assert "its own update" in finding.note
+
+
+def test_a_client_that_did_not_look_cannot_blame_the_lock() -> None:
+    (finding,) = lost(CHAIN.format(first="null", third="a"))
+    assert finding.blame.who is Culprit.CLIENT
+    assert [hold.process for hold in finding.holds] == [2, 3]
+
+
+def test_a_client_without_the_lock_cannot_blame_it() -> None:
+    lines = CHAIN.format(first="null", third="a").replace("3 acquire 12-13", "3 acquire 12-13!")
+    (finding,) = lost(lines)
+    assert finding.blame.who is Culprit.CLIENT
+    assert "without the lock" in finding.note
+
+
+def test_the_machine_is_the_machine_only_without_a_guard() -> None:
+    (finding,) = lost("stall n1 20-129", LOST)
+    assert (finding.blame.who, finding.effect) == (Culprit.MACHINE, Verdict.UNKNOWN)
+    (finding,) = lost("stall n1 20-129", LOST, guard="cas")
+    assert finding.effect is Verdict.VIOLATION
+
+
+@pytest.mark.parametrize("guard", ["none", "fence", "cas"])
+def test_guards(guard: str) -> None:
+    (finding,) = lost(LOST, guard=guard)
+    assert finding.effect is Verdict.VIOLATION
+
+
+def test_overwriters_by_definition() -> None:
+    parents = [-1, 0, 1, 0, 3, -1, 2, 6]
+
+    def descends(j: int, i: int) -> bool:
+        return j == i or (j >= 0 and descends(parents[j], i))
+
+    expected = {
+        i: next(j for j in range(i + 1, 8) if not descends(j, i))
+        for i in range(8)
+        if not all(descends(j, i) for j in range(i, 8))
+    }
+    assert _overwriters(parents) == expected

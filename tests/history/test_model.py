@@ -1,0 +1,211 @@
+"""What events mean: pairing, holds, promises, faults, stalls, testimony."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from lockcheck.errors import HistoryError
+from lockcheck.history import Ending, Event, EventType, History, Hold
+from tests.checker.dsl import events, history, ns
+
+OK, FAIL, INFO, INVOKE = EventType.OK, EventType.FAIL, EventType.INFO, EventType.INVOKE
+
+
+def e(time: int, process: int | str, kind: EventType, f: str, **more: object) -> Event:
+    return Event(time=time, process=process, type=kind, f=f, **more)  # type: ignore[arg-type]
+
+
+SENSELESS = {
+    "two at once": (
+        [e(1, 0, INVOKE, "read"), e(2, 0, INVOKE, "read")],
+        2,
+        "process 0 has an operation open already",
+    ),
+    "an answer to nothing": (
+        [e(1, 0, INVOKE, "read"), e(2, 0, OK, "read"), e(3, 0, OK, "read")],
+        3,
+        "process 0 has an answer to a read it never invoked",
+    ),
+    "an answer to something else": (
+        [e(1, 0, INVOKE, "read"), e(2, 0, FAIL, "write")],
+        2,
+        "an answer to a write it never invoked",
+    ),
+    "backwards": (
+        [e(1, 0, INVOKE, "read"), e(5, 0, OK, "read"), e(4, 1, INVOKE, "read")],
+        3,
+        "before that of the line above",
+    ),
+    "held already": (
+        [
+            e(1, 0, INVOKE, "acquire", key="k"),
+            e(2, 0, OK, "acquire", key="k"),
+            e(3, 0, INVOKE, "acquire", key="k"),
+            e(4, 0, OK, "acquire", key="k"),
+        ],
+        4,
+        "'k', which it holds already",
+    ),
+    "terms of another kind": ([e(1, "run", INFO, "terms", value=[1])], 1, "make no sense"),
+    "no terms": ([e(1, "run", INFO, "terms")], 1, "make no sense"),
+    "a stall without a length": ([e(1, 0, INFO, "stall")], 1, "without its length"),
+    "a stall backwards": ([e(1, 0, INFO, "stall", value=-1)], 1, "without its length"),
+    "a stall without end": ([e(1, 0, INFO, "stall", value=1e305)], 1, "without its length"),
+    "a fault that was never begun": (
+        [e(1, "nemesis", OK, "pause", fault=1)],
+        1,
+        "fault 1 was never begun",
+    ),
+    "a heal of nothing": ([e(1, "nemesis", INVOKE, "heal", fault=1)], 1, "was never begun"),
+    "a nameless witness": ([e(1, "storage", OK, "write", seq=1)], 1, "without `seq` and `of`"),
+}
+
+
+@pytest.mark.parametrize(("told", "line", "reason"), SENSELESS.values(), ids=SENSELESS)
+def test_senseless_histories_name_the_line_and_the_reason(
+    told: list[Event], line: int, reason: str
+) -> None:
+    with pytest.raises(HistoryError) as error:
+        History.of(told, source="h.jsonl")
+    assert error.value.line == line
+    assert reason in error.value.reason
+    assert str(error.value).startswith(f"h.jsonl, line {line}: ")
+
+
+def test_an_empty_history_is_one() -> None:
+    empty = History.of([])
+    assert (empty.operations, empty.holds, empty.end_ns) == ((), (), 0)
+
+
+def test_operations_are_paired_by_process() -> None:
+    told = history("1 acquire 0-5 \n 2 acquire 1-3! \n 3 read 2-4? \n 4 write 3- x")
+    summary = [(o.process, o.ok, o.failed, o.unknown, o.end_ns) for o in told.operations]
+    assert summary == [
+        (1, True, False, False, ns(5)),
+        (2, False, True, False, ns(3)),
+        (3, False, False, True, None),
+        (4, False, False, True, None),
+    ]
+
+
+def hold(*lines: str, **terms: Any) -> Hold:
+    return history(*lines, **terms).holds[0]
+
+
+ENDINGS = {
+    "released": ("1 release 7-8", Ending.RELEASED, 7),
+    "a release that was refused": ("1 release 7-8!", Ending.RELEASED, 7),
+    "a release that nobody saw answered": ("1 release 7-", Ending.RELEASED, 7),
+    "lost": ("1 lost 6 \n 1 release 7-8", Ending.LOST, 6),
+    "lost twice": ("1 lost 6 \n 1 lost 7", Ending.LOST, 6),
+    "lost another": ("1 lost:other 6 \n 1 release 7-8", Ending.RELEASED, 7),
+    "never heard of again": ("", Ending.LAST_SEEN, 1),
+    "last heard of at its write": ("1 write 4-5 x", Ending.LAST_SEEN, 5),
+    "last heard of at something it asked": ("1 write 4- x", Ending.LAST_SEEN, 4),
+    "last heard of on another key": ("1 read:other 4-5", Ending.LAST_SEEN, 5),
+    "a ticker is no sign of life": ("stall n1 2-50", Ending.LAST_SEEN, 1),
+}
+
+
+@pytest.mark.parametrize(("line", "ending", "end_ms"), ENDINGS.values(), ids=ENDINGS)
+def test_how_a_hold_ends(line: str, ending: Ending, end_ms: int) -> None:
+    found = hold("1 acquire 0-1", line, "2 read 90-91")
+    assert (found.ending, found.end_ns) == (ending, ns(end_ms))
+
+
+def test_only_a_granted_acquire_is_a_hold() -> None:
+    assert history("1 acquire 0-1! \n 2 acquire 2-3? \n 3 acquire 4-").holds == ()
+
+
+def test_two_keys_are_two_holds() -> None:
+    told = history("1 acquire:a 0-1 \n 1 acquire:b 2-3 \n 1 release:a 4-5 \n 1 release:b 6-7")
+    assert [(h.key, h.end_ns) for h in told.holds] == [("a", ns(4)), ("b", ns(6))]
+
+
+@pytest.mark.parametrize(
+    ("lines", "as_of_ms", "until_ms"),
+    [
+        ("", None, 50),
+        ("1 renew 20-21", None, 70),
+        ("1 renew 20-21", 21, 70),
+        ("1 renew 20-21", 20, 50),
+        ("1 renew 20-21!", None, 50),
+        ("1 renew 20-21?", None, 50),
+        ("1 renew 20-21 ttl_ms=10", None, 30),  # it asked for a shorter one
+        ("1 renew 20-21 \n 1 renew 30-31", 25, 70),
+        ("1 renew 20-21 \n 1 renew 30-31", None, 80),
+    ],
+)
+def test_the_promise_of_a_lease(lines: str, as_of_ms: int | None, until_ms: int) -> None:
+    found = hold("1 acquire 0-1", lines)
+    as_of_ns = None if as_of_ms is None else ns(as_of_ms)
+    assert found.promised_until_ns(50, as_of_ns=as_of_ns) == ns(until_ms)
+
+
+def test_without_a_lease_there_is_no_promise() -> None:
+    assert hold("1 acquire 0-1").promised_until_ns(None) is None
+    assert hold("1 acquire 0-1 ttl_ms=7").promised_until_ns(None) == ns(7)
+
+
+VALIDITY = [
+    ("1 acquire 0-1 valid_ms=5", Ending.EXPIRED, 6),
+    ("1 acquire 0-1 valid_ms=9", Ending.RELEASED, 10),
+    ("1 acquire 0-1 valid_ms=-5", Ending.EXPIRED, 1),
+    ("1 acquire 0-1 valid_ms=-1e308", Ending.EXPIRED, 1),
+    ("1 acquire 0-1 valid_ms=1e308", Ending.RELEASED, 10),
+    ("1 acquire 0-1 valid_ms=5 ttl_ms=4", Ending.EXPIRED, 4),  # it counts from before
+    ("1 acquire 0-1", Ending.RELEASED, 10),
+    ("1 acquire 0-1 valid_ms=5 \n 1 renew 2-3 valid_ms=5", Ending.EXPIRED, 8),
+    ("1 acquire 0-1 valid_ms=5 \n 1 renew 6-7 valid_ms=5", Ending.EXPIRED, 6),  # too late
+    ("1 acquire 0-1 valid_ms=5 \n 1 renew 2-3! valid_ms=5", Ending.EXPIRED, 6),
+    ("1 acquire 0-1 valid_ms=5 \n 1 renew 2-3", Ending.EXPIRED, 6),
+]
+
+
+@pytest.mark.parametrize(("lines", "ending", "end_ms"), VALIDITY)
+def test_a_client_that_honours_its_validity(lines: str, ending: Ending, end_ms: int) -> None:
+    found = hold(lines, "1 release 10-11", honours_validity=True)
+    assert (found.ending, found.end_ns) == (ending, ns(end_ms))
+    assert found.release
+    assert hold(lines, "1 release 10-11").ending is Ending.RELEASED
+
+
+def test_faults_from_beginning_to_end() -> None:
+    told = history("fault pause n1 10-50 \n fault pause n2 20-! \n fault kill r1 30-")
+    first, second, third = told.faults
+    assert (first.name, first.node, first.start_ns) == ("pause", "n1", ns(10))
+    assert (first.proven_ns, first.healed_ns, first.proof) == (ns(10), ns(50), "seen")
+    assert (second.proven_ns, second.healed_ns) == (None, None)
+    assert second.why_unproven == "it would not stop"
+    assert third.healed_ns is None
+    assert first.touches(ns(50), ns(60))
+    assert not first.touches(ns(51), ns(60))
+    assert first.touches(ns(0), ns(10))
+    assert not first.touches(ns(0), ns(9))
+    assert third.touches(ns(999), ns(999))
+
+
+def test_what_the_nemesis_says_besides_is_no_fault() -> None:
+    assert History.of([e(1, "nemesis", INFO, "hello")]).faults == ()
+
+
+def test_a_stall_reaches_back() -> None:
+    (stall,) = history("stall n1 10-35").stalls
+    assert (stall.node, stall.start_ns, stall.end_ns) == ("n1", ns(10), ns(35))
+
+
+def test_testimony() -> None:
+    told = history(
+        "storage write 1 x seq=1 base=w token=3", "storage write! 2 y seq=2 error=fenced"
+    )
+    first, second = told.testimony
+    assert (first.accepted, first.value, first.base, first.token) == (True, "x", "w", 3)
+    assert (second.accepted, second.process, second.reason) == (False, 2, "fenced")
+
+
+def test_terms_come_first_and_have_defaults() -> None:
+    assert history(guard="fence", ttl_ms=7, faults=("pause",)).terms.faults == ("pause",)
+    assert History.of([]).terms.guard == "none"
+    assert events()[0].f == "terms"
