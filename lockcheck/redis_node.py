@@ -50,8 +50,6 @@ class RedisNode:
             retry=Retry(NoBackoff(), 0),
             decode_responses=True,
             protocol=2,
-            lib_name=None,
-            lib_version=None,
         )
 
     def call(self, *command: str | int | float) -> object:

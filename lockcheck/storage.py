@@ -99,7 +99,7 @@ class Storage:
         self._node.close()
 
 
-def testimony(memories: list[str], time_ns: int) -> Iterator[Event]:
+def witness_events(memories: list[str], time_ns: int) -> Iterator[Event]:
     """What the storage remembers, as events of the moment at which it was asked."""
     for memory in memories:
         ask = msgspec.json.decode(memory, type=Ask)

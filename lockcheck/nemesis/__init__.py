@@ -31,9 +31,9 @@ def parse_nemesis(text: str) -> NemesisSpec | None:
     """`pause` or `pause:server`; None for `none`, the control run."""
     if text == NO_FAULT:
         return None
-    name, _, target = text.partition(":")
+    name, colon, target = text.partition(":")
     kind = FAULTS.get(name)
-    if kind is None or (target and target not in kind.targets):
+    if kind is None or (colon and target not in kind.targets):
         raise UserError(
             f"there is no nemesis {text!r}", cure=f"choose from: {', '.join(nemesis_choices())}"
         )

@@ -19,12 +19,12 @@ class Pause:
     async def inject(self, node: Node) -> str:
         self._signal(node, signal.SIGSTOP)
         await wait_until(
-            lambda: set(node.thread_states()) <= {"T", "t"},
+            lambda: not node.alive or set(node.thread_states()) <= {"T", "t"},
             f"every thread of {node.name} stopped",
             PROOF_TIMEOUT_S,
         )
         states = node.thread_states()
-        if not states:
+        if not node.alive:
             raise FaultError(f"{node.name} ended when it was to be stopped")
         return f"{len(states)} of {len(states)} threads in state T"
 

@@ -1,8 +1,8 @@
 """A client: a process of its own on a node of its own. `python -m lockcheck.workloads.worker DIR`
 
-It waits in DIR for `worker.json` (the go), writes `history.jsonl` as it goes, and leaves at
-SIGTERM when the section that it is in is over; `done` says that it left like this. The same in
-both runtimes: nothing here knows where it runs.
+It says `ready` in DIR and waits there for `worker.json` (the go), writes `history.jsonl` as it
+goes, and leaves at SIGTERM when the section that it is in is over; `done` says that it left like
+this. The same in both runtimes: nothing here knows where it runs.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from lockcheck.workloads import WORKLOADS
 from lockcheck.workloads.recorder import Recorder
 from lockcheck.workloads.session import SectionOver, Session
 
-ORDERS, HISTORY, DONE, OUTPUT = "worker.json", "history.jsonl", "done", "output.log"
+READY, ORDERS, HISTORY, DONE = "ready", "worker.json", "history.jsonl", "done"
+OUTPUT = "output.log"
 TICK_S = 0.02
 # Shorter hiccups than this are every machine's daily life, and far below any sensible lease.
 STALL_MS = 50.0
@@ -52,6 +53,7 @@ class WorkerOrders(msgspec.Struct, frozen=True, kw_only=True):
 def await_orders(folder: Path, stopping: threading.Event) -> WorkerOrders | None:
     """The file appears whole, by a rename. None where the run was over before it began."""
     orders = folder / ORDERS
+    (folder / READY).touch()
     while not orders.exists():
         if stopping.wait(0.01):
             return None

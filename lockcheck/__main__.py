@@ -1,0 +1,3 @@
+from lockcheck.cli import entry
+
+entry()

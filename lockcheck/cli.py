@@ -1,0 +1,388 @@
+"""The command line: parse, call, print, exit. What takes time to import is imported when used."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+import click
+
+from lockcheck import __version__
+from lockcheck.errors import InternalError, LockcheckError, UserError
+
+if TYPE_CHECKING:
+    from lockcheck.config import RunConfig
+    from lockcheck.run import Outcome
+
+CONFIG_FILE = "lockcheck.toml"
+INTERRUPTED = 130
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="lockcheck")
+@click.pass_context
+def main(context: click.Context) -> None:
+    """Is your lock safe? lockcheck brings up a real cluster, lets clients fight for the lock,
+    breaks things on purpose, and judges what happened.
+
+    \b
+    lockcheck run --backend redlock --nemesis pause     see it break
+    lockcheck run --backend redis-fenced --guard fence  see a fence hold
+    lockcheck doctor                                    what this host can do
+
+    Options are also read from LOCKCHECK_RUN_... variables and from lockcheck.toml
+    (a table per command: [run] ttl = "2s").
+
+    Exit codes: 0 ok, 1 violation, 2 usage, 3 unknown, 4 the cluster or lockcheck failed,
+    130 interrupted.
+    """
+    context.default_map = read_config_file(Path(CONFIG_FILE))
+
+
+def read_config_file(path: Path) -> dict[str, object]:
+    if not path.exists():
+        return {}
+    import tomllib
+
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"{path} cannot be read: {error}") from error
+    return {name: _click_names(table) for name, table in tables.items()}
+
+
+def _click_names(table: object) -> object:
+    if not isinstance(table, dict):
+        return table
+    return {str(name).replace("-", "_"): value for name, value in table.items()}
+
+
+def choices_of(registry: str) -> list[str]:
+    """What an option takes, from the registry that serves it."""
+    from lockcheck.backends import BACKENDS
+    from lockcheck.config import RUNTIMES
+    from lockcheck.storage import Guard
+    from lockcheck.workloads import WORKLOADS
+
+    known: dict[str, Iterable[str]] = {
+        "backend": BACKENDS,
+        "workload": WORKLOADS,
+        "runtime": RUNTIMES,
+        "guard": Guard,
+    }
+    return [str(name) for name in known[registry]]
+
+
+class LateChoice(click.ParamType):  # type: ignore[type-arg,unused-ignore]
+    """A choice from a registry that is imported only when it is looked at."""
+
+    def __init__(self, registry: str) -> None:
+        self.name = registry
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:  # noqa: ARG002
+        return f"[{'|'.join(choices_of(self.name))}]"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value not in choices_of(self.name):
+            known = ", ".join(choices_of(self.name))
+            self.fail(f"there is no {self.name} {value!r}; choose from: {known}", param, ctx)
+        return value
+
+
+class Duration(click.ParamType):  # type: ignore[type-arg,unused-ignore]
+    name = "duration"
+
+    def convert(
+        self, value: str | int, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int:
+        from lockcheck.config import parse_duration_ms
+
+        if isinstance(value, int):
+            return value
+        try:
+            return parse_duration_ms(value)
+        except UserError as error:
+            self.fail(f"{error.message}: {error.cure}", param, ctx)
+
+
+@main.command("run")
+@click.option("--backend", type=LateChoice("backend"), required=True, help="The lock under test.")
+@click.option(
+    "--workload",
+    type=LateChoice("workload"),
+    default="register",
+    show_default=True,
+    help="What clients do under the lock.",
+)
+@click.option(
+    "--nemesis",
+    multiple=True,
+    default=("pause",),
+    show_default=True,
+    metavar="FAULT[:TARGET]",
+    help="What goes wrong, and for whom; repeatable. `none` for a control run; see lockcheck list.",
+)
+@click.option(
+    "--runtime",
+    type=LateChoice("runtime"),
+    default="auto",
+    show_default=True,
+    help="Where nodes come from: network namespaces, or Docker Compose.",
+)
+@click.option("--clients", default=5, show_default=True, help="How many fight for the lock.")
+@click.option("--keys", default=1, show_default=True, help="How many locks they fight for.")
+@click.option("--ttl", type=Duration(), default="1s", show_default=True, help="The lease.")
+@click.option(
+    "--time-limit", type=Duration(), default="15s", show_default=True, help="How long to run."
+)
+@click.option(
+    "--think",
+    type=Duration(),
+    default="10ms",
+    show_default=True,
+    help="How long a client works under the lock, half more or less.",
+)
+@click.option(
+    "--seed", type=click.IntRange(0), help="Fixes schedule and choices. [default: random]"
+)
+@click.option(
+    "--guard",
+    type=LateChoice("guard"),
+    default="none",
+    show_default=True,
+    help="What the storage checks: nothing, a fencing token, or that nobody wrote in between.",
+)
+@click.option(
+    "--check-validity",
+    is_flag=True,
+    help="Clients look at what is left of their lease before each read and write.",
+)
+@click.option(
+    "--stop-on-violation/--no-stop-on-violation",
+    default=True,
+    show_default=True,
+    help="End early once two clients hold the lock at once.",
+)
+@click.option(
+    "--out",
+    default="results",
+    show_default=True,
+    type=click.Path(file_okay=False),
+    help="Where the run's folder is made.",
+)
+@click.option("--json", "as_json", is_flag=True, help="The verdict as JSON on standard output.")
+@click.option("--keep", is_flag=True, help="Keep the cluster after the verdict, until Ctrl-C.")
+def run_command(  # noqa: PLR0917 - click calls it by the names of its options
+    backend: str,
+    workload: str,
+    nemesis: tuple[str, ...],
+    runtime: str,
+    clients: int,
+    keys: int,
+    ttl: int,
+    time_limit: int,
+    think: int,
+    seed: int | None,
+    guard: str,
+    check_validity: bool,
+    stop_on_violation: bool,
+    out: str,
+    as_json: bool,
+    keep: bool,
+) -> int:
+    """Run a lock under faults, and judge it."""
+    import secrets
+
+    from lockcheck.config import RunConfig
+    from lockcheck.storage import Guard
+
+    config = RunConfig(
+        backend=backend,
+        workload=workload,
+        nemesis=nemesis,
+        runtime=runtime,
+        clients=clients,
+        keys=keys,
+        ttl_ms=ttl,
+        time_limit_ms=time_limit,
+        think_ms=think,
+        seed=secrets.randbelow(1_000_000) if seed is None else seed,
+        guard=Guard(guard),
+        check_validity=check_validity,
+        stop_on_violation=stop_on_violation,
+        out=out,
+        keep=keep,
+    )
+    return _run_and_tell(config, as_json=as_json)
+
+
+def _run_and_tell(config: RunConfig, *, as_json: bool) -> int:
+    from lockcheck.run import execute
+    from lockcheck.terminal import Terminal, print_error
+
+    config.checked()
+    with Terminal() as terminal:
+        outcome = execute(config, terminal)
+    if as_json:
+        _print_json(outcome)
+    else:
+        _print_outcome(outcome)
+    if outcome.error is not None:
+        print_error(outcome.error.message, outcome.error.cure)
+    return outcome.exit_code
+
+
+def _print_outcome(outcome: Outcome) -> None:
+    from lockcheck.terminal import print_verdict
+
+    report = Path(os.path.relpath(outcome.store.report))
+    print_verdict(outcome.history, outcome.judgement, report, outcome.facts)
+
+
+def _print_json(outcome: Outcome) -> None:
+    import msgspec
+
+    from lockcheck.results.store import verdict_summary
+
+    summary = msgspec.to_builtins(verdict_summary(outcome.judgement, outcome.facts.problem))
+    summary |= {
+        "run": str(outcome.store.folder),
+        "report": str(outcome.store.report),
+        "rerun": outcome.config.command(),
+        "seed": outcome.config.seed,
+        "interrupted": outcome.interrupted,
+        "exit_code": outcome.exit_code,
+    }
+    click.echo(msgspec.json.encode(summary).decode())
+
+
+@main.command("check")
+@click.argument("run_or_file")
+@click.option("--report", type=click.Path(dir_okay=False), help="Write an HTML report there.")
+@click.option("--json", "as_json", is_flag=True, help="The verdict as JSON on standard output.")
+def check_command(run_or_file: str, report: str | None, as_json: bool) -> int:
+    """Judge a stored history again.
+
+    RUN_OR_FILE is a run's folder, its name, `latest`, or a history file. Needs no cluster.
+    A run's verdict and report are written anew in its folder.
+    """
+    from lockcheck.recheck import recheck
+    from lockcheck.terminal import print_verdict
+
+    checked = recheck(Path(run_or_file), Path(report) if report else None)
+    if as_json:
+        import msgspec
+
+        from lockcheck.results.store import verdict_summary
+
+        click.echo(msgspec.json.encode(verdict_summary(checked.judgement)).decode())
+    else:
+        print_verdict(checked.history, checked.judgement, checked.report, checked.facts)
+    return checked.exit_code
+
+
+@main.command("list")
+def list_command() -> int:
+    """Show the locks, faults and checks."""
+    from lockcheck.backends import BACKENDS
+    from lockcheck.checker import CHECKS
+    from lockcheck.nemesis import FAULTS
+    from lockcheck.workloads import WORKLOADS
+
+    sections = {
+        "backends (--backend)": [
+            (b.name, f"{b.summary}; {b.promises.words()}") for b in BACKENDS.values()
+        ],
+        "workloads (--workload)": [(w.name, w.summary) for w in WORKLOADS.values()],
+        "faults (--nemesis)": [
+            ("none", "nothing goes wrong: a control run"),
+            *((k.name, f"{k.summary}; targets: {', '.join(k.targets)}") for k in FAULTS.values()),
+        ],
+        "checks (lockcheck explain CODE)": [(code, c.meaning) for code, c in CHECKS.items()],
+    }
+    for title, rows in sections.items():
+        click.secho(title, bold=True)
+        for name, text in rows:
+            click.echo(f"  {name:<16} {text}")
+    return 0
+
+
+@main.command("explain")
+@click.argument("code")
+def explain_command(code: str) -> int:
+    """Explain what a check finds."""
+    from lockcheck.checker import CHECKS
+
+    if code not in CHECKS:
+        raise UserError(f"there is no check {code!r}", cure=f"choose from: {', '.join(CHECKS)}")
+    click.secho(code, bold=True)
+    click.echo(CHECKS[code].explanation)
+    return 0
+
+
+@main.command("doctor")
+def doctor_command() -> int:
+    """Say what this host can do."""
+    from lockcheck.doctor import examine
+
+    able = True
+    for finding in examine():
+        mark = click.style("ok  ", fg="green") if finding.ok else click.style("no  ", fg="yellow")
+        click.echo(f"{mark}{finding.what:<22} {finding.found}")
+        if finding.cure:
+            click.echo(f"    {'':<22} cure: {finding.cure}")
+        able = able and (finding.ok or not finding.needed)
+    return 0 if able else InternalError.exit_code
+
+
+@main.command("clean")
+def clean_command() -> int:
+    """Remove what killed runs left in Docker."""
+    from lockcheck.compose.docker.runtime import clean_docker
+
+    removed = clean_docker(click.echo)
+    click.echo(f"{removed} leftover{'' if removed == 1 else 's'} removed")
+    return 0
+
+
+@main.group("images")
+def images_group() -> None:
+    """The images of the docker runtime."""
+
+
+@images_group.command("build")
+def images_build_command() -> int:
+    """Build them, with Compose if it is missing. `run` does so by itself where they are not
+    there."""
+    from lockcheck.compose.images.build import build_images
+
+    build_images(click.echo)
+    return 0
+
+
+def entry() -> NoReturn:
+    """Exit codes are a promise: whatever goes wrong in here is 4, never 1."""
+    try:
+        code = main(standalone_mode=False, auto_envvar_prefix="LOCKCHECK")
+        sys.exit(code if isinstance(code, int) else 0)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(UserError.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        sys.exit(INTERRUPTED)
+    except LockcheckError as error:
+        from lockcheck.terminal import print_error
+
+        print_error(error.message, error.cure)
+        sys.exit(error.exit_code)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(InternalError.exit_code)
+    except Exception:  # noqa: BLE001 - the last resort: the cause is printed, the code is right
+        traceback.print_exc()
+        sys.stderr.write("lockcheck: this is a bug in lockcheck; please report it with the above\n")
+        sys.exit(InternalError.exit_code)

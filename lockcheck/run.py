@@ -1,0 +1,156 @@
+"""One run, from the plan to the report. The one file that knows every stage; read it downwards."""
+
+from __future__ import annotations
+
+import platform
+import shlex
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from types import FrameType
+
+from lockcheck import __version__
+from lockcheck.checker import judge
+from lockcheck.checker.finding import Judgement
+from lockcheck.compose.choose import choose_runtime
+from lockcheck.compose.runtime import Cluster, ClusterPlan
+from lockcheck.config import RunConfig
+from lockcheck.errors import LockcheckError
+from lockcheck.experiment import Watcher, await_ready, conduct, keep
+from lockcheck.history import History
+from lockcheck.plan import Rows, node_specs, plan_rows, terms
+from lockcheck.results.publish import publish
+from lockcheck.results.store import RunFacts, Store, now_in_words, out_of_space
+
+ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    store: Store
+    config: RunConfig
+    history: History
+    judgement: Judgement
+    facts: RunFacts
+    error: LockcheckError | None  # the cluster or lockcheck itself failed on the way
+    interrupted: bool
+
+    @property
+    def exit_code(self) -> int:
+        if self.interrupted:
+            return 130
+        if self.error is not None:
+            return self.error.exit_code
+        return self.judgement.verdict.exit_code
+
+
+def execute(config: RunConfig, watcher: Watcher) -> Outcome:
+    """Cluster, clients, history, judgement, report: the report is written whatever happens."""
+    config.checked()
+    runtime, why = choose_runtime(config.runtime)
+    store = Store.create(Path(config.out))
+    rows = plan_rows(config, store.folder, f"{runtime.name} ({why})")
+    watcher.plan(rows)
+    started_at, versions = now_in_words(), _own_versions()
+    error: LockcheckError | None = None
+    interrupted = False
+    with _sigterm_interrupts():
+        try:
+            config.save(store.folder / "config.json")
+            plan = ClusterPlan(store.run_id, node_specs(config), store.folder)
+            began = time.monotonic()
+            with _collecting(runtime.start(plan, watcher.say)) as cluster:
+                versions += tuple(cluster.versions.items())
+                nodes = await_ready(config, cluster)
+                took_ms = (time.monotonic() - began) * 1000
+                watcher.say(f"{len(nodes)} nodes ready {took_ms:,.0f} ms after the start")
+                interrupted = conduct(config, cluster, nodes, watcher)
+                if config.keep and not interrupted:
+                    keep(cluster, nodes, watcher)
+        except LockcheckError as failed:
+            error = failed
+        except OSError as failed:
+            error = out_of_space(failed, store.folder)
+        except KeyboardInterrupt:
+            interrupted = True
+        facts = RunFacts(
+            run_id=store.run_id,
+            started_at=started_at,
+            plan=rows,
+            versions=versions,
+            rerun_command=config.command(),
+            check_command=shlex.join(["lockcheck", "check", str(Path(config.out) / store.run_id)]),
+            problem=_problem(error, interrupted),
+        )
+        return _conclude(config, store, facts, error, interrupted=interrupted)
+
+
+def _conclude(
+    config: RunConfig,
+    store: Store,
+    facts: RunFacts,
+    error: LockcheckError | None,
+    *,
+    interrupted: bool,
+) -> Outcome:
+    try:
+        history = store.assemble_history(terms(config))
+        judgement = judge(history)
+        publish(store, history, judgement, facts)
+    except OSError as failed:
+        raise out_of_space(failed, store.folder) from error or failed
+    return Outcome(store, config, history, judgement, facts, error, interrupted)
+
+
+def _own_versions() -> Rows:
+    return (
+        ("lockcheck", __version__),
+        ("Python", platform.python_version()),
+        ("redis-py", version("redis")),
+        ("kernel", f"{platform.system()} {platform.release()} {platform.machine()}"),
+    )
+
+
+def _problem(error: LockcheckError | None, interrupted: bool) -> str:
+    if error is not None:
+        return str(error)
+    return "The run was interrupted; this is what had happened by then." if interrupted else ""
+
+
+# --- ways out ------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _collecting(cluster: Cluster) -> Iterator[Cluster]:
+    """Its files are fetched and it is ended on every way out; no second Ctrl-C cuts that short."""
+    try:
+        yield cluster
+    finally:
+        before = {number: signal.signal(number, signal.SIG_IGN) for number in ENDS}
+        try:
+            with closing(cluster):
+                cluster.collect()
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+@contextmanager
+def _sigterm_interrupts() -> Iterator[None]:
+    """SIGTERM and SIGHUP end a run in the same order as Ctrl-C does."""
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = {
+        number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)
+    }
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

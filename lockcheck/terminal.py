@@ -1,0 +1,226 @@
+"""What a person, or the log of a nightly job, sees of a run. Progress goes to stderr, always."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from lockcheck.checker.finding import Judgement, Verdict
+from lockcheck.history import History
+from lockcheck.monitor import LiveState
+from lockcheck.plan import Rows
+from lockcheck.results.store import RunFacts
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+    from rich.live import Live
+
+    from lockcheck.results.story import Step
+
+COLOURS = {Verdict.OK: "green", Verdict.VIOLATION: "red", Verdict.UNKNOWN: "yellow"}
+QUIET_PROGRESS_S = 5.0  # where lines are kept for ever, one in this time is enough
+WIDEST = 120  # longer lines are hard to read
+WIDTH_OF_A_LOG = 100
+LABELS_WIDE = 11
+NARROWEST = 24
+LONGEST_NAME = 14
+STEPS_SHOWN = 12  # the report has some more
+DOUBTS_SHOWN = 5
+ACCENTS = {"harm": "red", "fault": "yellow", "refused": "magenta"}
+
+
+class Terminal:
+    """A Watcher: live on a terminal, a line now and then elsewhere."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+
+        self._console: Console = Console(stderr=True, highlight=False, soft_wrap=True)
+        self._live: Live | None = None
+        self._last_line = time.monotonic()
+
+    def __enter__(self) -> Terminal:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stop_live()
+
+    def plan(self, rows: Rows) -> None:
+        width = max(len(label) for label, _ in rows)
+        for label, value in rows:
+            self._console.print(f"[dim]{label:>{width}}[/]  {_plain(value)}")
+
+    def say(self, line: str) -> None:
+        self._console.print(f"[dim]·[/] {_plain(line)}")
+
+    def live(self, state: LiveState) -> None:
+        if self._console.is_terminal:
+            self._live_display().update(_live_line(state))
+        elif time.monotonic() - self._last_line > QUIET_PROGRESS_S:
+            self._last_line = time.monotonic()
+            self._console.print(_live_line(state))
+
+    def keep(self, commands: Rows) -> None:
+        self._stop_live()
+        self._console.print("\nThe cluster is kept. Look around in a node; Ctrl-C ends it.")
+        for name, command in commands:
+            self._console.print(f"  {name:>4}  {_plain(command)}")
+
+    def _live_display(self) -> Live:
+        from rich.live import Live
+
+        if self._live is None:
+            self._live = Live(console=self._console, refresh_per_second=10, transient=True)
+            self._live.start()
+        return self._live
+
+    def _stop_live(self) -> None:
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+
+def _live_line(state: LiveState) -> RenderableType:
+    from rich.text import Text
+
+    line = Text(f"{state.elapsed_s:5.1f} s  {state.operations:>6,} operations  ")
+    line.append(f"{state.acquisitions:>5,} acquired")
+    line.append(f"  held by {', '.join(state.holders[:4]) or 'nobody'}", style="cyan")
+    line.append(f"  fault: {', '.join(state.faults)}" if state.faults else "", style="yellow")
+    overlaps = f"  {state.overlaps} overlap{'' if state.overlaps == 1 else 's'}"
+    line.append(overlaps, style="bold red" if state.overlaps else "dim")
+    return line
+
+
+def print_verdict(
+    history: History, judgement: Judgement, report: Path | None, facts: RunFacts
+) -> None:
+    """The last words: what, to whom, when, by how much, whose fault, what helps, where to look."""
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    console.width = min(console.width, WIDEST) if console.is_terminal else WIDTH_OF_A_LOG
+    console.print()
+    if facts.problem:
+        _print_beside(console, "[bold black on yellow] NOT FINISHED [/]", _plain(facts.problem))
+        console.print()
+    _print_head(console, history, judgement)
+    _print_first_incident(console, history, judgement)
+    told = 1 if judgement.verdict is Verdict.UNKNOWN else 0  # the headline gives the first
+    _print_doubts(console, judgement.doubts[told:])
+    _print_rows(console, [("judged", f"[dim]{_counted(history, judgement)}[/]")])
+    # Whole, however long: a path or a command that is broken in two cannot be copied.
+    if report is not None:
+        console.print(_label("report") + "  " + _plain(str(report)), soft_wrap=True)
+    if facts.rerun_command:
+        console.print(_label("run again") + "  " + _plain(facts.rerun_command), soft_wrap=True)
+
+
+def _print_head(console: Console, history: History, judgement: Judgement) -> None:
+    from lockcheck.results.story import headline
+
+    verdict = judgement.verdict
+    word = f" {verdict.upper()} "
+    badge = f"[bold reverse {COLOURS[verdict]}]{word}[/]"
+    _print_beside(console, badge, f"[bold]{_plain(headline(history, judgement))}[/]")
+    console.print()
+
+
+def _print_first_incident(console: Console, history: History, judgement: Judgement) -> None:
+    from lockcheck.results.story import amount, incidents, tell_incident, weightiest, worst_first
+
+    told = worst_first(incidents(judgement.findings))
+    if not told:
+        return
+    story = tell_incident(history, told[0])
+    _print_beside(console, "", f"[bold]{_plain(story.title)}[/]")
+    _print_steps(console, weightiest(story.steps, STEPS_SHOWN))
+    console.print()
+    _print_rows(
+        console, [("whose fault", _plain(story.blame)), ("what helps", _plain(story.prevention))]
+    )
+    if len(told) > 1:
+        more = amount(len(told) - 1, "more incident")
+        _print_rows(console, [("", f"[dim]{more} in the report[/]")])
+    console.print()
+
+
+def _print_steps(console: Console, steps: Sequence[Step]) -> None:
+    from lockcheck.results.story import moment
+
+    clock = max((len(moment(step.time_ns)) for step in steps), default=0)
+    wide = min(LONGEST_NAME, max((len(step.who) for step in steps), default=0))
+    for step in steps:
+        accent = ACCENTS.get(step.kind.value, "default")
+        when, who = f"{moment(step.time_ns):>{clock}}", f"{step.who[:LONGEST_NAME]:<{wide}}"
+        mark = f"  [dim]{when}[/]  [{accent}]{_plain(who)}[/]"
+        _print_beside(console, mark, f"[{accent}]{_plain(step.text)}[/]")
+
+
+def _print_doubts(console: Console, doubts: Sequence[str]) -> None:
+    from lockcheck.results.story import amount, sentence
+
+    for doubt in doubts[:DOUBTS_SHOWN]:
+        _print_beside(console, "[bold yellow]?[/]", _plain(sentence(doubt)))
+    if (more := len(doubts) - DOUBTS_SHOWN) > 0:
+        console.print(f"[dim]  and {amount(more, 'more doubt')} in the report[/]")
+    if doubts:
+        console.print()
+
+
+def _counted(history: History, judgement: Judgement) -> str:
+    from lockcheck.checker.guard import WITHOUT_STORAGE
+    from lockcheck.results.story import amount
+
+    counts = judgement.counts
+    parts = [
+        amount(counts.operations, "operation"),
+        f"{amount(counts.acquisitions, 'acquisition')} by {amount(counts.holders, 'client')}",
+        amount(counts.faults, "proven fault"),
+    ]
+    if history.terms.workload != WITHOUT_STORAGE:
+        refused = f", {counts.writes_refused:,} refused" if counts.writes_refused else ""
+        parts.append(f"{amount(counts.writes_accepted, 'write')} accepted{refused}")
+    return ", ".join(parts)
+
+
+def _label(name: str) -> str:
+    return f"[dim]{name:<{LABELS_WIDE}}[/]"
+
+
+def _print_rows(console: Console, rows: Sequence[tuple[str, str]]) -> None:
+    for name, text in rows:
+        _print_beside(console, _label(name), text)
+
+
+def _print_beside(console: Console, mark: str, text: str) -> None:
+    """A mark on the left, and words that wrap beside it."""
+    from rich.text import Text
+
+    left = Text.from_markup(f"{mark}  " if mark else "")
+    room = max(NARROWEST, console.width - left.cell_len)
+    for number, line in enumerate(Text.from_markup(text).wrap(console, room)):
+        line.rstrip()
+        console.print((Text(" " * left.cell_len) if number else left) + line, soft_wrap=True)
+
+
+def _plain(text: str) -> str:
+    """What comes out of a history or a server is words, never markup or control codes."""
+    from rich.markup import escape
+
+    return escape("".join(c if c.isprintable() or c == "\n" else "?" for c in text))
+
+
+def print_error(message: str, cure: str) -> None:
+    sys.stderr.write(f"lockcheck: {message}\n")
+    if cure:
+        sys.stderr.write(f"  cure: {cure}\n")

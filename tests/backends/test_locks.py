@@ -1,0 +1,134 @@
+"""Each lock against real servers: who gets in, who may release, what a token is worth."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from lockcheck.backends import BACKENDS
+from lockcheck.backends.base import Grant, Lock, LockSettings, Refused, classify
+from lockcheck.backends.redis_server import REDIS_ERRORS
+from lockcheck.backends.redlock import node_timeout_ms
+from lockcheck.history import EventType
+from lockcheck.redis_node import RedisNode
+from lockcheck.wire import Address, Phase, WireFailure
+
+NOWHERE: Address = ("127.0.0.1", 1)  # nothing listens there
+
+
+def client(backend: str, servers: tuple[Address, ...], owner: str, ttl_ms: int = 1000) -> Lock:
+    settings = LockSettings(owner, ttl_ms, random.Random(owner))
+    return BACKENDS[backend].connect(servers, settings)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_one_at_a_time(backend: str, redis_address: Address) -> None:
+    one, other = (client(backend, (redis_address,), owner) for owner in ("c1", "c2"))
+    grant = one.acquire("k")
+    with pytest.raises(Refused, match="held"):
+        other.acquire("k")
+    other.acquire("another key")
+    one.release("k", grant)
+    other.acquire("k")
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_lease_runs_out(backend: str, redis_address: Address) -> None:
+    one, other = (client(backend, (redis_address,), owner) for owner in ("c1", "c2"))
+    grant = one.acquire("k")
+    assert grant.valid_ms is not None
+    assert 0 < grant.valid_ms <= 1000
+    RedisNode(redis_address, 1000).call("DEL", "lock:k")  # as if it had
+    other.acquire("k")
+
+
+@pytest.mark.parametrize("backend", ["redis", "redis-fenced", "redlock"])
+def test_a_release_compares(backend: str, redis_address: Address) -> None:
+    one, other = (client(backend, (redis_address,), owner) for owner in ("c1", "c2"))
+    late = one.acquire("k")
+    RedisNode(redis_address, 1000).call("DEL", "lock:k")
+    other.acquire("k")
+    with pytest.raises(Refused, match="not-owner"):
+        one.release("k", late)
+    with pytest.raises(Refused, match="held"):
+        one.acquire("k")
+
+
+def test_a_naive_release_does_not(redis_address: Address) -> None:
+    one, other = (client("redis-naive", (redis_address,), owner) for owner in ("c1", "c2"))
+    late = one.acquire("k")
+    RedisNode(redis_address, 1000).call("DEL", "lock:k")
+    other.acquire("k")
+    assert one.release("k", late) == {"removed": 1, "blind": True}
+    assert one.acquire("k")
+
+
+def test_tokens_grow(redis_address: Address) -> None:
+    lock = client("redis-fenced", (redis_address,), "c1")
+    tokens = []
+    for _ in range(3):
+        grant = lock.acquire("k")
+        tokens.append(grant.token)
+        lock.release("k", grant)
+    assert tokens == [1, 2, 3]
+
+
+def test_redlock_takes_a_majority_and_no_less(redis_address: Address) -> None:
+    """The same server three times would refuse itself, so one stands for a minority of five."""
+    minority = client("redlock", (redis_address, NOWHERE, NOWHERE, NOWHERE, NOWHERE), "c1")
+    with pytest.raises(Refused, match="no-quorum"):
+        minority.acquire("k")
+    assert RedisNode(redis_address, 1000).call("GET", "lock:k") is None, "it released what it had"
+
+
+def test_redlock_says_when_it_does_not_know_what_it_released(redis_address: Address) -> None:
+    lock = client("redlock", (redis_address, NOWHERE, NOWHERE), "c1")
+    with pytest.raises(WireFailure) as caught:
+        lock.release("k", Grant("not the secret"))
+    outcome, meaning = classify(BACKENDS["redlock"].errors, caught.value)
+    assert outcome is EventType.INFO
+    assert "some servers" in meaning
+
+
+def test_redlocks_validity_allows_for_drift(redis_address: Address) -> None:
+    grant = client("redlock", (redis_address,), "c1", ttl_ms=1000).acquire("k")
+    assert grant.valid_ms is not None
+    assert grant.valid_ms <= 1000 - 10 - 2
+
+
+def test_redlocks_timeout_per_server_is_small_against_the_lease() -> None:
+    assert [node_timeout_ms(ttl_ms) for ttl_ms in (50, 400, 1000, 60_000)] == [5, 20, 50, 50]
+
+
+def test_what_was_never_sent_certainly_did_not_happen() -> None:
+    with pytest.raises(WireFailure) as caught:
+        RedisNode(NOWHERE, 200).call("PING")
+    assert caught.value.phase is Phase.CONNECT
+    assert classify(REDIS_ERRORS, caught.value)[0] is EventType.FAIL
+
+
+def test_what_was_not_answered_is_unknown(redis_address: Address) -> None:
+    node = RedisNode(redis_address, 100)
+    with pytest.raises(WireFailure) as caught:
+        node.call("BLPOP", "nothing", 5)
+    assert caught.value.phase is Phase.COMMAND
+    assert classify(REDIS_ERRORS, caught.value)[0] is EventType.INFO
+    assert node.call("PING") == "PONG", "the late answer is not read as the next one's"
+
+
+def test_what_no_row_lists_is_unknown() -> None:
+    failure = WireFailure(Phase.COMMAND, "r1", RuntimeError("never seen before"))
+    outcome, meaning = classify(REDIS_ERRORS, failure)
+    assert outcome is EventType.INFO
+    assert "not in the table" in meaning
+
+
+def test_a_dead_idle_connection_is_not_an_unknown_answer(
+    redis_address: Address, tmp_path: Path
+) -> None:
+    node = RedisNode(redis_address, 1000)
+    node.call("PING")
+    RedisNode(redis_address, 1000).call("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+    assert node.call("PING") == "PONG"

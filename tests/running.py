@@ -1,0 +1,114 @@
+"""lockcheck as a process of its own, and what carries a run's id on this machine."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from lockcheck.compose.docker.engine import connect, why_no_engine
+from lockcheck.compose.local.runtime import LocalRuntime
+from tests.waiting import wait_for
+
+LOCKCHECK = (sys.executable, "-m", "lockcheck")
+
+
+def lockcheck(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*LOCKCHECK, *arguments], capture_output=True, text=True, check=False, cwd=cwd, timeout=240
+    )
+
+
+def need(runtime: str) -> None:
+    """Skips, and says why, where this host cannot run it."""
+    reason = LocalRuntime().why_not() if runtime == "local" else why_no_engine()
+    if reason:
+        pytest.skip(f"no {runtime} runtime: {reason}")
+
+
+RUNTIMES = (
+    pytest.param("local", marks=pytest.mark.cluster),
+    pytest.param("docker", marks=[pytest.mark.cluster, pytest.mark.docker]),
+)
+
+
+@contextmanager
+def run_under_way(
+    out: Path, runtime: str, *options: str
+) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A run of a lock, and its id, once its nodes are ready; killed at the end if it still runs."""
+    command = [*LOCKCHECK, "run", "--runtime", runtime, "--out", str(out)]
+    command += ["--time-limit", "120s", "--no-stop-on-violation", *options]
+    errors = out.parent / f"{out.name}.stderr"
+    with errors.open("w") as stderr:
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=stderr, text=True, start_new_session=True
+        )
+    try:
+        wait_for(
+            lambda: "nodes ready" in errors.read_text() or process.poll() is not None,
+            "the nodes are ready",
+            timeout_s=180,
+        )
+        assert process.poll() is None, errors.read_text()
+        [folder] = [path for path in out.iterdir() if not path.is_symlink()]
+        yield process, folder.name
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def processes_of(run_id: str) -> list[int]:
+    """Every process on this machine whose command or environment names the run."""
+    found = []
+    for proc in Path("/proc").glob("[0-9]*"):
+        try:
+            told = (proc / "cmdline").read_bytes() + (proc / "environ").read_bytes()
+        except (FileNotFoundError, ProcessLookupError, PermissionError):
+            continue
+        if run_id.encode() in told:
+            found.append(int(proc.name))
+    return found
+
+
+def stopped_clients() -> list[int]:
+    """Clients in state T, in whatever container or namespace."""
+    found = []
+    for proc in Path("/proc").glob("[0-9]*"):
+        try:
+            is_client = b"lockcheck.workloads.worker" in (proc / "cmdline").read_bytes()
+            state = (proc / "stat").read_text().rpartition(")")[2].split()[0]
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if is_client and state == "T":
+            found.append(int(proc.name))
+    return found
+
+
+def docker_things_of(run_id: str) -> list[str]:
+    """Containers, networks and volumes that carry the run's id, in whatever way."""
+    client = connect()
+    try:
+        label: dict[str, str | list[str] | bool] = {"label": f"lockcheck.run={run_id}"}
+        containers = client.containers.list(all=True, filters=label, ignore_removed=True)
+        found = [str(container.name) for container in containers]
+        found += [str(n.name) for n in client.networks.list(filters=label)]
+        found += [str(v.name) for v in client.volumes.list(filters=label)]
+        found += [str(n.name) for n in client.networks.list() if run_id in str(n.name)]
+        found += [str(v.name) for v in client.volumes.list() if run_id in str(v.name)]
+    finally:
+        client.close()
+    return sorted(set(found))
+
+
+def traces_of(run_id: str, runtime: str) -> list[str]:
+    traces = [f"process {pid}" for pid in processes_of(run_id)]
+    return traces + (docker_things_of(run_id) if runtime == "docker" else [])
+
+
+def links_of_the_host() -> set[str]:
+    return {path.name for path in Path("/sys/class/net").iterdir()}

@@ -1,0 +1,122 @@
+"""The rules that keep the house a house: imports point one way, the public names, a quick start."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import lockcheck
+
+PACKAGE = Path(lockcheck.__file__).parent
+
+# Each may import only those above it, and itself.
+FLOORS = (
+    "errors",
+    "history",
+    "checker",
+    "wire",
+    "nodes",
+    "redis_node",
+    "backends",
+    "storage",
+    "workloads",
+    "nemesis",
+    "compose",
+    "config",
+    "results",
+    "monitor",
+    "plan",
+    "experiment",
+    "run",
+    "recheck",
+    "doctor",
+    "terminal",
+    "cli",
+    "__main__",
+)
+
+
+def imports_of(path: Path) -> set[str]:
+    """The rooms of the package that a file imports, wherever in the file it does."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names = [node.module]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        else:
+            continue
+        found |= {name.split(".")[1] for name in names if name.startswith("lockcheck.")}
+    return found
+
+
+def floor_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+FILES = [path for path in sorted(PACKAGE.rglob("*.py")) if path != PACKAGE / "__init__.py"]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_point_one_way(path: Path) -> None:
+    own = floor_of(path)
+    assert own in FLOORS, f"{own} has no place in the order of the house: add it to FLOORS"
+    below = set(FLOORS[: FLOORS.index(own) + 1])
+    assert imports_of(path) <= below
+
+
+@pytest.mark.parametrize("path", sorted((PACKAGE / "checker").glob("*.py")), ids=lambda p: p.name)
+def test_the_judges_import_nothing_but_the_history(path: Path) -> None:
+    assert imports_of(path) <= {"history", "checker"}
+    outside = {"os", "pathlib", "time", "random", "socket", "subprocess", "io", "logging"}
+    imported = {
+        name.name.split(".")[0]
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Import)
+        for name in node.names
+    }
+    assert not imported & outside
+
+
+def test_a_violation_of_the_order_would_be_seen(tmp_path: Path) -> None:
+    sinner = tmp_path / "sinner.py"
+    sinner.write_text("def f():\n    from lockcheck.cli import main\n    return main\n")
+    assert imports_of(sinner) == {"cli"}
+
+
+def test_the_public_names() -> None:
+    assert sorted(lockcheck.__all__) == [
+        "Code",
+        "Event",
+        "Finding",
+        "History",
+        "Judgement",
+        "LockcheckError",
+        "RunConfig",
+        "Verdict",
+        "__version__",
+        "execute",
+        "judge",
+        "read_history",
+    ]
+    for name in lockcheck.__all__:
+        assert getattr(lockcheck, name) is not None
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"]])
+def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
+    """This is what keeps `lockcheck --help` far below 0.3 s on any machine."""
+    script = (
+        "import sys; from lockcheck.cli import main\n"
+        f"main({arguments!r}, standalone_mode=False)\n"
+        "heavy = {'redis', 'docker', 'rich', 'jinja2', 'pyroute2'}\n"
+        "print('LOADED', sorted(heavy & set(sys.modules)))"
+    )
+    said = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert said.stdout.endswith("LOADED []\n")

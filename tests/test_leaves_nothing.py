@@ -1,0 +1,132 @@
+"""However a run ends, nothing stays that carries its id: no process, container, network, volume."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.running import (
+    RUNTIMES,
+    links_of_the_host,
+    lockcheck,
+    need,
+    run_under_way,
+    stopped_clients,
+    traces_of,
+)
+from tests.waiting import wait_for
+
+ENDS: dict[str, signal.Signals] = {
+    "Ctrl-C": signal.SIGINT,
+    "SIGTERM": signal.SIGTERM,
+    "SIGHUP": signal.SIGHUP,
+}
+
+
+@pytest.mark.parametrize("runtime", RUNTIMES)
+@pytest.mark.parametrize("end", ENDS)
+def test_an_interrupted_run_heals_cleans_and_reports(
+    end: str, runtime: str, tmp_path: Path
+) -> None:
+    need(runtime)
+    links = links_of_the_host()
+    options = ("--backend", "redis", "--nemesis", "pause", "--ttl", "20s")
+    with run_under_way(tmp_path / "out", runtime, *options) as (process, run_id):
+        wait_for(stopped_clients, "a client is paused")
+        process.send_signal(ENDS[end])
+        output, _ = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert not stopped_clients()
+    assert traces_of(run_id, runtime) == []
+    if runtime == "local":
+        assert links_of_the_host() == links
+    folder = tmp_path / "out" / run_id
+    assert "interrupted" in (folder / "report.html").read_text()
+    assert "interrupted" in output
+    healed = [
+        event
+        for line in (folder / "history.jsonl").read_text().splitlines()
+        if (event := json.loads(line))["process"] == "nemesis" and event["f"] == "heal"
+    ]
+    assert [event["type"] for event in healed] == ["invoke", "ok"]
+
+
+def test_local_is_gone_by_itself_after_kill_9(tmp_path: Path) -> None:
+    need("local")
+    links = links_of_the_host()
+    options = ("--backend", "redlock", "--nemesis", "pause", "--ttl", "20s")
+    with run_under_way(tmp_path / "out", "local", *options) as (process, run_id):
+        wait_for(stopped_clients, "a client is paused")
+        process.kill()
+        process.wait()
+        wait_for(lambda: not traces_of(run_id, "local"), "nothing carries the run's id")
+    assert links_of_the_host() == links
+
+
+def clean() -> None:
+    assert lockcheck("clean").returncode == 0
+
+
+@pytest.mark.docker
+@pytest.mark.cluster
+def test_docker_heals_by_itself_after_kill_9_and_clean_removes_the_rest(tmp_path: Path) -> None:
+    need("docker")
+    options = ("--backend", "redlock", "--nemesis", "pause", "--ttl", "20s")
+    with run_under_way(tmp_path / "out", "docker", *options) as (process, run_id):
+        wait_for(stopped_clients, "a client is paused")
+        process.kill()
+        process.wait()
+        wait_for(lambda: not stopped_clients(), "no client stays stopped")
+        assert traces_of(run_id, "docker")
+        wait_for(lambda: _cleaned(run_id), "clean removes what is left")
+
+
+def _cleaned(run_id: str) -> bool:
+    clean()
+    return not traces_of(run_id, "docker")
+
+
+@pytest.mark.docker
+@pytest.mark.cluster
+def test_the_next_docker_run_removes_what_a_killed_one_left(tmp_path: Path) -> None:
+    need("docker")
+    options = ("--backend", "redis", "--nemesis", "none")
+    with run_under_way(tmp_path / "out", "docker", *options) as (process, run_id):
+        process.kill()
+        process.wait()
+        wait_for(lambda: not stopped_clients(), "no client stays stopped")
+    said = lockcheck(
+        *("run", "--backend", "redis", "--runtime", "docker", "--nemesis", "none"),
+        *("--time-limit", "2s", "--out", str(tmp_path / "next")),
+    )
+    assert said.returncode in (0, 3), said.stderr
+    assert traces_of(run_id, "docker") == []
+
+
+@pytest.mark.cluster
+def test_a_full_disk_is_named_and_leaves_nothing(tmp_path: Path) -> None:
+    need("local")
+    if os.geteuid() != 0:
+        pytest.skip("mounting a small disk takes root")
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ("mount", "-t", "tmpfs", "-o", "size=300k", "lockcheck-test", str(disk))
+    if subprocess.run(mount, check=False, capture_output=True).returncode != 0:
+        pytest.skip("this host mounts no tmpfs")
+    try:
+        said = lockcheck(
+            *("run", "--backend", "redis", "--nemesis", "pause", "--runtime", "local"),
+            *("--time-limit", "60s", "--no-stop-on-violation", "--out", str(disk / "out")),
+        )
+        [folder] = [path for path in (disk / "out").iterdir() if not path.is_symlink()]
+    finally:
+        subprocess.run(("umount", str(disk)), check=True)
+    assert said.returncode == 4, said.stderr
+    assert "no space is left" in said.stderr
+    assert "Traceback" not in said.stderr
+    assert traces_of(folder.name, "local") == []

@@ -1,0 +1,194 @@
+"""Each mistake: one clear line for the cause, one for the cure, and the right exit code."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.running import LOCKCHECK, lockcheck, need
+
+USAGE, CLUSTER = 2, 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--backend", "redlok"], ["redlok", "redlock"]),
+        ([], ["--backend"]),
+        (["--backend", "redis", "--ttl", "0"], ["no time at all", "1s"]),
+        (["--backend", "redis", "--ttl", "soon"], ["soon", "500ms"]),
+        (["--backend", "redis", "--ttl", "10ms"], ["--ttl", "50ms"]),
+        (["--backend", "redis-naive", "--ttl", "1500ms"], ["steps of 1000 ms", "--ttl 2s"]),
+        (["--backend", "redis", "--nemesis", "paus"], ["paus", "pause:server"]),
+        (
+            ["--backend", "redis", "--nemesis", "pause:everybody"],
+            ["pause:everybody", "pause:holder"],
+        ),
+        (["--backend", "redis", "--guard", "fence"], ["fencing", "redis-fenced"]),
+        (["--backend", "redis", "--guard", "cas", "--workload", "mutex"], ["storage", "register"]),
+        (["--backend", "redis", "--clients", "0"], ["--clients", "100"]),
+        (["--backend", "redis", "--keys", "0"], ["--keys"]),
+        (["--backend", "redis", "--runtime", "podman"], ["podman", "docker"]),
+        (["--backend", "redis", "--out", "/proc/nowhere"], ["/proc/nowhere", "--out"]),
+    ],
+)
+def test_a_wrong_run(arguments: list[str], words: list[str], tmp_path: Path) -> None:
+    said = lockcheck("run", *arguments, cwd=tmp_path)
+    assert said.returncode == USAGE, said.stderr
+    assert all(word in said.stderr for word in words), said.stderr
+    assert "Traceback" not in said.stderr
+    assert not (tmp_path / "results").exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", ["too few", "unknown"]),
+        (b"not json\n", ["line 1", "malformed"]),
+        (b'{"time":1,"process":0,"type":"ok","f":"acquire"}\n', ["line 1", "never invoked"]),
+        (b'{"time":1}\n', ["line 1", "process"]),
+        (b"\x00\xff\xfe\n", ["line 1"]),
+        (b"[" * 100_000 + b"\n", ["line 1"]),
+    ],
+)
+def test_a_wrong_history(content: bytes, words: list[str], tmp_path: Path) -> None:
+    path = tmp_path / "history.jsonl"
+    path.write_bytes(content)
+    said = lockcheck("check", str(path))
+    told = (said.stdout + said.stderr).lower()
+    assert said.returncode == (USAGE if content else 3)
+    assert all(word in told for word in words), told
+    assert "traceback" not in told
+
+
+def test_no_such_run(tmp_path: Path) -> None:
+    said = lockcheck("check", "yesterday", cwd=tmp_path)
+    assert said.returncode == USAGE
+    assert "neither a run nor a history file" in said.stderr
+
+
+def test_an_unreadable_history(tmp_path: Path) -> None:
+    folder = tmp_path / "history.jsonl"
+    folder.mkdir()
+    said = lockcheck("check", str(folder))
+    assert said.returncode == USAGE
+    assert "cure" in said.stderr
+
+
+def test_a_broken_configuration_file(tmp_path: Path) -> None:
+    (tmp_path / "lockcheck.toml").write_text("[run\n")
+    said = lockcheck("run", "--backend", "redis", cwd=tmp_path)
+    assert said.returncode == USAGE
+    assert "lockcheck.toml" in said.stderr
+
+
+def test_the_order_of_configuration(tmp_path: Path) -> None:
+    """Command line over environment over lockcheck.toml; each shown by the error it causes."""
+    (tmp_path / "lockcheck.toml").write_text('[run]\nbackend = "redis"\nttl = "1ms"\nclients = 0\n')
+
+    def error(*options: str, **environment: str) -> str:
+        said = subprocess.run(
+            [*LOCKCHECK, "run", *options],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=tmp_path,
+            env={**os.environ, **environment},
+        )
+        assert said.returncode == USAGE
+        return said.stderr
+
+    assert "--clients 0" in error()
+    assert "--clients 101" in error(LOCKCHECK_RUN_CLIENTS="101")
+    assert "--clients 102" in error("--clients", "102", LOCKCHECK_RUN_CLIENTS="101")
+    assert "--ttl 1ms" in error("--clients", "5")
+
+
+def test_no_docker() -> None:
+    environment = {**os.environ, "DOCKER_HOST": "unix:///nowhere/docker.sock"}
+    said = subprocess.run(
+        [*LOCKCHECK, "run", "--backend", "redis", "--runtime", "docker"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment,
+    )
+    assert said.returncode == CLUSTER
+    assert "the docker runtime cannot run here" in said.stderr
+    assert "cure" in said.stderr
+    assert "Traceback" not in said.stderr
+
+
+def test_no_namespaces(tmp_path: Path) -> None:
+    """A system that refuses: an `unshare` that fails, first on the PATH."""
+    refusal = tmp_path / "unshare"
+    refusal.write_text("#!/bin/sh\nexit 1\n")
+    refusal.chmod(0o755)
+    said = subprocess.run(
+        [*LOCKCHECK, "run", "--backend", "redis", "--runtime", "local"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
+        cwd=tmp_path,
+    )
+    assert said.returncode == CLUSTER
+    assert "namespaces" in said.stderr
+    assert "sysctl" in said.stderr
+
+
+def test_no_redis(tmp_path: Path) -> None:
+    said = subprocess.run(
+        [*LOCKCHECK, "run", "--backend", "redis", "--runtime", "local"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "LOCKCHECK_REDIS_SERVER": str(tmp_path / "nothing")},
+        cwd=tmp_path,
+    )
+    assert said.returncode == CLUSTER
+    assert "LOCKCHECK_REDIS_SERVER" in said.stderr
+
+
+@pytest.mark.cluster
+def test_a_server_that_does_not_start(tmp_path: Path) -> None:
+    need("local")
+    server = tmp_path / "redis-server"
+    server.write_text("#!/bin/sh\necho 'FATAL: this one never starts' >&2\nexit 1\n")
+    server.chmod(0o755)
+    said = subprocess.run(
+        [*LOCKCHECK, "run", "--backend", "redis", "--runtime", "local"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "LOCKCHECK_REDIS_SERVER": str(server)},
+        cwd=tmp_path,
+    )
+    assert said.returncode == CLUSTER
+    assert "FATAL: this one never starts" in said.stdout + said.stderr
+    assert "Traceback" not in said.stderr
+
+
+@pytest.mark.cluster
+def test_a_port_in_use_on_the_host_is_nobodys_business(
+    redis_address: tuple[str, int], tmp_path: Path
+) -> None:
+    """Nodes have networks of their own: what listens on this host cannot be in their way."""
+    need("local")
+    assert redis_address[1]
+    said = lockcheck(
+        *("run", "--backend", "redis", "--runtime", "local", "--nemesis", "none"),
+        *("--time-limit", "2s", "--out", str(tmp_path / "out")),
+    )
+    assert said.returncode == 0, said.stderr
+
+
+def test_python_is_called_as_a_module() -> None:
+    said = subprocess.run(
+        [sys.executable, "-m", "lockcheck", "--version"], capture_output=True, text=True, check=True
+    )
+    assert said.stdout.startswith("lockcheck, version")
