@@ -67,7 +67,7 @@ def note_stalls(recorder: Recorder, stopping: threading.Event) -> None:
         now = time.monotonic()
         late_ms = (now - last - TICK_S) * 1000
         if late_ms > STALL_MS:
-            recorder.stalled((now - last) * 1000)
+            recorder.stalled(late_ms)  # without the tick: so long it certainly did not run
         last = now
 
 

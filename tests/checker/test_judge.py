@@ -103,6 +103,7 @@ def test_a_violation_beats_the_doubts() -> None:
         (turns(10), {}, Verdict.OK),
         (turns(9), {}, Verdict.UNKNOWN),
         (turns(10, clients=1), {}, Verdict.UNKNOWN),
+        (turns(10, clients=1), {"clients": 2}, Verdict.UNKNOWN),
         (turns(10, clients=1), {"clients": 1}, Verdict.OK),
         (turns(2), {"backend": ""}, Verdict.OK),
         (turns(1), {"backend": ""}, Verdict.UNKNOWN),
@@ -153,6 +154,7 @@ def test_counts() -> None:
         2 acquire 2-3!
         fault pause n1 5-105
         fault pause n2 5-6!
+        fault pause n3 5-6
         2 acquire 110-111 token=2
         2 write 112-113 b base=null seq=1
         1 write 130-131! a base=null seq=2 error=fenced
@@ -165,7 +167,7 @@ def test_counts() -> None:
         testify=True,
     ).counts
     assert counts.operations == 10
-    assert (counts.acquisitions, counts.holders, counts.faults) == (3, 3, 1)
+    assert (counts.acquisitions, counts.holders, counts.faults) == (3, 3, 2)
     assert (counts.writes_accepted, counts.writes_refused) == (1, 4)
     assert counts.stale_writes_refused == 3
 

@@ -78,6 +78,19 @@ ACCEPTED = {
         2 release 10-11
         1 acquire 12-13
         1 write 14-15 c seq=3""",
+    "a renewal is no read": """
+        1 acquire 0-1
+        1 write 2-3 a seq=1
+        1 release 4-5
+        2 acquire 6-7
+        2 renew 7-8
+        2 write 8-9 b seq=2""",
+    "a refused write changes nothing for its process": """
+        1 acquire 0-1
+        1 read 1-2 seq=1 = null
+        1 write 2-3! x seq=2
+        1 write 4-5 a seq=3
+        1 release 6-7""",
     "a value that comes back": """
         1 acquire 0-1
         1 write 2-3 on base=off seq=1
@@ -137,6 +150,30 @@ def test_a_base_that_was_never_acknowledged_was_written_all_the_same() -> None:
     lines = UNANSWERED.format(base="x")
     assert lost(lines, testify=False) == []
     assert lost(lines, "storage write 1 x base=a seq=2") == []
+
+
+def test_a_base_that_was_never_acknowledged_and_names_no_base_of_its_own() -> None:
+    read = UNANSWERED.format(base="x").replace("4-5? x base=a", "4-5? x")
+    assert lost(read, testify=False) == []  # its process had last written `a`
+    blind = read.replace("1 write 2-3 a base=null seq=1", "3 write 2-3 a base=null seq=1")
+    assert lost(blind, testify=False) == []
+
+
+def test_a_base_that_was_refused_proves_nothing_without_testimony() -> None:
+    lines = UNANSWERED.format(base="x").replace("4-5? x base=a", "4-5! x base=zero")
+    assert lost(lines, testify=False) == []
+
+
+def test_the_storage_need_not_know_the_base() -> None:
+    lines = CHAIN.format(first="null", third="a")
+    silent = [f"storage write {n} {value} seq={n}" for n, value in enumerate("abc", 1)]
+    assert len(lost(lines, *silent, testify=False)) == 1
+
+
+def test_an_unacknowledged_update_without_a_rival_is_not_missed() -> None:
+    lines = UNANSWERED.format(base="elsewhere")
+    found = lost(lines, "storage write 1 x base=a seq=2")
+    assert [f.operations[0].invoke.value for f in found] == ["a"]
 
 
 def test_an_unacknowledged_update_is_lost_where_another_has_the_same_base() -> None:
