@@ -280,14 +280,17 @@ def _answers(viewer_pid: int, address: str, port: int) -> bool:
 async def _main_process(pid: int, name: str) -> int:
     """The node's own process: a container's init is only its parent."""
     proc = Path(f"/proc/{pid}")
-    if (proc / "comm").read_text().strip() not in INITS:
-        return pid
 
     def children() -> list[str]:
         return (proc / "task" / str(pid) / "children").read_text().split()
 
-    await wait_until(lambda: bool(children()), f"{name} starts its program", 10)
-    return int(children()[0])
+    try:
+        if (proc / "comm").read_text().strip() not in INITS:
+            return pid
+        await wait_until(lambda: bool(children()), f"{name} starts its program", 10)
+        return int(children()[0])
+    except (FileNotFoundError, ProcessLookupError, IndexError) as error:
+        raise ClusterError(f"{name} ended as soon as it was started") from error
 
 
 def _write_whole(path: Path, value: object) -> None:
