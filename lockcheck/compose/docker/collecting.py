@@ -3,7 +3,6 @@ be on another machine, and the containers may be dead."""
 
 from __future__ import annotations
 
-import tarfile
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from lockcheck.compose.docker.compose_file import RUN_FOLDER
 from lockcheck.compose.docker.engine import engine_trouble
-from lockcheck.errors import ClusterError
+from lockcheck.compose.docker.unpacking import unpack
 
 if TYPE_CHECKING:
     import docker
@@ -26,11 +25,7 @@ def collect_volume(client: docker.DockerClient, agent: str, target: Path) -> Non
             chunks, _about = client.api.get_archive(agent, f"{RUN_FOLDER}/.")
             packed.writelines(chunks)
         packed.seek(0)
-        try:
-            with tarfile.open(fileobj=packed) as tar:
-                tar.extractall(target, filter="data")
-        except tarfile.TarError as error:
-            raise ClusterError(f"the nodes' files could not be unpacked: {error}") from error
+        unpack(packed, target)
 
 
 def collect_logs(client: docker.DockerClient, containers: Iterable[tuple[str, Path]]) -> None:

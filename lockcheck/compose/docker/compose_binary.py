@@ -9,13 +9,13 @@ import re
 import shutil
 import subprocess
 import sys
-import tarfile
 import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from lockcheck.compose.docker.engine import IMAGE_LABEL, engine_trouble
+from lockcheck.compose.docker.unpacking import unpack
 from lockcheck.compose.images.cache import cache_folder
 from lockcheck.compose.images.dependencies import MACHINES
 from lockcheck.errors import ClusterError
@@ -128,8 +128,7 @@ def _unpack(chunks: Iterable[bytes], target: Path) -> None:
     with tempfile.TemporaryDirectory(dir=target.parent) as name, tempfile.TemporaryFile() as packed:
         packed.writelines(chunks)
         packed.seek(0)
-        with tarfile.open(fileobj=packed) as tar:
-            tar.extractall(name, filter="data")
+        unpack(packed, Path(name))
         complete = Path(name) / "docker-compose"
         complete.chmod(0o755)
         complete.rename(target)

@@ -1,0 +1,36 @@
+"""Unpacking what the engine hands over: files and folders, and only below where they belong.
+
+By hand, since tarfile's own `filter="data"` came with Python 3.11.4, and Debian 12 has 3.11.2.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tarfile
+from pathlib import Path
+from typing import IO
+
+from lockcheck.errors import ClusterError
+
+
+def unpack(packed: IO[bytes], target: Path) -> None:
+    """Links and devices are left out: none of ours writes any, and none is to be trusted."""
+    target = target.resolve()
+    try:
+        with tarfile.open(fileobj=packed) as tar:
+            for member in tar:
+                _unpack_one(tar, member, target)
+    except tarfile.TarError as error:
+        raise ClusterError(f"what the engine handed over is no archive: {error}") from error
+
+
+def _unpack_one(tar: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> None:
+    place = (target / member.name).resolve()
+    if not place.is_relative_to(target):
+        raise ClusterError(f"the engine handed over {member.name!r}, outside of where it belongs")
+    if member.isdir():
+        place.mkdir(parents=True, exist_ok=True)
+    elif member.isfile() and (content := tar.extractfile(member)) is not None:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with content, place.open("wb") as file:
+            shutil.copyfileobj(content, file)
