@@ -48,8 +48,12 @@ def conduct(config: RunConfig, cluster: Cluster, nodes: dict[str, Node], watcher
     except KeyboardInterrupt:
         interrupted = True
         watcher.say("interrupted: healing the faults and ending the clients")
-    _end(config, cluster, nodes, at_once=interrupted)
-    _check_nobody_broke(monitor)
+    try:
+        ended = _end(config, cluster, nodes, at_once=interrupted)
+    finally:
+        _check_nobody_broke(monitor)  # the better cause, whatever else went wrong by it
+    if not interrupted:
+        _check_how_they_left(ended)
     return interrupted
 
 
@@ -67,20 +71,23 @@ def _watch(config: RunConfig, cluster: Cluster, monitor: Monitor, watcher: Watch
         time.sleep(LOOK_S)
 
 
-def _end(config: RunConfig, cluster: Cluster, nodes: dict[str, Node], *, at_once: bool) -> None:
+def _end(config: RunConfig, cluster: Cluster, nodes: dict[str, Node], *, at_once: bool) -> Ended:
     storages = (Probe(n.name, REDIS_PORT) for n in nodes.values() if n.role is Role.STORAGE)
     grace_s = LEAVING_GRACE_S + 2 * (config.think_ms + config.ttl_ms) / 1000
     orders = EndOrders(at_once=at_once, grace_s=grace_s, storage=next(storages, None))
     reply = cluster.agent.ask("end", orders, timeout_s=longest_fault_s(config) + grace_s + 30)
-    ended = msgspec.convert(reply, Ended)
+    return msgspec.convert(reply, Ended)
+
+
+def _check_how_they_left(ended: Ended) -> None:
     if ended.broken:
         raise ClusterError(
             f"clients broke down: {', '.join(ended.broken)}",
             cure="what they said is in nodes/NAME/output.log of the run's folder",
         )
-    if ended.killed and not at_once:
+    if ended.killed:
         raise ClusterError(
-            f"clients did not leave within {grace_s:.0f} s and were killed: "
+            f"clients did not leave when they were told to, and were killed: "
             f"{', '.join(ended.killed)}",
             cure="the machine is overloaded, or a server hangs: see nodes/*/output.log",
         )
@@ -100,5 +107,5 @@ def _check_nobody_broke(monitor: Monitor) -> None:
     for message in monitor.broken:
         raise ClusterError(
             f"{message.ended} ended by itself in the middle of the run: {message.last_words}",
-            cure=f"its output is in nodes/{message.ended}/output.log of the run's folder",
+            cure="what it said is in nodes/NAME/output.log of the run's folder, or nodes/agent.log",
         )

@@ -55,9 +55,14 @@ class Terminal:
         self._stop_live()
 
     def plan(self, rows: Rows) -> None:
-        width = max(len(label) for label, _ in rows)
+        from rich.table import Table
+
+        table = Table.grid(padding=(0, 2, 0, 0))
+        table.add_column(style="dim")
+        table.add_column(overflow="fold")
         for label, value in rows:
-            self._console.print(f"[dim]{label:>{width}}[/]  {_plain(value)}")
+            table.add_row(label, _plain(value))
+        self._console.print(table)
 
     def say(self, line: str) -> None:
         self._console.print(f"[dim]·[/] {_plain(line)}")

@@ -63,11 +63,15 @@ def run_under_way(
 
 
 def processes_of(run_id: str) -> list[int]:
-    """Every process on this machine whose command or environment names the run."""
+    """Every process on this machine whose command, environment or folder names the run.
+
+    Redis writes its title over its command and environment; its folder is the node's.
+    """
     found = []
     for proc in Path("/proc").glob("[0-9]*"):
         try:
             told = (proc / "cmdline").read_bytes() + (proc / "environ").read_bytes()
+            told += bytes((proc / "cwd").readlink())
         except (FileNotFoundError, ProcessLookupError, PermissionError):
             continue
         if run_id.encode() in told:

@@ -33,22 +33,17 @@ from lockcheck.compose.orders import (
     EndOrders,
     Probe,
 )
+from lockcheck.compose.starting import await_ready, check_clock_is_ours, main_process
 from lockcheck.compose.tail import Tail
+from lockcheck.compose.watching import Watch
 from lockcheck.errors import ClusterError, LockcheckError
-from lockcheck.history import Event, EventType, EventWriter, Notice, write_events
-from lockcheck.history.event import NS_PER_MS, RUN
+from lockcheck.history import Event, EventWriter, write_events
 from lockcheck.nemesis import parse_nemesis
 from lockcheck.nemesis.base import wait_until
 from lockcheck.nemesis.schedule import Nemesis
 from lockcheck.nodes import Node, Role
 from lockcheck.storage import read_memory, witness_events
-from lockcheck.workloads.worker import DONE, HISTORY, ORDERS, READY
-
-TAIL_POLL_S = 0.002
-WATCH_POLL_S = 0.05
-INITS = {"docker-init", "tini"}
-# The host's wall clock is what Redis expires by. A correction below this is not worth a word.
-CLOCK_STEP_MS = 20.0
+from lockcheck.workloads.worker import DONE, HISTORY, ORDERS
 
 
 class Agent:
@@ -59,9 +54,7 @@ class Agent:
         self._origin_ns = time.monotonic_ns()
         self._nemesis: Nemesis | None = None
         self._own_events: EventWriter | None = None
-        self._tail: Tail | None = None
-        self._watching: list[asyncio.Task[None]] = []
-        self._ending = False
+        self._watch: Watch | None = None
         self.requests: dict[str, Callable[[object], Awaitable[object]]] = {
             "nodes": self._tell_nodes,
             "adopt": self._adopt,
@@ -77,60 +70,24 @@ class Agent:
 
     async def _adopt(self, body: object) -> object:
         for adopted in msgspec.convert(body, list[AdoptedNode]):
-            pid = await _main_process(adopted.pid, adopted.name)
+            pid = await main_process(adopted.pid, adopted.name)
             self._nodes[adopted.name] = Node(adopted.name, adopted.role, adopted.address, pid)
         return await self._tell_nodes(None)
 
     async def _await_ready(self, body: object) -> object:
-        """Servers answer, seen from a client: the way the clients will come. Clients wait."""
         began = time.monotonic()
-        probes = msgspec.convert(body, list[Probe])
-        clients = [node for node in self._nodes.values() if node.role is Role.CLIENT]
-        await asyncio.gather(
-            *(self._await_answer(probe, clients) for probe in probes),
-            *(self._await_client(client) for client in clients),
-        )
+        await await_ready(self._nodes, msgspec.convert(body, list[Probe]), self._workdir)
         return round((time.monotonic() - began) * 1000)
-
-    async def _await_answer(self, probe: Probe, clients: list[Node]) -> None:
-        node = self._nodes[probe.node]
-        viewer = next(iter(clients), node)
-        await self._await_start(
-            node,
-            lambda: _answers(viewer.pid, node.address, probe.port),
-            f"answers at {node.address}:{probe.port}",
-        )
-
-    async def _await_client(self, node: Node) -> None:
-        ready = self._workdir / node.name / READY
-        await self._await_start(node, ready.exists, "is ready for its orders")
-
-    async def _await_start(self, node: Node, begun: Callable[[], bool], what: str) -> None:
-        try:
-            await wait_until(
-                lambda: not node.alive or begun(), f"{node.name} {what}", timeout_s=30, poll_s=0.01
-            )
-        finally:
-            if not node.alive:
-                raise ClusterError(
-                    f"{node.name} ended as soon as it was started: {self._last_words(node.name)}",
-                    cure=f"its output is in nodes/{node.name}/output.log",
-                )
-
-    def _last_words(self, name: str) -> str:
-        with suppress(OSError):
-            lines = (self._workdir / name / "output.log").read_text(errors="replace").splitlines()
-            return " / ".join(lines[-3:]) or "it said nothing"
-        return "it left no output here"
 
     # --- the run -----------------------------------------------------------------------------
 
     async def _begin(self, body: object) -> object:
         orders = msgspec.convert(body, BeginOrders)
+        for node in self._nodes.values():
+            check_clock_is_ours(node)
         self._origin_ns = time.monotonic_ns()
         self._own_events = EventWriter(self._workdir / NEMESIS_FILE)
         folders = [self._workdir / worker.node for worker in orders.workers]
-        self._tail = Tail([folder / HISTORY for folder in folders])
         specs = [spec for text in orders.nemesis if (spec := parse_nemesis(text)) is not None]
         self._nemesis = Nemesis(
             specs,
@@ -144,19 +101,18 @@ class Agent:
         for worker, folder in zip(orders.workers, folders, strict=True):
             dated = msgspec.structs.replace(worker, origin_ns=self._origin_ns)
             _write_whole(folder / ORDERS, dated)
+        self._watch = Watch(
+            self._nodes,
+            self._workdir,
+            Tail([folder / HISTORY for folder in folders]),
+            now_ns=self._now_ns,
+            record=self._record,
+            observe=self._nemesis.observe,
+            send=self._send,
+        )
         self._nemesis.start()
-        self._watching = [
-            asyncio.create_task(self._follow_clients(), name="follow"),
-            asyncio.create_task(self._watch_nodes(), name="watch nodes"),
-            asyncio.create_task(self._watch_clock(), name="watch clock"),
-        ]
-        for task in self._watching:
-            task.add_done_callback(self._tell_if_broken)
+        self._watch.start()
         return None
-
-    def _tell_if_broken(self, task: asyncio.Task[None]) -> None:
-        if not task.cancelled() and (error := task.exception()) is not None:
-            self._send(Message(ended="the agent", last_words=f"{task.get_name()}: {error!r}"))
 
     def _now_ns(self) -> int:
         return time.monotonic_ns() - self._origin_ns
@@ -170,56 +126,15 @@ class Agent:
             self._send(Message(ended="the agent", last_words=f"it cannot write: {error}"))
         self._send(Message(event=event))
 
-    async def _follow_clients(self) -> None:
-        while True:
-            self._pass_on_what_is_new()
-            await asyncio.sleep(TAIL_POLL_S)
-
-    def _pass_on_what_is_new(self) -> None:
-        if self._tail is None or self._nemesis is None:
-            return
-        for event in self._tail.read():
-            self._nemesis.observe(event)
-            self._send(Message(event=event))
-
-    async def _watch_nodes(self) -> None:
-        """A node that ends although nobody ended it is a word for the command line."""
-        watched = dict(self._nodes)
-        while watched and not self._ending:
-            for name, node in list(watched.items()):
-                if not node.alive and not self._ending:
-                    del watched[name]
-                    self._send(Message(ended=name, last_words=self._last_words(name)))
-            await asyncio.sleep(WATCH_POLL_S)
-
-    async def _watch_clock(self) -> None:
-        apart_ns = time.time_ns() - time.monotonic_ns()
-        while True:
-            await asyncio.sleep(WATCH_POLL_S)
-            now_apart_ns = time.time_ns() - time.monotonic_ns()
-            step_ms = (now_apart_ns - apart_ns) / NS_PER_MS
-            if abs(step_ms) > CLOCK_STEP_MS:
-                self._record(
-                    Event(
-                        time=self._now_ns(),
-                        process=RUN,
-                        type=EventType.INFO,
-                        f=Notice.CLOCK_STEP,
-                        value=round(step_ms, 3),
-                    )
-                )
-                apart_ns = now_apart_ns
-
     async def _end(self, body: object) -> object:
         orders = msgspec.convert(body, EndOrders)
-        self._ending = True
-        if self._nemesis is not None:
-            await self._nemesis.finish(at_once=orders.at_once)
+        if self._nemesis is None or self._watch is None:
+            raise ClusterError("the run cannot end before it has begun")
+        await self._nemesis.finish(at_once=orders.at_once)
+        self._watch.nodes_may_end()
         ended = await self._end_clients(0.0 if orders.at_once else orders.grace_s)
-        for task in self._watching:
-            task.cancel()
-        self._pass_on_what_is_new()
-        if orders.storage is not None and self._tail is not None:
+        self._watch.stop()
+        if orders.storage is not None:
             self._hear_storage(orders.storage)
         return ended
 
@@ -249,48 +164,20 @@ class Agent:
 
     async def leave(self) -> None:
         """On every way out: nothing stays stopped, and nothing stays."""
-        self._ending = True
-        if self._nemesis is not None:
-            await self._nemesis.finish(at_once=True)
-        for node in self._nodes.values():
-            _signal(node, signal.SIGKILL)
+        try:
+            if self._watch is not None:
+                self._watch.nodes_may_end()
+            if self._nemesis is not None:
+                await self._nemesis.finish(at_once=True)
+        finally:
+            for node in self._nodes.values():
+                _signal(node, signal.SIGKILL)
 
 
 def _signal(node: Node, number: signal.Signals) -> None:
     if node.alive:
         with suppress(ProcessLookupError):
             os.kill(node.pid, number)
-
-
-def _answers(viewer_pid: int, address: str, port: int) -> bool:
-    """One PING. A client cut off from the world has no view: the caller gave one that has."""
-    import socket
-
-    try:
-        with (
-            inside_network_of(viewer_pid),
-            socket.create_connection((address, port), timeout=0.3) as connection,
-        ):
-            connection.sendall(b"PING\r\n")
-            return connection.recv(64).startswith(b"+PONG")
-    except OSError:
-        return False
-
-
-async def _main_process(pid: int, name: str) -> int:
-    """The node's own process: a container's init is only its parent."""
-    proc = Path(f"/proc/{pid}")
-
-    def children() -> list[str]:
-        return (proc / "task" / str(pid) / "children").read_text().split()
-
-    try:
-        if (proc / "comm").read_text().strip() not in INITS:
-            return pid
-        await wait_until(lambda: bool(children()), f"{name} starts its program", 10)
-        return int(children()[0])
-    except (FileNotFoundError, ProcessLookupError, IndexError) as error:
-        raise ClusterError(f"{name} ended as soon as it was started") from error
 
 
 def _write_whole(path: Path, value: object) -> None:
