@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -13,6 +12,7 @@ import click
 
 from lockcheck import __version__
 from lockcheck.errors import InternalError, LockcheckError, UserError
+from lockcheck.options import Duration, LateChoice, read_config_file
 
 if TYPE_CHECKING:
     from lockcheck.config import RunConfig
@@ -40,73 +40,7 @@ def main(context: click.Context) -> None:
     Exit codes: 0 ok, 1 violation, 2 usage, 3 unknown, 4 the cluster or lockcheck failed,
     130 interrupted.
     """
-    context.default_map = read_config_file(Path(CONFIG_FILE))
-
-
-def read_config_file(path: Path) -> dict[str, object]:
-    if not path.exists():
-        return {}
-    import tomllib
-
-    try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"{path} cannot be read: {error}") from error
-    return {name: _click_names(table) for name, table in tables.items()}
-
-
-def _click_names(table: object) -> object:
-    if not isinstance(table, dict):
-        return table
-    return {str(name).replace("-", "_"): value for name, value in table.items()}
-
-
-def choices_of(registry: str) -> list[str]:
-    """What an option takes, from the registry that serves it."""
-    from lockcheck.backends import BACKENDS
-    from lockcheck.config import RUNTIMES
-    from lockcheck.storage import Guard
-    from lockcheck.workloads import WORKLOADS
-
-    known: dict[str, Iterable[str]] = {
-        "backend": BACKENDS,
-        "workload": WORKLOADS,
-        "runtime": RUNTIMES,
-        "guard": Guard,
-    }
-    return [str(name) for name in known[registry]]
-
-
-class LateChoice(click.ParamType):  # type: ignore[type-arg,unused-ignore]
-    """A choice from a registry that is imported only when it is looked at."""
-
-    def __init__(self, registry: str) -> None:
-        self.name = registry
-
-    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:  # noqa: ARG002
-        return f"[{'|'.join(choices_of(self.name))}]"
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        if value not in choices_of(self.name):
-            known = ", ".join(choices_of(self.name))
-            self.fail(f"there is no {self.name} {value!r}; choose from: {known}", param, ctx)
-        return value
-
-
-class Duration(click.ParamType):  # type: ignore[type-arg,unused-ignore]
-    name = "duration"
-
-    def convert(
-        self, value: str | int, param: click.Parameter | None, ctx: click.Context | None
-    ) -> int:
-        from lockcheck.config import parse_duration_ms
-
-        if isinstance(value, int):
-            return value
-        try:
-            return parse_duration_ms(value)
-        except UserError as error:
-            self.fail(f"{error.message}: {error.cure}", param, ctx)
+    context.default_map = read_config_file(Path(CONFIG_FILE), main.commands)
 
 
 @main.command("run")

@@ -35,6 +35,7 @@ FLOORS = (
     "recheck",
     "doctor",
     "terminal",
+    "options",
     "cli",
     "__main__",
 )

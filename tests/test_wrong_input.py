@@ -86,6 +86,21 @@ def test_a_broken_configuration_file(tmp_path: Path) -> None:
     assert "lockcheck.toml" in said.stderr
 
 
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ('[run]\nlease = "1s"\n', ["'lease'", "ttl"]),
+        ('[runn]\nttl = "1s"\n', ["'runn'", "[run]"]),
+        ('ttl = "1s"\n', ["'ttl'", "[run]"]),
+    ],
+)
+def test_a_setting_that_there_is_not(content: str, words: list[str], tmp_path: Path) -> None:
+    (tmp_path / "lockcheck.toml").write_text(content)
+    said = lockcheck("run", "--backend", "redis", cwd=tmp_path)
+    assert said.returncode == USAGE
+    assert all(word in said.stderr for word in words), said.stderr
+
+
 def test_the_order_of_configuration(tmp_path: Path) -> None:
     """Command line over environment over lockcheck.toml; each shown by the error it causes."""
     (tmp_path / "lockcheck.toml").write_text('[run]\nbackend = "redis"\nttl = "1ms"\nclients = 0\n')

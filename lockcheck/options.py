@@ -1,0 +1,93 @@
+"""What the options of the command line take, and where else they are read from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import click
+
+from lockcheck.errors import UserError
+
+
+def read_config_file(path: Path, commands: Mapping[str, click.Command]) -> dict[str, object]:
+    if not path.exists():
+        return {}
+    import tomllib
+
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"{path} cannot be read: {error}") from error
+    return {name: _by_parameter(commands, name, table, path) for name, table in tables.items()}
+
+
+def _by_parameter(
+    commands: Mapping[str, click.Command], command_name: str, table: object, path: Path
+) -> dict[str, object]:
+    """A command's settings, by click's names for them; what it does not know is a mistake."""
+    command = commands.get(command_name)
+    if command is None or not isinstance(table, dict):
+        known = ", ".join(f"[{name}]" for name in sorted(commands))
+        raise UserError(f"{path}: there is no command {command_name!r}", cure=f"tables: {known}")
+    names = {
+        option.removeprefix("--"): parameter.name or ""
+        for parameter in command.params
+        for option in parameter.opts
+        if option.startswith("--")
+    }
+    unknown = sorted(set(table) - set(names))
+    if unknown:
+        raise UserError(
+            f"{path}: [{command_name}] has no setting {unknown[0]!r}",
+            cure=f"choose from: {', '.join(sorted(names))}",
+        )
+    return {names[name]: value for name, value in table.items()}
+
+
+def choices_of(registry: str) -> list[str]:
+    """What an option takes, from the registry that serves it."""
+    from lockcheck.backends import BACKENDS
+    from lockcheck.config import RUNTIMES
+    from lockcheck.storage import Guard
+    from lockcheck.workloads import WORKLOADS
+
+    known: dict[str, Iterable[str]] = {
+        "backend": BACKENDS,
+        "workload": WORKLOADS,
+        "runtime": RUNTIMES,
+        "guard": Guard,
+    }
+    return [str(name) for name in known[registry]]
+
+
+class LateChoice(click.ParamType):  # type: ignore[type-arg,unused-ignore]
+    """A choice from a registry that is imported only when it is looked at."""
+
+    def __init__(self, registry: str) -> None:
+        self.name = registry
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:  # noqa: ARG002
+        return f"[{'|'.join(choices_of(self.name))}]"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value not in choices_of(self.name):
+            known = ", ".join(choices_of(self.name))
+            self.fail(f"there is no {self.name} {value!r}; choose from: {known}", param, ctx)
+        return value
+
+
+class Duration(click.ParamType):  # type: ignore[type-arg,unused-ignore]
+    name = "duration"
+
+    def convert(
+        self, value: str | int, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int:
+        from lockcheck.config import parse_duration_ms
+
+        if isinstance(value, int):
+            return value
+        try:
+            return parse_duration_ms(value)
+        except UserError as error:
+            self.fail(f"{error.message}: {error.cure}", param, ctx)
