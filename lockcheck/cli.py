@@ -213,7 +213,9 @@ def check_command(run_or_file: str, report: str | None, as_json: bool) -> int:
 
         from lockcheck.results.store import verdict_summary
 
-        click.echo(msgspec.json.encode(verdict_summary(checked.judgement)).decode())
+        click.echo(
+            msgspec.json.encode(verdict_summary(checked.judgement, checked.facts.problem)).decode()
+        )
     else:
         print_verdict(checked.history, checked.judgement, checked.report, checked.facts)
     return checked.exit_code
@@ -298,10 +300,20 @@ def images_build_command() -> int:
     return 0
 
 
+def _main() -> object:
+    """A closed pipe is an error of its own: click would leave with 1, which is a violation."""
+    try:
+        code: object = main(standalone_mode=False, auto_envvar_prefix="LOCKCHECK")
+        sys.stdout.flush()
+    except SystemExit as left:
+        raise BrokenPipeError from left
+    return code
+
+
 def entry() -> NoReturn:
     """Exit codes are a promise: whatever goes wrong in here is 4, never 1."""
     try:
-        code = main(standalone_mode=False, auto_envvar_prefix="LOCKCHECK")
+        code = _main()
         sys.exit(code if isinstance(code, int) else 0)
     except click.ClickException as error:
         error.show()

@@ -16,6 +16,8 @@ from lockcheck.storage import Guard
 from lockcheck.workloads import WORKLOADS, Workload
 
 MAX_CLIENTS = 100
+# A client notices its own stalls from a tenth of the lease on; shorter leases drown in noise.
+SHORTEST_TTL_MS = 200
 RUNTIMES = ("auto", "local", "docker")
 
 _UNITS_MS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "": 1000}
@@ -74,10 +76,16 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
             parse_nemesis(text)
         _check_range("--clients", self.clients, 1, MAX_CLIENTS)
         _check_range("--keys", self.keys, 1, 1000)
-        _check_range("--ttl", self.ttl_ms, 50, 3_600_000, "ms")
+        _check_range("--ttl", self.ttl_ms, SHORTEST_TTL_MS, 3_600_000, "ms")
         _check_range("--time-limit", self.time_limit_ms, 1000, 86_400_000, "ms")
         self.backend_under_test().check_ttl(self.ttl_ms)
         self._check_guard()
+        if self.check_validity and not self.workload_to_run().needs_storage:
+            raise UserError(
+                f"--check-validity is done before reads and writes; workload {self.workload} "
+                "has none",
+                cure="use --workload register",
+            )
         return self
 
     def _check_guard(self) -> None:

@@ -27,7 +27,7 @@ def terms(config: RunConfig) -> Terms:
         workload=config.workload,
         guard=config.guard,
         ttl_ms=config.ttl_ms,
-        faults=tuple(spec.fault for spec in nemesis_specs(config)),
+        faults=tuple(str(spec) for spec in nemesis_specs(config)),
         clients=config.clients,
         seed=config.seed,
         honours_validity=config.check_validity,

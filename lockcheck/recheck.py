@@ -33,8 +33,8 @@ def recheck(run_or_file: Path, report: Path | None) -> Checked:
     store = _run_folder(run_or_file)
     source = store.history if store else run_or_file
     history = read_history(source)
-    judgement = judge(history)
     facts = (store.load_facts() if store else None) or _facts_of_a_stranger(source)
+    judgement = facts.applied_to(judge(history))
     if store is not None:
         publish(store, history, judgement, facts)
     if report is not None:

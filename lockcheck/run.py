@@ -25,6 +25,7 @@ from lockcheck.history import History
 from lockcheck.plan import Rows, node_specs, plan_rows, terms
 from lockcheck.results.publish import publish
 from lockcheck.results.store import RunFacts, Store, now_in_words, out_of_space
+from lockcheck.workloads.session import LONGEST_THINK
 
 ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -55,6 +56,8 @@ def execute(config: RunConfig, watcher: Watcher) -> Outcome:
     store = Store.create(Path(config.out))
     rows = plan_rows(config, store.folder, f"{runtime.name} ({why})")
     watcher.plan(rows)
+    if config.think_ms * LONGEST_THINK >= config.ttl_ms:
+        watcher.say("some holders will work for longer than their lease: expect overlaps")
     started_at, versions = now_in_words(), _own_versions()
     error: LockcheckError | None = None
     interrupted = False
@@ -99,7 +102,7 @@ def _conclude(
 ) -> Outcome:
     try:
         history = store.assemble_history(terms(config))
-        judgement = judge(history)
+        judgement = facts.applied_to(judge(history))
         publish(store, history, judgement, facts)
     except OSError as failed:
         raise out_of_space(failed, store.folder) from error or failed

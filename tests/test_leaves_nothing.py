@@ -48,6 +48,7 @@ def test_an_interrupted_run_heals_cleans_and_reports(
     folder = tmp_path / "out" / run_id
     assert "interrupted" in (folder / "report.html").read_text()
     assert "interrupted" in output
+    assert lockcheck("check", str(folder)).returncode in (1, 3)  # cut short: never ok
     healed = [
         event
         for line in (folder / "history.jsonl").read_text().splitlines()

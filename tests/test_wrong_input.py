@@ -21,7 +21,7 @@ USAGE, CLUSTER = 2, 4
         ([], ["--backend"]),
         (["--backend", "redis", "--ttl", "0"], ["no time at all", "1s"]),
         (["--backend", "redis", "--ttl", "soon"], ["soon", "500ms"]),
-        (["--backend", "redis", "--ttl", "10ms"], ["--ttl", "50ms"]),
+        (["--backend", "redis", "--ttl", "10ms"], ["--ttl", "200ms"]),
         (["--backend", "redis-naive", "--ttl", "1500ms"], ["steps of 1000 ms", "--ttl 2s"]),
         (["--backend", "redis", "--nemesis", "paus"], ["paus", "pause:server"]),
         (
@@ -30,6 +30,7 @@ USAGE, CLUSTER = 2, 4
         ),
         (["--backend", "redis", "--guard", "fence"], ["fencing", "redis-fenced"]),
         (["--backend", "redis", "--guard", "cas", "--workload", "mutex"], ["storage", "register"]),
+        (["--backend", "redis", "--check-validity", "--workload", "mutex"], ["register"]),
         (["--backend", "redis", "--clients", "0"], ["--clients", "100"]),
         (["--backend", "redis", "--keys", "0"], ["--keys"]),
         (["--backend", "redis", "--runtime", "podman"], ["podman", "docker"]),
@@ -63,6 +64,15 @@ def test_a_wrong_history(content: bytes, words: list[str], tmp_path: Path) -> No
     assert said.returncode == (USAGE if content else 3)
     assert all(word in told for word in words), told
     assert "traceback" not in told
+
+
+def test_a_closed_pipe_is_no_violation() -> None:
+    """Exit code 1 is a finding, whoever reads the output and for how long."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    said = subprocess.run([*LOCKCHECK, "list"], stdout=writing, stderr=subprocess.PIPE, check=False)
+    os.close(writing)
+    assert said.returncode == CLUSTER, said.stderr
 
 
 def test_no_such_run(tmp_path: Path) -> None:

@@ -70,9 +70,9 @@ class Redlock:
         removed = sum(1 for answer in answers if answer == 1)
         if removed >= self._quorum:
             return {"removed": removed}
-        if failures:
+        if failures or removed:
             cause = PartialReleaseError(f"removed on {removed}")
-            raise WireFailure(Phase.COMMAND, "; ".join(map(str, failures)), cause)
+            raise WireFailure(Phase.COMMAND, "; ".join(map(str, failures)) or "a minority", cause)
         raise Refused("not-owner")
 
     def _release_everywhere(self, key: str, secret: str) -> Iterator[object]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from lockcheck.history import FaultSpan, Hold, Operation, Stall
@@ -84,6 +84,14 @@ class Judgement:
     findings: tuple[Finding, ...]  # in the order of their times
     doubts: tuple[str, ...]  # why it could not be told, each a sentence
     counts: Counts
+
+    def doubting(self, doubt: str) -> Judgement:
+        """The same with one more reason why it cannot be told."""
+        return replace(
+            self,
+            verdict=Verdict.merge([self.verdict, Verdict.UNKNOWN]),
+            doubts=(*self.doubts, doubt),
+        )
 
     def of(self, code: Code) -> tuple[Finding, ...]:
         return tuple(finding for finding in self.findings if finding.code is code)

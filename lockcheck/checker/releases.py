@@ -86,5 +86,6 @@ def _with_holds(history: History, releases: list[Operation]) -> Iterator[BlindRe
     for operation in releases:
         hold = index.of(operation)
         if hold is not None and (operation.unknown or removed_blindly(operation)):
-            answered_ns = operation.answer.time if operation.answer else None
+            # One that was given up may still wait in a server's socket, and take effect later.
+            answered_ns = operation.end_ns
             yield BlindRelease(operation, hold, answered_ns)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from lockcheck.checker.finding import Culprit, Finding, Verdict
 from lockcheck.checker.stalls import total_ns
-from lockcheck.checker.writes import Ledger, read_ledger
+from lockcheck.checker.writes import Ledger, StoredWrite, read_ledger
 from lockcheck.history import F, FaultSpan, History, Operation
 from lockcheck.history.event import NS_PER_MS
 
@@ -14,13 +15,15 @@ FEWEST_ACQUISITIONS = 10  # of a run of ours
 FEWEST_ELSEWHERE = 2  # of somebody else's history: two holds are the least that can overlap
 FEWEST_HOLDERS = 2
 NO_FAULT = "none"
+AT_HOLDER = ":holder"
 WITH_STORAGE = "register"
 
 
 def doubts(history: History) -> Iterator[str]:
+    ledger = read_ledger(history)
     yield from _faults(history)
-    yield from _too_few(history)
-    yield from _testimony(history, read_ledger(history))
+    yield from _too_few(history, ledger)
+    yield from _testimony(history, ledger)
 
 
 def doubts_of_findings(findings: Iterable[Finding]) -> Iterator[str]:
@@ -58,6 +61,19 @@ def _faults(history: History) -> Iterator[str]:
     for name in dict.fromkeys(history.terms.faults):
         if name != NO_FAULT and not _was_begun(name, begun):
             yield f"the fault {name} was asked for, but was never injected"
+        elif name.endswith(AT_HOLDER) and not _struck_a_holder(history, name):
+            yield f"the fault {name} never struck a client while it held the lock"
+
+
+def _struck_a_holder(history: History, name: str) -> bool:
+    """Aimed at whoever has just been granted the lock, it may still come after the release."""
+    kind = name.removesuffix(AT_HOLDER)
+    return any(
+        hold.node == fault.node and hold.start_ns <= fault.proven_ns <= hold.end_ns
+        for fault in history.faults
+        if fault.name == kind and fault.proven_ns is not None
+        for hold in history.holds
+    )
 
 
 def _was_begun(name: str, begun: set[str]) -> bool:
@@ -73,14 +89,38 @@ def _told(fault: FaultSpan) -> str:
 # --- how much there was to see -----------------------------------------------------------------
 
 
-def _too_few(history: History) -> Iterator[str]:
+def _too_few(history: History, ledger: Ledger) -> Iterator[str]:
     fewest = FEWEST_ACQUISITIONS if history.terms.backend else FEWEST_ELSEWHERE
     granted = len(history.holds)
     if granted < fewest:
-        yield f"too few operations to tell: the lock was granted {granted} times, not {fewest}"
+        yield f"too few operations to tell: the lock was granted {_times(granted)}, not {fewest}"
     holders = {hold.node for hold in history.holds}
     if history.terms.backend and history.terms.clients >= FEWEST_HOLDERS > len(holders):
         yield f"too few operations to tell: {len(holders)} of the clients held the lock"
+    elif history.terms.backend and not _shared_keys(history):
+        yield "too few operations to tell: no lock was ever held by two different clients"
+    if history.terms.backend and history.terms.workload == WITH_STORAGE:
+        yield from _too_few_writes(ledger, fewest)
+
+
+def _shared_keys(history: History) -> list[str]:
+    """The locks that more than one client was granted: only they can have failed to exclude."""
+    holders: defaultdict[str, set[str]] = defaultdict(set)
+    for hold in history.holds:
+        holders[hold.key].add(hold.node)
+    return [key for key, nodes in holders.items() if len(nodes) >= FEWEST_HOLDERS]
+
+
+def _too_few_writes(ledger: Ledger, fewest: int) -> Iterator[str]:
+    """Behind a guard the data is all that is judged: there must be some."""
+    accepted = [write for write in ledger.writes if write.accepted]
+    if len(accepted) < fewest:
+        number = _times(len(accepted))
+        yield f"too few operations to tell: the storage accepted a write {number}, not {fewest}"
+
+
+def _times(number: int) -> str:
+    return "once" if number == 1 else f"{number} times"
 
 
 # --- the witness -------------------------------------------------------------------------------
@@ -91,9 +131,21 @@ def _testimony(history: History, ledger: Ledger) -> Iterator[str]:
         yield f"the storage does not remember {_write(operation)}, which it had acknowledged"
     for told in ledger.unclaimed:
         yield f"the storage served write {told.seq} of process {told.process}, which never sent it"
+    for write in ledger.writes:
+        if write.operation is not None and _contradicts(write):
+            yield (
+                f"{write.operation.node} and the storage contradict each other on"
+                f" {_write(write.operation)}: who is right decides the verdict"
+            )
     silent = history.terms.workload == WITH_STORAGE and not history.testimony
     if silent and any(_numbered(operation) for operation in history.operations):
         yield "the storage never testified, so writes without an answer are not known"
+
+
+def _contradicts(write: StoredWrite) -> bool:
+    """A row of a table of errors that is wrong would show exactly here."""
+    operation = write.operation
+    return operation is not None and (operation.failed if write.accepted else operation.ok)
 
 
 def _numbered(operation: Operation) -> bool:

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from lockcheck.history import Event, FaultSpan, Stall
 from lockcheck.history.event import NS_PER_MS
 
-# A client looks at its clocks now and then: it may notice a step this long after it happened.
-NOTICED_WITHIN_NS = 1_000 * NS_PER_MS
+# The clocks are looked at every 50 ms: a step is noticed this long after it happened at most.
+NOTICED_WITHIN_NS = 200 * NS_PER_MS
 # Both clocks are read one after the other, so a step is known to about this much.
 STEP_PRECISION_NS = NS_PER_MS
 

@@ -34,6 +34,14 @@ class RunFacts(msgspec.Struct, frozen=True, kw_only=True):
     check_command: str
     problem: str = ""
 
+    def applied_to(self, judgement: Judgement) -> Judgement:
+        """A run that did not come to its end may have missed what would have come."""
+        if not self.problem:
+            return judgement
+        return judgement.doubting(
+            f"the run did not come to its end: {self.problem.splitlines()[0]}"
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Store:

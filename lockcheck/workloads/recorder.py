@@ -10,6 +10,11 @@ from pathlib import Path
 from lockcheck.history import Event, EventType, EventWriter, Notice
 
 
+def stall_ms(ttl_ms: int) -> float:
+    """Shorter hiccups are every machine's daily life, and far below the lease."""
+    return min(50.0, ttl_ms / 10)
+
+
 @dataclass(frozen=True, slots=True)
 class Pending:
     invoke: Event
@@ -18,12 +23,15 @@ class Pending:
 class Recorder:
     """One per client process. Safe to be used by the client and by its ticker."""
 
-    def __init__(self, path: Path, node: str, index: int, clients: int, origin_ns: int) -> None:
+    def __init__(
+        self, path: Path, node: str, index: int, clients: int, *, origin_ns: int, stall_ms: float
+    ) -> None:
         self._writer = EventWriter(path)
         self._writing = threading.Lock()  # time and line are one step, or the file is not in order
         self._node = node
         self._clients = clients
         self._origin_ns = origin_ns
+        self._stall_ms = stall_ms
         self.process = index
 
     def invoke(
@@ -71,8 +79,10 @@ class Recorder:
     def lost(self, key: str, reason: str) -> None:
         self._write(EventType.INFO, Notice.LOST, key, error=reason)
 
-    def stalled(self, length_ms: float) -> None:
-        self._write(EventType.INFO, Notice.STALL, None, value=round(length_ms, 3))
+    def stalled_if_long(self, length_ms: float) -> None:
+        """Time in which this client could not do its work, through no doing of the lock."""
+        if length_ms > self._stall_ms:
+            self._write(EventType.INFO, Notice.STALL, None, value=round(length_ms, 3))
 
     def _write(
         self,
@@ -104,7 +114,11 @@ class Recorder:
                 seq=seq,
                 error=error,
             )
+            began = time.monotonic()
             self._writer.write(event)
+            took_ms = (time.monotonic() - began) * 1000
+        if f != Notice.STALL:
+            self.stalled_if_long(took_ms)  # a disk that makes us wait is the machine's hiccup, too
         return event
 
     def close(self) -> None:

@@ -14,6 +14,8 @@ from lockcheck.storage import Ask, Storage
 from lockcheck.wire import Address, WireFailure
 from lockcheck.workloads.recorder import Recorder
 
+LONGEST_THINK = 1.5  # the longest work under the lock, against the usual one
+
 
 class SectionOver(Exception):
     """The critical section cannot go on: the client lost the lock, or lost track of itself."""
@@ -47,12 +49,12 @@ class Session:
     def try_acquire(self, key: str) -> Held | None:
         """One attempt; None where it was not granted, or nobody knows."""
         pending = self.recorder.invoke(F.ACQUIRE, key, ttl_ms=self.settings.ttl_ms)
+        since = time.monotonic()  # before it is sent: whatever comes between makes it careful
         try:
             grant = self.lock.acquire(key)
         except (Refused, WireFailure) as failure:
             self.recorder.answer(pending, *classify(self.backend.errors, failure))
             return None
-        since = time.monotonic()
         self.recorder.answer(pending, EventType.OK, token=grant.token, valid_ms=grant.valid_ms)
         return Held(key, grant, since)
 
@@ -90,11 +92,14 @@ class Session:
             raise SectionOver
         pending = recorder.invoke(f, held.key, value=value, base=base, token=token)
         ask = Ask(f, held.key, recorder.process, value=value, base=base, token=token)
+        asked = time.monotonic()
         try:
             served = self.storage.serve(ask)
         except WireFailure as failure:
             recorder.answer(pending, *classify(REDIS_ERRORS, failure))
             raise SectionOver from failure
+        # Never faulted, so where it makes us wait it is the machine that does.
+        recorder.stalled_if_long((time.monotonic() - asked) * 1000)
         outcome = EventType.FAIL if served.refusal else EventType.OK
         recorder.answer(
             pending, outcome, value=served.value, seq=served.seq, error=served.refusal or None
@@ -108,7 +113,9 @@ class Session:
 
     def think(self) -> None:
         """Work under the lock: it takes its time, and SIGTERM does not cut it short."""
-        time.sleep(self.think_ms * self.settings.choices.uniform(0.5, 1.5) / 1000)
+        time.sleep(
+            self.think_ms * self.settings.choices.uniform(2 - LONGEST_THINK, LONGEST_THINK) / 1000
+        )
 
     def rest(self) -> None:
         """Between two attempts, as long as the lock's own policy says."""

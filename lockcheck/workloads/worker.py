@@ -23,14 +23,12 @@ from lockcheck.backends.base import LockSettings
 from lockcheck.storage import Guard, Storage
 from lockcheck.wire import Address
 from lockcheck.workloads import WORKLOADS
-from lockcheck.workloads.recorder import Recorder
+from lockcheck.workloads.recorder import Recorder, stall_ms
 from lockcheck.workloads.session import SectionOver, Session
 
 READY, ORDERS, HISTORY, DONE = "ready", "worker.json", "history.jsonl", "done"
 OUTPUT = "output.log"
-TICK_S = 0.02
-# Shorter hiccups than this are every machine's daily life, and far below any sensible lease.
-STALL_MS = 50.0
+TICK_S = 0.005
 
 
 class WorkerOrders(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,8 +64,7 @@ def note_stalls(recorder: Recorder, stopping: threading.Event) -> None:
     while not stopping.wait(TICK_S):
         now = time.monotonic()
         late_ms = (now - last - TICK_S) * 1000
-        if late_ms > STALL_MS:
-            recorder.stalled(late_ms)  # without the tick: so long it certainly did not run
+        recorder.stalled_if_long(late_ms)  # without the tick: so long it certainly did not run
         last = now
 
 
@@ -103,7 +100,12 @@ def serve(folder: Path, stopping: threading.Event) -> None:
     if orders is None:
         return
     recorder = Recorder(
-        folder / HISTORY, orders.node, orders.index, orders.clients, orders.origin_ns
+        folder / HISTORY,
+        orders.node,
+        orders.index,
+        orders.clients,
+        origin_ns=orders.origin_ns,
+        stall_ms=stall_ms(orders.ttl_ms),
     )
     ticking_over = threading.Event()
     ticker = threading.Thread(target=note_stalls, args=(recorder, ticking_over), daemon=True)

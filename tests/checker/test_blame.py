@@ -273,7 +273,7 @@ BLIND = '= {"removed": 1, "blind": true}'
         ('120-121 = {"removed": 0, "blind": true}', Culprit.SERVICE),
         ('120-121 = {"removed": 1}', Culprit.SERVICE),  # it compared before it deleted
         ("120-125? ", Culprit.CLIENT),  # of the same kind; nobody knows: so do not accuse
-        ("105-108? ", Culprit.SERVICE),  # over before the other one asked
+        ("105-108? ", Culprit.CLIENT),  # given up, but it may have come to the server later
         (f"132-133 {BLIND}", Culprit.SERVICE),  # after the third was let in
     ],
 )

@@ -86,9 +86,38 @@ def test_faults_that_make_a_run_unknown(line: str, doubt: str) -> None:
 
 
 def test_each_fault_that_was_asked_for_must_have_been_injected() -> None:
-    verdict, (doubt,) = run(turns(12), "fault pause n1 20-40", faults=("pause:holder", "kill"))
+    verdict, (doubt,) = run(turns(12), "fault pause n1 32-34", faults=("pause:holder", "kill"))
     assert verdict is Verdict.UNKNOWN
     assert doubt == "the fault kill was asked for, but was never injected"
+
+
+def test_a_fault_aimed_at_holders_must_have_hit_one() -> None:
+    """Its trigger is the grant, and the release may still be quicker."""
+    hit = "fault pause n1 32-34"
+    assert run(turns(12), hit, faults=("pause:holder",)) == (Verdict.OK, ())
+    assert run(turns(12), "fault pause n1 36-40", hit, faults=("pause:holder",))[0] is Verdict.OK
+    for missed in ("fault pause n1 36-40", "fault pause n2 32-34", "fault pause n1 900-950"):
+        verdict, (doubt,) = run(turns(12), missed, faults=("pause:holder",))
+        assert verdict is Verdict.UNKNOWN
+        assert "never struck a client while it held the lock" in doubt
+
+
+def test_locks_that_nobody_shared_tell_nothing() -> None:
+    lines = "\n".join(
+        f"{n % 3 + 1} acquire:k{n} {n * 10}-{n * 10 + 1}\n"
+        f"{n % 3 + 1} release:k{n} {n * 10 + 5}-{n * 10 + 6}"
+        for n in range(12)
+    )
+    verdict, (doubt,) = run(lines)
+    assert verdict is Verdict.UNKNOWN
+    assert "no lock was ever held by two different clients" in doubt
+
+
+def test_without_writes_there_is_no_data_to_judge() -> None:
+    # That the storage says nothing is no doubt of its own where nothing was asked of it.
+    verdict, (doubt,) = run(turns(12), workload="register", guard="fence")
+    assert verdict is Verdict.UNKNOWN
+    assert "the storage accepted a write 0 times" in doubt
 
 
 def test_a_violation_beats_the_doubts() -> None:
@@ -104,7 +133,7 @@ def test_a_violation_beats_the_doubts() -> None:
         (turns(9), {}, Verdict.UNKNOWN),
         (turns(10, clients=1), {}, Verdict.UNKNOWN),
         (turns(10, clients=1), {"clients": 2}, Verdict.UNKNOWN),
-        (turns(10, clients=1), {"clients": 1}, Verdict.OK),
+        (turns(10, clients=1), {"clients": 1}, Verdict.UNKNOWN),
         (turns(2), {"backend": ""}, Verdict.OK),
         (turns(1), {"backend": ""}, Verdict.UNKNOWN),
         ("", {"backend": ""}, Verdict.UNKNOWN),
@@ -119,10 +148,25 @@ def test_too_few_operations_do_not_tell(
 def test_a_storage_that_says_nothing() -> None:
     lines = turns(12) + "\n 1 acquire 200-201 \n 1 write 202-203 a base=null seq=1"
     assert run(lines, workload="register")[1] == (
+        "too few operations to tell: the storage accepted a write once, not 10",
         "the storage never testified, so writes without an answer are not known",
     )
-    assert run(lines, "storage write 1 a base=null seq=1", workload="register")[1] == ()
-    assert run(turns(12), workload="register")[1] == ()
+    (doubt,) = run(lines, "storage write 1 a base=null seq=1", workload="register")[1]
+    assert "too few" in doubt
+
+
+@pytest.mark.parametrize(
+    ("answer", "testimony"),
+    [
+        ("202-203!", "storage write 1 a seq=1"),  # it was said not to have happened
+        ("202-203", "storage write! 1 a seq=1"),  # it was acknowledged, and refused
+    ],
+)
+def test_a_client_and_the_storage_that_contradict_each_other(answer: str, testimony: str) -> None:
+    write = f"1 acquire 200-201 \n 1 write {answer} a base=null seq=1"
+    verdict, doubts = run(turns(12), write, testimony)
+    assert verdict is Verdict.UNKNOWN
+    assert any("contradict each other" in doubt for doubt in doubts)
 
 
 @pytest.mark.parametrize("guard", ["fence", "cas"])
