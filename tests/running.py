@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -17,9 +18,16 @@ from tests.waiting import wait_for
 LOCKCHECK = (sys.executable, "-m", "lockcheck")
 
 
-def lockcheck(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+def lockcheck(
+    *arguments: str, cwd: Path | None = None, timeout_s: float = 240
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [*LOCKCHECK, *arguments], capture_output=True, text=True, check=False, cwd=cwd, timeout=240
+        [*LOCKCHECK, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=cwd,
+        timeout=timeout_s,
     )
 
 
@@ -28,6 +36,15 @@ def need(runtime: str) -> None:
     reason = LocalRuntime().why_not() if runtime == "local" else why_no_engine()
     if reason:
         pytest.skip(f"no {runtime} runtime: {reason}")
+    if runtime == "docker":
+        _bring_what_docker_needs()
+
+
+@cache
+def _bring_what_docker_needs() -> None:
+    """Images and Compose, as a user would: on a new machine it takes a minute, once."""
+    built = lockcheck("images", "build", timeout_s=600)
+    assert built.returncode == 0, built.stderr
 
 
 RUNTIMES = (

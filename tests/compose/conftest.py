@@ -10,7 +10,6 @@ import pytest
 
 from lockcheck.compose.docker.engine import connect
 from lockcheck.compose.docker.runtime import DockerRuntime
-from lockcheck.compose.images.build import build_images
 from tests.running import need
 
 
@@ -23,5 +22,4 @@ def engine() -> Iterator[docker.DockerClient]:
 
 @pytest.fixture
 def runtime(engine: docker.DockerClient) -> DockerRuntime:
-    build_images(print)
     return DockerRuntime()

@@ -19,7 +19,6 @@ from docker.types import Mount
 
 from lockcheck.compose.docker.compose_binary import find_compose
 from lockcheck.compose.docker.engine import connect
-from lockcheck.compose.images.build import build_images
 from lockcheck.compose.images.recipes import image_tag
 from tests.running import docker_things_of, need
 
@@ -33,7 +32,6 @@ def engine() -> Iterator[docker.DockerClient]:
     need("docker")
     if not Path(SOCKET).is_socket():
         pytest.skip(f"this engine has no {SOCKET} to hand to a container")
-    build_images(lambda _line: None)
     client = connect()
     yield client
     client.close()
