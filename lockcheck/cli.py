@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -91,8 +94,8 @@ def main(context: click.Context) -> None:
     help="What the storage checks: nothing, a fencing token, or that nobody wrote in between.",
 )
 @click.option(
-    "--check-validity",
-    is_flag=True,
+    "--check-validity/--no-check-validity",
+    default=False,
     help="Clients look at what is left of their lease before each read and write.",
 )
 @click.option(
@@ -109,7 +112,11 @@ def main(context: click.Context) -> None:
     help="Where the run's folder is made.",
 )
 @click.option("--json", "as_json", is_flag=True, help="The verdict as JSON on standard output.")
-@click.option("--keep", is_flag=True, help="Keep the cluster after the verdict, until Ctrl-C.")
+@click.option(
+    "--keep",
+    is_flag=True,
+    help="Keep the servers when the time is over, until Ctrl-C; then comes the verdict.",
+)
 def run_command(  # noqa: PLR0917 - click calls it by the names of its options
     backend: str,
     workload: str,
@@ -166,7 +173,7 @@ def _run_and_tell(config: RunConfig, *, as_json: bool) -> int:
     else:
         _print_outcome(outcome)
     if outcome.error is not None:
-        print_error(outcome.error.message, outcome.error.cure)
+        _tell(partial(print_error, outcome.error.message, outcome.error.cure))
     return outcome.exit_code
 
 
@@ -205,7 +212,7 @@ def check_command(run_or_file: str, report: str | None, as_json: bool) -> int:
     A run's verdict and report are written anew in its folder.
     """
     from lockcheck.recheck import recheck
-    from lockcheck.terminal import print_verdict
+    from lockcheck.terminal import print_error, print_verdict
 
     checked = recheck(Path(run_or_file), Path(report) if report else None)
     if as_json:
@@ -218,6 +225,8 @@ def check_command(run_or_file: str, report: str | None, as_json: bool) -> int:
         )
     else:
         print_verdict(checked.history, checked.judgement, checked.report, checked.facts)
+    if checked.unwritten:
+        _tell(partial(print_error, f"judged, but not written down: {checked.unwritten}", ""))
     return checked.exit_code
 
 
@@ -312,23 +321,39 @@ def _main() -> object:
 
 def entry() -> NoReturn:
     """Exit codes are a promise: whatever goes wrong in here is 4, never 1."""
+    code = _exit_code()
+    try:
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+    except (OSError, ValueError, AttributeError):  # closed or full: it must not change the code
+        os._exit(code)
+    sys.exit(code)
+
+
+def _exit_code() -> int:
     try:
         code = _main()
-        sys.exit(code if isinstance(code, int) else 0)
     except click.ClickException as error:
-        error.show()
-        sys.exit(UserError.exit_code)
+        _tell(error.show)
+        return UserError.exit_code
     except (click.Abort, KeyboardInterrupt):
-        sys.exit(INTERRUPTED)
+        return INTERRUPTED
     except LockcheckError as error:
         from lockcheck.terminal import print_error
 
-        print_error(error.message, error.cure)
-        sys.exit(error.exit_code)
+        _tell(partial(print_error, error.message, error.cure))
+        return error.exit_code
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(InternalError.exit_code)
+        return InternalError.exit_code
     except Exception:  # noqa: BLE001 - the last resort: the cause is printed, the code is right
-        traceback.print_exc()
-        sys.stderr.write("lockcheck: this is a bug in lockcheck; please report it with the above\n")
-        sys.exit(InternalError.exit_code)
+        _tell(traceback.print_exc)
+        _tell(partial(click.echo, "lockcheck: this is a bug; please report the above", err=True))
+        return InternalError.exit_code
+    return code if isinstance(code, int) else 0
+
+
+def _tell(say: Callable[[], object]) -> None:
+    """Where nobody can be told, the exit code still says it."""
+    with suppress(OSError, ValueError, AttributeError):
+        say()

@@ -78,6 +78,9 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
         _check_range("--keys", self.keys, 1, 1000)
         _check_range("--ttl", self.ttl_ms, SHORTEST_TTL_MS, 3_600_000, "ms")
         _check_range("--time-limit", self.time_limit_ms, 1000, 86_400_000, "ms")
+        _check_range("--think", self.think_ms, 1, self.time_limit_ms, "ms")
+        if not self.out.isprintable():
+            raise UserError("--out has characters that cannot be written", cure="choose another")
         self.backend_under_test().check_ttl(self.ttl_ms)
         self._check_guard()
         if self.check_validity and not self.workload_to_run().needs_storage:
@@ -104,16 +107,15 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
             )
 
     def command(self) -> str:
-        """What runs this again, with every choice spelled out that is not the default."""
+        """What runs this again: every choice is spelled out, since defaults can be configured."""
         words = ["lockcheck", "run", "--backend", self.backend]
         for text in self.nemesis:
             words += ["--nemesis", text]
-        usual = RunConfig(backend="", seed=0)._plain_options()
         for option, value in self._plain_options().items():
-            if value != usual[option]:
-                words += [option, value]
-        words += ["--check-validity"] if self.check_validity else []
-        words += [] if self.stop_on_violation else ["--no-stop-on-violation"]
+            words += [option, value]
+        words.append("--check-validity" if self.check_validity else "--no-check-validity")
+        stop = self.stop_on_violation
+        words.append("--stop-on-violation" if stop else "--no-stop-on-violation")
         return shlex.join([*words, "--seed", str(self.seed)])
 
     def _plain_options(self) -> dict[str, str]:

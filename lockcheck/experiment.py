@@ -20,6 +20,7 @@ from lockcheck.storage import Guard
 LOOK_S = 0.1  # how often the command line looks at what happened
 # A section under way may still have to wait for servers that answer slowly.
 LEAVING_GRACE_S = 15.0
+LONGEST_GRACE_S = 120.0
 
 
 class Watcher(Protocol):
@@ -69,11 +70,13 @@ def _watch(config: RunConfig, cluster: Cluster, monitor: Monitor, watcher: Watch
             watcher.say("two clients hold the lock at once: what is under way comes to its end")
             return
         time.sleep(LOOK_S)
+    watcher.say("the time is over: what is under way comes to its end")
 
 
 def _end(config: RunConfig, cluster: Cluster, nodes: dict[str, Node], *, at_once: bool) -> Ended:
     storages = (Probe(n.name, REDIS_PORT) for n in nodes.values() if n.role is Role.STORAGE)
-    grace_s = LEAVING_GRACE_S + 2 * (config.think_ms + config.ttl_ms) / 1000
+    under_way_s = 2 * (config.think_ms + config.ttl_ms) / 1000
+    grace_s = min(LEAVING_GRACE_S + under_way_s, LONGEST_GRACE_S)
     orders = EndOrders(at_once=at_once, grace_s=grace_s, storage=next(storages, None))
     reply = cluster.agent.ask("end", orders, timeout_s=longest_fault_s(config) + grace_s + 30)
     return msgspec.convert(reply, Ended)

@@ -30,19 +30,38 @@ def _by_parameter(
     if command is None or not isinstance(table, dict):
         known = ", ".join(f"[{name}]" for name in sorted(commands))
         raise UserError(f"{path}: there is no command {command_name!r}", cure=f"tables: {known}")
-    names = {
-        option.removeprefix("--"): parameter.name or ""
+    parameters = {
+        option.removeprefix("--"): parameter
         for parameter in command.params
         for option in parameter.opts
         if option.startswith("--")
     }
-    unknown = sorted(set(table) - set(names))
+    unknown = sorted(set(table) - set(parameters))
     if unknown:
         raise UserError(
             f"{path}: [{command_name}] has no setting {unknown[0]!r}",
-            cure=f"choose from: {', '.join(sorted(names))}",
+            cure=f"choose from: {', '.join(sorted(parameters))}",
         )
-    return {names[name]: value for name, value in table.items()}
+    return {
+        parameters[name].name or "": _as_typed(parameters[name], value, f"{path}: {name}")
+        for name, value in table.items()
+    }
+
+
+def _as_typed(parameter: click.Parameter, value: object, where: str) -> object:
+    """As it would stand on the command line, so that it is read, and refused, the same way."""
+    is_flag = isinstance(parameter, click.Option) and parameter.is_flag
+    if is_flag and isinstance(value, bool):
+        return value
+    values = value if isinstance(value, list) and parameter.multiple else [value]
+    plain = all(isinstance(v, str | int | float) and not isinstance(v, bool) for v in values)
+    if is_flag or not plain or not values:
+        raise UserError(
+            f"{where} = {value!r} makes no sense",
+            cure="true or false" if is_flag else "write it as on the command line",
+        )
+    texts = [str(v) for v in values]
+    return texts if parameter.multiple else texts[0]
 
 
 def choices_of(registry: str) -> list[str]:

@@ -22,6 +22,7 @@ class Checked:
     judgement: Judgement
     report: Path | None
     facts: RunFacts
+    unwritten: str  # why the run's folder could not be brought up to date; empty: it was
 
     @property
     def exit_code(self) -> int:
@@ -35,11 +36,16 @@ def recheck(run_or_file: Path, report: Path | None) -> Checked:
     history = read_history(source)
     facts = (store.load_facts() if store else None) or _facts_of_a_stranger(source)
     judgement = facts.applied_to(judge(history))
+    unwritten = ""
     if store is not None:
-        publish(store, history, judgement, facts)
+        try:
+            publish(store, history, judgement, facts)
+        except OSError as error:  # somebody else's run, perhaps: it is judged all the same
+            unwritten = str(error)
     if report is not None:
         _write_report(report, history, judgement, facts)
-    return Checked(history, judgement, report or (store.report if store else None), facts)
+    written = store.report if store and not unwritten else None
+    return Checked(history, judgement, report or written, facts, unwritten)
 
 
 def _run_folder(given: Path) -> Store | None:

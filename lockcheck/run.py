@@ -100,6 +100,18 @@ def _conclude(
     *,
     interrupted: bool,
 ) -> Outcome:
+    with _deaf():
+        return _judge_and_publish(config, store, facts, error, interrupted=interrupted)
+
+
+def _judge_and_publish(
+    config: RunConfig,
+    store: Store,
+    facts: RunFacts,
+    error: LockcheckError | None,
+    *,
+    interrupted: bool,
+) -> Outcome:
     try:
         history = store.assemble_history(terms(config))
         judgement = facts.applied_to(judge(history))
@@ -133,13 +145,19 @@ def _collecting(cluster: Cluster) -> Iterator[Cluster]:
     try:
         yield cluster
     finally:
-        before = {number: signal.signal(number, signal.SIG_IGN) for number in ENDS}
-        try:
-            with closing(cluster):
-                cluster.collect()
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
+        with _deaf(), closing(cluster):
+            cluster.collect()
+
+
+@contextmanager
+def _deaf() -> Iterator[None]:
+    """What must be done to its end is not broken off by a second Ctrl-C."""
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in ENDS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @contextmanager

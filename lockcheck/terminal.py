@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -42,6 +42,7 @@ class Terminal:
         self._console: Console = Console(stderr=True, highlight=False, soft_wrap=True)
         self._live: Live | None = None
         self._last_line = time.monotonic()
+        self._mute = False
 
     def __enter__(self) -> Terminal:
         return self
@@ -62,23 +63,23 @@ class Terminal:
         table.add_column(overflow="fold")
         for label, value in rows:
             table.add_row(label, _plain(value))
-        self._console.print(table)
+        self._print(table)
 
     def say(self, line: str) -> None:
-        self._console.print(f"[dim]·[/] {_plain(line)}")
+        self._print(f"[dim]·[/] {_plain(line)}")
 
     def live(self, state: LiveState) -> None:
         if self._console.is_terminal:
-            self._live_display().update(_live_line(state))
+            self._quietly(lambda: self._live_display().update(_live_line(state)))
         elif time.monotonic() - self._last_line > QUIET_PROGRESS_S:
             self._last_line = time.monotonic()
-            self._console.print(_live_line(state))
+            self._print(_live_line(state))
 
     def keep(self, commands: Rows) -> None:
         self._stop_live()
-        self._console.print("\nThe cluster is kept. Look around in a node; Ctrl-C ends it.")
+        self._print("\nThe cluster is kept. Look around in a node; Ctrl-C ends it.")
         for name, command in commands:
-            self._console.print(f"  {name:>4}  {_plain(command)}")
+            self._print(f"  {name:>4}  {_plain(command)}")
 
     def _live_display(self) -> Live:
         from rich.live import Live
@@ -92,6 +93,18 @@ class Terminal:
         if self._live is not None:
             self._live.stop()
             self._live = None
+
+    def _print(self, *what: RenderableType) -> None:
+        self._quietly(lambda: self._console.print(*what))
+
+    def _quietly(self, show: Callable[[], None]) -> None:
+        """Progress is a courtesy: where nobody can read it, the run goes on all the same."""
+        if self._mute:
+            return
+        try:
+            show()
+        except (OSError, ValueError, SystemExit):  # rich leaves by SystemExit when a pipe is closed
+            self._mute = True
 
 
 def _live_line(state: LiveState) -> RenderableType:
@@ -222,10 +235,14 @@ def _plain(text: str) -> str:
     """What comes out of a history or a server is words, never markup or control codes."""
     from rich.markup import escape
 
-    return escape("".join(c if c.isprintable() or c == "\n" else "?" for c in text))
+    return escape(_printable(text))
+
+
+def _printable(text: str) -> str:
+    return "".join(c if c.isprintable() or c == "\n" else "?" for c in text)
 
 
 def print_error(message: str, cure: str) -> None:
-    sys.stderr.write(f"lockcheck: {message}\n")
+    sys.stderr.write(f"lockcheck: {_printable(message)}\n")
     if cure:
-        sys.stderr.write(f"  cure: {cure}\n")
+        sys.stderr.write(f"  cure: {_printable(cure)}\n")

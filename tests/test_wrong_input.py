@@ -217,3 +217,61 @@ def test_python_is_called_as_a_module() -> None:
         [sys.executable, "-m", "lockcheck", "--version"], capture_output=True, text=True, check=True
     )
     assert said.stdout.startswith("lockcheck, version")
+
+
+@pytest.mark.parametrize("arguments", [["explain", "foo"], ["run", "--backend", "foo"]])
+def test_a_full_log_does_not_change_the_exit_code(arguments: list[str]) -> None:
+    with open("/dev/full", "w") as full:  # noqa: PTH123 - a device
+        said = subprocess.run([*LOCKCHECK, *arguments], stderr=full, check=False)
+    assert said.returncode == USAGE
+
+
+def test_no_control_codes_reach_the_terminal(tmp_path: Path) -> None:
+    history = tmp_path / "history.jsonl"
+    history.write_text('{"time":1,"process":"\\u001b[31mx","type":"ok","f":"\\u001b[31mread"}\n')
+    said = lockcheck("check", str(history))
+    assert said.returncode == USAGE
+    assert "\x1b" not in said.stderr
+
+
+@pytest.mark.parametrize(
+    "setting", ["ttl = 0", "clients = 2.7", "clients = [1]", "think = true", "nemesis = []"]
+)
+def test_values_in_the_file_are_read_like_the_command_line(setting: str, tmp_path: Path) -> None:
+    (tmp_path / "lockcheck.toml").write_text(f"[run]\n{setting}\n")
+    said = lockcheck("run", "--backend", "redis", cwd=tmp_path)
+    assert said.returncode == USAGE, said.stderr
+    assert "Traceback" not in said.stderr
+
+
+@pytest.mark.cluster
+def test_code_in_this_folder_is_not_run(tmp_path: Path) -> None:
+    need("local")
+    (tmp_path / "queue.py").write_text("raise SystemExit(7)\n")
+    entry = [sys.executable, "-P", "-m", "lockcheck"]  # as the installed command does
+    said = subprocess.run(
+        [*entry, "run", "--backend", "redis", "--nemesis", "none", "--time-limit", "2s"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+    )
+    assert said.returncode == 0, said.stderr
+
+
+@pytest.mark.cluster
+def test_a_closed_progress_pipe_does_not_stop_the_run(tmp_path: Path) -> None:
+    need("local")
+    reading, writing = os.pipe()
+    os.close(reading)
+    options = ("--backend", "redis", "--nemesis", "none", "--time-limit", "2s", "--json")
+    said = subprocess.run(
+        [*LOCKCHECK, "run", *options],
+        stdout=subprocess.PIPE,
+        stderr=writing,
+        cwd=tmp_path,
+        check=False,
+    )
+    os.close(writing)
+    assert said.returncode == 0
+    assert (tmp_path / "results" / "latest" / "report.html").exists()

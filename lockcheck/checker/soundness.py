@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from lockcheck.checker.finding import Culprit, Finding, Verdict
 from lockcheck.checker.stalls import total_ns
 from lockcheck.checker.writes import Ledger, StoredWrite, read_ledger
-from lockcheck.history import F, FaultSpan, History, Operation
+from lockcheck.history import F, FaultSpan, History, Hold, Operation
 from lockcheck.history.event import NS_PER_MS
 
 FEWEST_ACQUISITIONS = 10  # of a run of ours
@@ -62,17 +62,29 @@ def _faults(history: History) -> Iterator[str]:
         if name != NO_FAULT and not _was_begun(name, begun):
             yield f"the fault {name} was asked for, but was never injected"
         elif name.endswith(AT_HOLDER) and not _struck_a_holder(history, name):
-            yield f"the fault {name} never struck a client while it held the lock"
+            yield f"the fault {name} never struck a client while it held a lock that others wanted"
 
 
 def _struck_a_holder(history: History, name: str) -> bool:
     """Aimed at whoever has just been granted the lock, it may still come after the release."""
     kind = name.removesuffix(AT_HOLDER)
     return any(
-        hold.node == fault.node and hold.start_ns <= fault.proven_ns <= hold.end_ns
+        hold.node == fault.node
+        and hold.start_ns <= fault.proven_ns <= hold.end_ns
+        and _somebody_wanted(history, hold, fault)
         for fault in history.faults
         if fault.name == kind and fault.proven_ns is not None
         for hold in history.holds
+    )
+
+
+def _somebody_wanted(history: History, hold: Hold, fault: FaultSpan) -> bool:
+    """A holder that nobody waits for can sleep as long as it likes: that shows nothing."""
+    healed_ns = fault.healed_ns
+    return any(
+        o.f == F.ACQUIRE and o.key == hold.key and o.node != hold.node
+        for o in history.operations
+        if o.start_ns >= fault.start_ns and (healed_ns is None or o.start_ns <= healed_ns)
     )
 
 

@@ -25,12 +25,12 @@ class Program:
 def _redis_on_this_host() -> tuple[str, ...] | None:
     """An explicit path, then PATH, then the wheel of lockcheck[embedded]."""
     if path := os.environ.get("LOCKCHECK_REDIS_SERVER"):
-        if not os.access(path, os.X_OK):
+        if not (Path(path).is_file() and os.access(path, os.X_OK)):
             raise ClusterError(
                 f"LOCKCHECK_REDIS_SERVER={path} cannot be executed",
                 cure="name the redis-server or valkey-server program, or unset it",
             )
-        return (path,)
+        return (str(Path(path).resolve()),)
     for name in ("redis-server", "valkey-server"):
         if found := shutil.which(name):
             return (found,)
@@ -51,7 +51,7 @@ PROGRAMS: dict[str, Program] = {
     ),
     "client": Program(
         name="client",
-        find=lambda: (sys.executable, "-m", "lockcheck.workloads.worker"),
+        find=lambda: (sys.executable, "-P", "-m", "lockcheck.workloads.worker"),
         cure="",
         image="client",
         container_command=("python3", "-m", "lockcheck.workloads.worker"),

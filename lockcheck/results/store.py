@@ -88,7 +88,7 @@ class Store:
     def load_facts(self) -> RunFacts | None:
         try:
             return msgspec.json.decode((self.folder / FACTS_FILE).read_bytes(), type=RunFacts)
-        except (FileNotFoundError, msgspec.DecodeError):
+        except (OSError, msgspec.DecodeError):
             return None  # a bare history, or a run that was cut off: judged all the same
 
     def save_verdict(self, judgement: Judgement, problem: str = "") -> None:

@@ -119,7 +119,7 @@ def _start_agent(plan: ClusterPlan, launch_file: Path, log: IO[bytes]) -> subpro
     way = isolation()
     if way is None:
         raise ClusterError("this system gives no namespaces", cure=NO_NAMESPACES)
-    agent = (sys.executable, "-m", "lockcheck.compose.agent")
+    agent = (sys.executable, "-P", "-m", "lockcheck.compose.agent")  # -P: not this folder's code
     arguments = ("--workdir", str(plan.nodes_folder), "--launch", str(launch_file))
     return subprocess.Popen(
         (*way, *agent, *arguments),
