@@ -5,7 +5,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/installed
 
-.PHONY: demo test check lint table bench clean
+.PHONY: demo test lint table bench clean
 
 demo: $(STAMP)  ## See a Redlock lose its lock, and why
 	@$(BIN)/lockcheck run --backend redlock --nemesis pause; code=$$?; \

@@ -165,7 +165,6 @@ def _run_and_tell(config: RunConfig, *, as_json: bool) -> int:
     from lockcheck.run import execute
     from lockcheck.terminal import Terminal, print_error
 
-    config.checked()
     with Terminal() as terminal:
         outcome = execute(config, terminal)
     if as_json:

@@ -24,7 +24,7 @@ from lockcheck.experiment import Watcher, await_ready, conduct, keep
 from lockcheck.history import History
 from lockcheck.plan import Rows, node_specs, plan_rows, terms
 from lockcheck.results.publish import publish
-from lockcheck.results.store import RunFacts, Store, now_in_words, out_of_space
+from lockcheck.results.store import CONFIG_FILE, RunFacts, Store, now_in_words, out_of_space
 from lockcheck.workloads.session import LONGEST_THINK
 
 ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -63,7 +63,7 @@ def execute(config: RunConfig, watcher: Watcher) -> Outcome:
     interrupted = False
     with _sigterm_interrupts():
         try:
-            config.save(store.folder / "config.json")
+            config.save(store.folder / CONFIG_FILE)
             plan = ClusterPlan(store.run_id, node_specs(config), store.folder)
             began = time.monotonic()
             with _collecting(runtime.start(plan, watcher.say)) as cluster:
@@ -89,22 +89,11 @@ def execute(config: RunConfig, watcher: Watcher) -> Outcome:
             check_command=shlex.join(["lockcheck", "check", str(Path(config.out) / store.run_id)]),
             problem=_problem(error, interrupted),
         )
-        return _conclude(config, store, facts, error, interrupted=interrupted)
+        with _deaf():
+            return _conclude(config, store, facts, error, interrupted=interrupted)
 
 
 def _conclude(
-    config: RunConfig,
-    store: Store,
-    facts: RunFacts,
-    error: LockcheckError | None,
-    *,
-    interrupted: bool,
-) -> Outcome:
-    with _deaf():
-        return _judge_and_publish(config, store, facts, error, interrupted=interrupted)
-
-
-def _judge_and_publish(
     config: RunConfig,
     store: Store,
     facts: RunFacts,
