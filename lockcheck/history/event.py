@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Annotated, TypeAlias
 
 import msgspec
 
@@ -12,6 +13,12 @@ NS_PER_MS = 1_000_000
 NEMESIS = "nemesis"
 STORAGE = "storage"
 RUN = "run"
+
+
+# Times, tokens and lengths have to fit into columns of 64 and 32 bits.
+Time: TypeAlias = Annotated[int, msgspec.Meta(ge=-(1 << 60), le=1 << 60)]
+Token: TypeAlias = Annotated[int, msgspec.Meta(ge=1 - (1 << 63), le=(1 << 63) - 1)]
+Length: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=(1 << 31) - 1)]
 
 
 class EventType(StrEnum):
@@ -29,6 +36,9 @@ class F:
     RENEW = "renew"
     READ = "read"
     WRITE = "write"
+    CAS = "cas"  # its value is the pair of what it expects and what it would write
+    ADD = "add"  # to a set, or to a counter
+    RUN = "run"  # a job, named by its value, that must run once
 
 
 class Notice:
@@ -36,6 +46,7 @@ class Notice:
 
     TERMS = "terms"  # the first line of a run: what was agreed
     LOST = "lost"  # the client was told that it no longer holds the lock
+    QUEUED = "queued"  # the client whose acquire is under way was told that it has its place
     STALL = "stall"  # a client's tick came late by `value` ms: it did not run
     CLOCK_STEP = "clock-step"  # the host's wall clock jumped by `value` ms
     HEAL = "heal"  # the end of a fault
@@ -44,21 +55,22 @@ class Notice:
 class Event(msgspec.Struct, frozen=True, omit_defaults=True):
     """`time` is in nanoseconds of the host's monotonic clock since the run began."""
 
-    time: int
+    time: Time
     process: int | str
     type: EventType
     f: str
     key: str | None = None
     value: object = None
     node: str | None = None
-    token: int | None = None
+    token: Token | None = None
     error: str | None = None
     seq: int | None = None  # the storage's number of the read or write
     base: object = None  # what the written value was computed from
-    ttl_ms: int | None = None  # the lease that an acquire or renew asks for
+    ttl_ms: Length | None = None  # the lease that an acquire or renew asks for
     valid_ms: float | None = None  # the validity that the lock promised when it was granted
     fault: int | None = None  # which fault of the run
     of: int | str | None = None  # in the storage's testimony: the process it served
+    shared: bool = False  # an acquire that lets in others who share
 
 
 class Terms(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="kebab"):
@@ -70,11 +82,14 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, renam
     backend: str = ""
     workload: str = ""
     guard: str = "none"
-    ttl_ms: int | None = None
+    ttl_ms: Length | None = None
     faults: tuple[str, ...] = ()  # asked for: each must have been proven at least once
     clients: int = 0
     seed: int | None = None
     honours_validity: bool = False  # clients stop believing when their lease has run out
+    model: str = ""  # of the lock or object, by its name; empty: guessed from the operations
+    permits: Length = 1  # how many may hold it at once: a semaphore's
+    fair: bool = False  # it promises first come, first served
 
 
 def terms_event(terms: Terms) -> Event:

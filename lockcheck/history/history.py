@@ -63,6 +63,7 @@ def read_history(path: Path) -> History:
 class _OpenHold:
     acquire: Operation
     renewals: list[Operation] = field(default_factory=list)
+    entered: int = 1  # how many grants have not been released: a reentrant lock's can be many
 
 
 @dataclass(slots=True)
@@ -163,13 +164,14 @@ class _Assembly:
     def _end_or_extend_hold(self, process: int | str, operation: Operation) -> None:
         held = self._held.get((process, operation.key))
         if operation.f == F.ACQUIRE and operation.ok:
-            if held is not None:
-                raise self._error(
-                    f"process {process} is granted {operation.key!r}, which it holds already"
-                )
-            self._held[process, operation.key] = _OpenHold(operation)
+            if held is None:
+                self._held[process, operation.key] = _OpenHold(operation)
+            else:
+                held.entered += 1  # whether that may be is for a judge to say
         elif operation.f == F.RELEASE and held is not None:
-            self._close(process, operation.key, operation.start_ns, Ending.RELEASED, operation)
+            held.entered -= 1
+            if held.entered == 0:
+                self._close(process, operation.key, operation.start_ns, Ending.RELEASED, operation)
         elif operation.f == F.RENEW and held is not None:
             held.renewals.append(operation)
 

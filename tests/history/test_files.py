@@ -47,7 +47,7 @@ json_values = st.recursive(
 maybe_numbers = st.none() | st.integers(0, 2**40)
 any_events = st.builds(
     Event,
-    time=st.integers(0, 2**62),
+    time=st.integers(0, 2**60),
     process=st.integers(0, 99) | st.sampled_from(["nemesis", "storage", "run", "x"]),
     type=st.sampled_from(EventType),
     f=st.sampled_from(["acquire", "release", "renew", "read", "write", "lost", "pause", "heal"]),
@@ -58,10 +58,11 @@ any_events = st.builds(
     error=st.none() | st.text(max_size=9),
     seq=maybe_numbers,
     base=json_values,
-    ttl_ms=maybe_numbers,
+    ttl_ms=st.none() | st.integers(0, 2**31 - 1),
     valid_ms=st.none() | st.floats(-1e308, 1e308),
     fault=st.none() | st.integers(0, 3),
     of=st.none() | st.integers(0, 9),
+    shared=st.booleans(),
 )
 
 

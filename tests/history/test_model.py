@@ -38,16 +38,6 @@ SENSELESS = {
         3,
         "before that of the line above",
     ),
-    "held already": (
-        [
-            e(1, 0, INVOKE, "acquire", key="k"),
-            e(2, 0, OK, "acquire", key="k"),
-            e(3, 0, INVOKE, "acquire", key="k"),
-            e(4, 0, OK, "acquire", key="k"),
-        ],
-        4,
-        "'k', which it holds already",
-    ),
     "terms of another kind": ([e(1, "run", INFO, "terms", value=[1])], 1, "make no sense"),
     "no terms": ([e(1, "run", INFO, "terms")], 1, "make no sense"),
     "a stall without a length": ([e(1, 0, INFO, "stall")], 1, "without its length"),
@@ -72,6 +62,17 @@ def test_senseless_histories_name_the_line_and_the_reason(
     assert error.value.line == line
     assert reason in error.value.reason
     assert str(error.value).startswith(f"h.jsonl, line {line}: ")
+
+
+def test_a_holder_that_enters_again_holds_until_it_has_left_as_often() -> None:
+    times = iter(range(1, 99))
+    told = [
+        e(next(times), 0, kind, f, key="k")
+        for f in ("acquire", "acquire", "release", "acquire", "release", "release", "release")
+        for kind in (INVOKE, OK)
+    ]
+    [hold] = History.of(told).holds
+    assert (hold.start_ns, hold.end_ns) == (2, 11)
 
 
 def test_an_empty_history_is_one() -> None:

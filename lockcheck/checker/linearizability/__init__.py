@@ -1,0 +1,1 @@
+"""Is there an order of the operations that explains the answers?"""

@@ -1,0 +1,40 @@
+"""What an engine answers, whichever it was."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+# Asked every few thousand steps of a search whether it may go on. The judges have no clock, so
+# whoever has one passes this in; who passes nothing waits for as long as it takes.
+Patience = Callable[[], bool]
+
+
+def endless() -> bool:
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Because:
+    """One step of an explanation: this operation has to come before that one, and why."""
+
+    before: int  # a row of the table
+    after: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Whether there is an order of the operations on one object that explains all answers."""
+
+    linearizable: bool | None  # None: it could not be told
+    engine: str  # which of them told it: "sweep", "zones", "search"
+    reason: str = ""  # why not, or why it could not be told: one sentence
+    rows: tuple[int, ...] = ()  # the operations at fault, rows of the table, in order
+    circle: tuple[Because, ...] = ()  # each comes before the next, and the last before the first
+    prefix: tuple[int, ...] = ()  # the longest legal order that was found, and
+    stuck_on: int | None = None  # the operation that no order could go past
+
+    @property
+    def told(self) -> bool:
+        return self.linearizable is not None

@@ -1,0 +1,226 @@
+"""What the objects are: about ten lines each, from a state and an operation to the next state.
+
+A model is asked only about operations that took effect: what failed did not happen, and what
+nobody confirmed is tried both ways by the engines (`confirmed` is False then, and there is no
+answer to look at). States and operations can be keys of dicts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from lockcheck.history.table import Op
+
+
+class Call(NamedTuple):
+    """An operation as a model sees it. Calls that are equal are interchangeable."""
+
+    f: Op
+    process: Hashable = None
+    argument: Hashable = None  # what to write, or to add; of a cas the value that it expects
+    second: Hashable = None  # of a cas the value that it writes
+    result: Hashable = None  # what was answered: of a read the value
+    token: int | None = None
+    confirmed: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Illegal:
+    reason: str
+
+
+State = Hashable
+Step = Callable[[State, Call], State | Illegal]
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    name: str
+    meaning: str
+    initial: State
+    step: Step
+    owners: bool = False  # who releases matters, so who called is a part of the call
+    tokens: bool = False  # what token was told matters
+    operations: frozenset[Op] = frozenset()
+
+
+LOCKING = frozenset({Op.ACQUIRE, Op.RELEASE, Op.RENEW})
+STORING = frozenset({Op.READ, Op.WRITE, Op.CAS})
+
+
+def semaphore(permits: int) -> Model:
+    """Counts: whoever releases, there is one more to take."""
+
+    def step(held: State, call: Call) -> State | Illegal:
+        assert isinstance(held, int)  # noqa: S101 - the states are this model's own
+        if call.f is Op.ACQUIRE:
+            return held + 1 if held < permits else Illegal(f"all {permits} permits are held")
+        if held == 0:
+            return Illegal("nobody holds it")
+        return held - 1 if call.f is Op.RELEASE else held
+
+    name = "mutex" if permits == 1 else "semaphore"
+    meaning = "held or free, whoever releases it" if permits == 1 else f"{permits} permits"
+    return Model(name, meaning, 0, step, operations=LOCKING)
+
+
+def _owner_mutex(owner: State, call: Call) -> State | Illegal:
+    if call.f is Op.ACQUIRE:
+        return (call.process,) if owner is None else Illegal(f"{_who(owner)} holds it")
+    if owner != (call.process,):
+        return Illegal("nobody holds it" if owner is None else f"{_who(owner)} holds it")
+    return None if call.f is Op.RELEASE else owner
+
+
+def _who(owner: State) -> str:
+    return f"process {owner[0]}" if isinstance(owner, tuple) else "nobody"
+
+
+class Held(NamedTuple):
+    """State of the locks that count: who holds it how many times, and the last token told."""
+
+    owner: Hashable
+    times: int
+    token: int | None
+
+
+FREE = Held(None, 0, None)
+
+
+def _entering(*, many: bool, fenced: bool) -> Step:
+    """The locks whose owner counts how often it entered, whose grants have tokens, or both."""
+
+    def step(state: State, call: Call) -> State | Illegal:
+        assert isinstance(state, Held)  # noqa: S101 - the states are this model's own
+        if state.times and state.owner != call.process:
+            return Illegal(f"process {state.owner} holds it")
+        if call.f is not Op.ACQUIRE:
+            return _leave(state, call)
+        if not state.times:
+            return _grant(state, call) if fenced else Held(call.process, 1, None)
+        if not many:
+            return Illegal("the caller holds it already")
+        if fenced and call.token not in (None, state.token):
+            return Illegal(f"token {call.token} in a hold whose token is {state.token}")
+        return state._replace(times=state.times + 1)
+
+    return step
+
+
+def _leave(state: Held, call: Call) -> State | Illegal:
+    if not state.times:
+        return Illegal("nobody holds it")
+    if call.f is Op.RENEW:
+        return state
+    return Held(state.owner if state.times > 1 else None, state.times - 1, state.token)
+
+
+def _grant(state: Held, call: Call) -> State | Illegal:
+    last = state.token
+    if call.token is None:  # not told, or not confirmed: the smallest that it can be
+        return Held(call.process, 1, None if last is None else last + 1)
+    if last is not None and call.token <= last:
+        return Illegal(f"token {call.token} after token {last}")
+    return Held(call.process, 1, call.token)
+
+
+def register(initial: Hashable = None) -> Model:
+    return Model(
+        "register", "what was written last is read", initial, _register, operations=STORING
+    )
+
+
+def cas_register(initial: Hashable = None) -> Model:
+    return Model(
+        "cas-register",
+        "a register with compare-and-set",
+        initial,
+        _register,
+        operations=STORING,
+    )
+
+
+def _register(value: State, call: Call) -> State | Illegal:
+    if call.f is Op.WRITE:
+        return call.argument
+    if call.f is Op.READ:
+        return value if call.result == value else Illegal(f"read {call.result!r}, it is {value!r}")
+    if call.argument != value:
+        return Illegal(f"expected {call.argument!r}, it is {value!r}")
+    return call.second
+
+
+def _set(elements: State, call: Call) -> State | Illegal:
+    """A read answers with all of its elements, in any order."""
+    assert isinstance(elements, frozenset)  # noqa: S101 - the states are this model's own
+    if call.f is Op.ADD:
+        return elements | {call.argument}
+    return elements if call.result == elements else Illegal("what was read is not what it holds")
+
+
+def _counter(number: State, call: Call) -> State | Illegal:
+    assert isinstance(number, int)  # noqa: S101 - the states are this model's own
+    if call.f is Op.ADD:
+        return number + call.argument if isinstance(call.argument, int) else Illegal("no number")
+    return number if call.result == number else Illegal(f"read {call.result!r}, it is {number}")
+
+
+MUTEX = semaphore(1)
+OWNER_MUTEX = Model(
+    "owner-mutex", "only its owner releases it", None, _owner_mutex, owners=True, operations=LOCKING
+)
+REENTRANT = Model(
+    "reentrant",
+    "its owner may enter again",
+    FREE,
+    _entering(many=True, fenced=False),
+    owners=True,
+    operations=LOCKING,
+)
+FENCED = Model(
+    "fenced",
+    "each grant has a higher token",
+    FREE,
+    _entering(many=False, fenced=True),
+    owners=True,
+    tokens=True,
+    operations=LOCKING,
+)
+REENTRANT_FENCED = Model(
+    "reentrant-fenced",
+    "both: who enters again is told the same token",
+    FREE,
+    _entering(many=True, fenced=True),
+    owners=True,
+    tokens=True,
+    operations=LOCKING,
+)
+SET = Model(
+    "set", "what was added is read", frozenset(), _set, operations=frozenset({Op.ADD, Op.READ})
+)
+COUNTER = Model(
+    "counter",
+    "what was added is read as a sum",
+    0,
+    _counter,
+    operations=frozenset({Op.ADD, Op.READ}),
+)
+
+# By the names that `--model` and the terms of a history know.
+MODELS: dict[str, Model] = {
+    model.name: model
+    for model in (
+        MUTEX,
+        OWNER_MUTEX,
+        REENTRANT,
+        FENCED,
+        REENTRANT_FENCED,
+        semaphore(2),
+        register(),
+        cas_register(),
+        SET,
+        COUNTER,
+    )
+}

@@ -1,0 +1,164 @@
+"""Operations as columns: what engines read when a history has millions of them.
+
+Row `i` of every column speaks of the same operation; rows are in the order of their invocations.
+Texts, keys, processes and values are numbers here, and `symbols` knows what they stand for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from itertools import repeat
+from typing import Any, TypeAlias
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from lockcheck.history.event import F
+from lockcheck.history.model import Operation
+
+Ints: TypeAlias = NDArray[np.int64]
+Codes: TypeAlias = NDArray[np.int32]
+Bytes: TypeAlias = NDArray[np.int8]
+
+NEVER = 1 << 61  # the end of an operation that nobody confirmed: after everything
+NO_TOKEN = -(1 << 63)
+NOTHING = -1  # no symbol: absent, or null
+
+
+class Op(IntEnum):
+    """The operations that the models know; everything else is OTHER."""
+
+    ACQUIRE = 0
+    RELEASE = 1
+    RENEW = 2
+    READ = 3
+    WRITE = 4
+    CAS = 5
+    ADD = 6
+    RUN = 7
+    OTHER = 8
+
+
+OP_OF = {
+    F.ACQUIRE: Op.ACQUIRE,
+    F.RELEASE: Op.RELEASE,
+    F.RENEW: Op.RENEW,
+    F.READ: Op.READ,
+    F.WRITE: Op.WRITE,
+    F.CAS: Op.CAS,
+    F.ADD: Op.ADD,
+    F.RUN: Op.RUN,
+}
+
+
+class Outcome(IntEnum):
+    OK = 0
+    FAIL = 1
+    INFO = 2  # nobody knows; its end is NEVER
+
+
+class Symbols:
+    """Numbers for values and names; equal numbers for equal JSON only (`1` is not `true`)."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[bytes, int] = {}
+        self._texts: list[bytes] = []
+
+    def number(self, value: object) -> int:
+        if value is None:
+            return NOTHING
+        text = msgspec.json.encode(value, order="sorted")
+        known = self._numbers.get(text)
+        if known is None:
+            known = self._numbers[text] = len(self._texts)
+            self._texts.append(text)
+        return known
+
+    def value(self, number: int) -> object:
+        return None if number == NOTHING else msgspec.json.decode(self._texts[number])
+
+    def hashable(self, number: int) -> Hashable:
+        """The value as it can be compared: equal for equal JSON only."""
+        value = self.value(number)
+        return value if value is None or type(value) in (str, int) else (self._texts[number],)
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    f: Bytes  # an Op
+    outcome: Bytes  # an Outcome
+    start: Ints  # nanoseconds
+    end: Ints  # NEVER where nobody knows
+    process: Codes  # a symbol
+    key: Codes  # a symbol, NOTHING for the only key of a history without keys
+    argument: Codes  # what was asked: the value to write, to add, to run; of a cas the old one
+    second: Codes  # of a cas the new value
+    result: Codes  # what was answered: of a read the value, of a renewal or release what it told
+    token: Ints  # that the answer told, or NO_TOKEN
+    ttl_ms: Codes  # the lease that was asked for, or NOTHING
+    symbols: Symbols
+
+    def __len__(self) -> int:
+        return len(self.f)
+
+    def take(self, rows: NDArray[np.bool_] | NDArray[np.intp] | slice) -> Table:
+        """Some of the rows, in the same order."""
+        return Table(**{name: getattr(self, name)[rows] for name in TYPES}, symbols=self.symbols)
+
+    @staticmethod
+    def of(operations: Sequence[Operation], symbols: Symbols | None = None) -> Table:
+        """`operations` in the order of their invocations."""
+        symbols = symbols or Symbols()
+        rows = [_row(operation, symbols) for operation in operations]
+        columns = iter(zip(*rows, strict=True) if rows else repeat((), len(TYPES)))
+        arrays = {name: np.array(next(columns), dtype=kind) for name, kind in TYPES.items()}
+        return Table(**arrays, symbols=symbols)
+
+
+TYPES: dict[str, Any] = {  # of the columns, in their order
+    "f": np.int8,
+    "outcome": np.int8,
+    "start": np.int64,
+    "end": np.int64,
+    "process": np.int32,
+    "key": np.int32,
+    "argument": np.int32,
+    "second": np.int32,
+    "result": np.int32,
+    "token": np.int64,
+    "ttl_ms": np.int32,
+}
+
+
+def _row(operation: Operation, symbols: Symbols) -> tuple[int, ...]:
+    invoke, answer = operation.invoke, operation.answer
+    asked, second = _asked(operation)
+    end_ns = operation.end_ns
+    token = answer.token if answer is not None and operation.ok else None
+    return (
+        OP_OF.get(operation.f, Op.OTHER),
+        Outcome.OK if operation.ok else Outcome.FAIL if operation.failed else Outcome.INFO,
+        operation.start_ns,
+        NEVER if end_ns is None else end_ns,
+        symbols.number(operation.process),
+        symbols.number(invoke.key),
+        symbols.number(asked),
+        symbols.number(second),
+        symbols.number(answer.value if answer else None),
+        NO_TOKEN if token is None else token,
+        NOTHING if invoke.ttl_ms is None else invoke.ttl_ms,
+    )
+
+
+def _asked(operation: Operation) -> tuple[object, object]:
+    """A cas asks with the pair of the value that it expects and the one that it would write."""
+    value = operation.invoke.value
+    if operation.f == F.CAS and isinstance(value, list | tuple) and len(value) == 2:
+        return value[0], value[1]
+    return value, None
