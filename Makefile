@@ -5,7 +5,9 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/installed
 
-.PHONY: demo test lint table bench clean
+FUZZED := tests/checker tests/formats tests/history tests/simulation
+
+.PHONY: demo test lint table bench fuzz clean
 
 demo: $(STAMP)  ## See a Redlock lose its lock, and why
 	@$(BIN)/lockcheck run --backend redlock --nemesis pause; code=$$?; \
@@ -24,8 +26,13 @@ table: $(STAMP)  ## The promises of the README, each by a run: make table RUNTIM
 
 bench: $(STAMP)  ## How long it takes, as ratios within one run
 	$(BIN)/python -m tests.bench
+	$(BIN)/python -m tests.bench_judges $(if $(MOST),--most $(MOST))
 
-$(STAMP): pyproject.toml
+fuzz: $(STAMP)  ## Hours of what `make test` does for seconds: engines against brute force, locks simulated
+	$(BIN)/python -m pytest --hypothesis-profile=fuzz --timeout=0 $(FUZZED)
+	$(BIN)/python -m tests.simulation.soak --seeds $(or $(SEEDS),100000)
+
+$(STAMP): pyproject.toml hatch_build.py $(wildcard lockcheck/native/*.[ch])
 	@command -v $(PYTHON) >/dev/null || { echo "Python 3.11 or newer is needed: apt-get install python3-venv"; exit 2; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
@@ -33,4 +40,4 @@ $(STAMP): pyproject.toml
 	@touch $@
 
 clean:
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis lockcheck/native/_core.*

@@ -30,13 +30,24 @@ class UserError(LockcheckError):
 
 
 class HistoryError(UserError):
-    """A history that cannot be read or makes no sense, with the line that says so."""
+    """A history that cannot be read or makes no sense, with the place that says so."""
 
-    def __init__(self, reason: str, *, source: str = "history", line: int = 0) -> None:
+    def __init__(
+        self,
+        reason: str,
+        *,
+        source: str = "history",
+        line: int = 0,
+        column: int | None = None,
+        cure: str = "",
+    ) -> None:
         place = f"{source}, line {line}" if line else source
-        super().__init__(f"{place}: {reason}")
+        if line and column:
+            place = f"{place}, column {column}"
+        super().__init__(f"{place}: {reason}", cure=cure)
         self.reason = reason
         self.line = line
+        self.column = column
 
 
 class ClusterError(LockcheckError):

@@ -1,4 +1,4 @@
-"""What tests share: a real Redis on loopback, and lockcheck as users run it."""
+"""What tests share: a real Redis on loopback, and how long hypothesis looks for an example."""
 
 from __future__ import annotations
 
@@ -8,11 +8,21 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from lockcheck.compose.programs import PROGRAMS
 from lockcheck.redis_node import RedisNode
 from lockcheck.wire import Address, WireFailure
 from tests.waiting import wait_for
+
+# On a busy machine slow is no failure; and `tmp_path` may be used again.
+LENIENT = settings(
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+settings.register_profile("lockcheck", LENIENT)
+settings.register_profile("fuzz", LENIENT, max_examples=20_000)  # make fuzz
+settings.load_profile("lockcheck")
 
 
 @pytest.fixture

@@ -52,7 +52,7 @@ class Notice:
     HEAL = "heal"  # the end of a fault
 
 
-class Event(msgspec.Struct, frozen=True, omit_defaults=True):
+class Event(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """`time` is in nanoseconds of the host's monotonic clock since the run began."""
 
     time: Time
@@ -90,6 +90,11 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, renam
     model: str = ""  # of the lock or object, by its name; empty: guessed from the operations
     permits: Length = 1  # how many may hold it at once: a semaphore's
     fair: bool = False  # it promises first come, first served
+
+    @property
+    def reentrant(self) -> bool:
+        """Whoever holds it may be granted it again, and holds it until it has left as often."""
+        return self.model.startswith("reentrant")
 
 
 def terms_event(terms: Terms) -> Event:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import heapq
 import os
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
 from types import TracebackType
+from typing import IO
 
 import msgspec
 
@@ -50,27 +52,44 @@ def write_events(path: Path, events: Iterable[Event]) -> None:
         out.writelines(encode_event(event) + b"\n" for event in events)
 
 
-def read_events(path: Path, *, allow_torn_end: bool = False) -> Iterator[Event]:
+@dataclass(slots=True)
+class Place:
+    """Where a reader is: the line of the event that it gave last."""
+
+    line: int = 0
+
+
+def read_events(
+    path: Path, *, allow_torn_end: bool = False, place: Place | None = None
+) -> Iterator[Event]:
     """The events of a file. With `allow_torn_end` a last line without its newline is dropped."""
     try:
         with path.open("rb") as lines:
-            number = 0
-            while line := lines.readline(LONGEST_LINE + 1):
-                number += 1
-                torn = not line.endswith(b"\n")
-                if torn and len(line) > LONGEST_LINE:
-                    raise HistoryError(
-                        f"longer than {LONGEST_LINE} bytes", source=str(path), line=number
-                    )
-                if torn and allow_torn_end:
-                    return
-                if line.strip():
-                    yield _decode(line, str(path), number)
+            yield from events_in(lines, str(path), allow_torn_end=allow_torn_end, place=place)
     except OSError as error:
         raise HistoryError(f"cannot be read: {error.strerror}", source=str(path)) from error
 
 
-def _decode(line: bytes, source: str, number: int) -> Event:
+def events_in(
+    lines: IO[bytes], source: str, *, allow_torn_end: bool = False, place: Place | None = None
+) -> Iterator[Event]:
+    """The events of any stream of lines, one at a time."""
+    place = place or Place()
+    number = 0
+    while line := lines.readline(LONGEST_LINE + 1):
+        number += 1
+        torn = not line.endswith(b"\n")
+        if torn and len(line) > LONGEST_LINE:
+            raise HistoryError(f"longer than {LONGEST_LINE} bytes", source=source, line=number)
+        if torn and allow_torn_end:
+            return
+        if line.strip():
+            event = decode_line(line, source, number)
+            place.line = number
+            yield event
+
+
+def decode_line(line: bytes, source: str, number: int) -> Event:
     try:
         return decode_event(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -19,7 +19,7 @@ from lockcheck.history.event import (
     Notice,
     Terms,
 )
-from lockcheck.history.files import read_events
+from lockcheck.history.files import Place, read_events
 from lockcheck.history.model import (
     LONGEST_MS,
     Ending,
@@ -42,21 +42,26 @@ class History:
     stalls: tuple[Stall, ...]
     clock_steps: tuple[Event, ...]
     testimony: tuple[Testimony, ...]
+    queued: tuple[Event, ...] = ()  # clients that were told that they have their place
 
     @property
     def end_ns(self) -> int:
         return self.events[-1].time if self.events else 0
 
     @staticmethod
-    def of(events: Iterable[Event], *, source: str = "history") -> History:
-        assembly = _Assembly(source)
+    def of(
+        events: Iterable[Event], *, source: str = "history", place: Place | None = None
+    ) -> History:
+        """With the `place` that the reader of the events moves on, errors name its line."""
+        assembly = _Assembly(source, place)
         for event in events:
             assembly.add(event)
         return assembly.finish()
 
 
 def read_history(path: Path) -> History:
-    return History.of(read_events(path), source=str(path))
+    place = Place()
+    return History.of(read_events(path, place=place), source=str(path), place=place)
 
 
 @dataclass(slots=True)
@@ -80,6 +85,7 @@ class _Assembly:
     """Reads events in the order of their times and builds what they mean."""
 
     source: str
+    place: Place | None = None
     terms: Terms = field(default_factory=Terms)
     events: list[Event] = field(default_factory=list)
     operations: list[Operation] = field(default_factory=list)
@@ -87,10 +93,12 @@ class _Assembly:
     stalls: list[Stall] = field(default_factory=list)
     clock_steps: list[Event] = field(default_factory=list)
     testimony: list[Testimony] = field(default_factory=list)
+    queued: list[Event] = field(default_factory=list)
     _pending: dict[int | str, Event] = field(default_factory=dict)
     _held: dict[tuple[int | str, str], _OpenHold] = field(default_factory=dict)
     _faults: dict[int, _OpenFault] = field(default_factory=dict)
     _last_seen: dict[int | str, int] = field(default_factory=dict)
+    _seen_before: dict[int | str, int] = field(default_factory=dict)  # it asked what it asked last
 
     def add(self, event: Event) -> None:
         self.events.append(event)  # first, so that an error names the line of this one
@@ -114,7 +122,8 @@ class _Assembly:
             self._end_or_extend_hold(process, operation)
         for process, key in list(self._held):
             self._close(process, key, self._last_seen[process], Ending.LAST_SEEN, None)
-        self.operations.sort(key=lambda operation: operation.start_ns)
+        invoked = {id(event): number for number, event in enumerate(self.events)}
+        self.operations.sort(key=lambda operation: invoked[id(operation.invoke)])
         self.holds.sort(key=lambda hold: hold.start_ns)
         return History(
             terms=self.terms,
@@ -125,10 +134,12 @@ class _Assembly:
             stalls=tuple(self.stalls),
             clock_steps=tuple(self.clock_steps),
             testimony=tuple(self.testimony),
+            queued=tuple(self.queued),
         )
 
     def _error(self, reason: str) -> HistoryError:
-        return HistoryError(reason, source=self.source, line=max(1, len(self.events)))
+        line = self.place.line if self.place else len(self.events)
+        return HistoryError(reason, source=self.source, line=max(1, line))
 
     def _set_terms(self, event: Event) -> None:
         try:
@@ -143,8 +154,10 @@ class _Assembly:
         if event.f == Notice.STALL:
             self._add_stall(event)
             return  # written by the client's ticker: no sign of what the process itself does
+        seen_before_ns = self._last_seen.get(process, event.time)
         self._last_seen[process] = event.time
         if event.type is EventType.INVOKE:
+            self._seen_before[process] = seen_before_ns
             if process in self._pending:
                 raise self._error(f"process {process} has an operation open already")
             self._pending[process] = event
@@ -156,18 +169,26 @@ class _Assembly:
             self.operations.append(operation)
             self._end_or_extend_hold(process, operation)
         elif event.type is EventType.INFO:
-            if event.f == Notice.LOST:
-                self._close(process, event.key or "", event.time, Ending.LOST, None)
+            self._add_notice(event)
         else:
             raise self._error(f"process {process} has an answer to a {event.f} it never invoked")
+
+    def _add_notice(self, event: Event) -> None:
+        if event.f == Notice.LOST:
+            self._close(event.process, event.key or "", event.time, Ending.LOST, None)
+        elif event.f == Notice.QUEUED:
+            self.queued.append(event)
 
     def _end_or_extend_hold(self, process: int | str, operation: Operation) -> None:
         held = self._held.get((process, operation.key))
         if operation.f == F.ACQUIRE and operation.ok:
-            if held is None:
-                self._held[process, operation.key] = _OpenHold(operation)
-            else:
-                held.entered += 1  # whether that may be is for a judge to say
+            if held is not None and self.terms.reentrant:
+                held.entered += 1
+                return
+            # Granted again although it never released: it had given up, nobody knows when.
+            seen_ns = self._seen_before[process]
+            self._close(process, operation.key, seen_ns, Ending.LAST_SEEN, None)
+            self._held[process, operation.key] = _OpenHold(operation)
         elif operation.f == F.RELEASE and held is not None:
             held.entered -= 1
             if held.entered == 0:

@@ -88,6 +88,10 @@ class Hold:
         return answer.time
 
     @property
+    def shared(self) -> bool:
+        return self.acquire.invoke.shared
+
+    @property
     def token(self) -> int | None:
         return self.acquire.answer.token if self.acquire.answer else None
 

@@ -77,13 +77,16 @@ class Symbols:
             self._texts.append(text)
         return known
 
+    def text(self, number: int) -> bytes:
+        return self._texts[number]
+
     def value(self, number: int) -> object:
-        return None if number == NOTHING else msgspec.json.decode(self._texts[number])
+        return None if number == NOTHING else msgspec.json.decode(self.text(number))
 
     def hashable(self, number: int) -> Hashable:
         """The value as it can be compared: equal for equal JSON only."""
         value = self.value(number)
-        return value if value is None or type(value) in (str, int) else (self._texts[number],)
+        return value if value is None or type(value) in (str, int) else (self.text(number),)
 
     def __len__(self) -> int:
         return len(self._texts)

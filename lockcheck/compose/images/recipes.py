@@ -19,6 +19,7 @@ IMAGES_FOLDER = Path(__file__).parent
 COMPOSE_IMAGE = "compose"  # serves only to fetch Compose, and is gone afterwards
 PYTHON_IMAGE = "python"  # what `client` is built on: changes with its packages only
 CLIENT_IMAGE = "client"  # changes with every change of lockcheck
+BUILT_HERE = {".so", ".dylib"}  # for this machine, not for the image's; clients do without
 
 
 def image_names() -> list[str]:
@@ -69,7 +70,7 @@ def _files_below(folder: Path) -> dict[str, bytes]:
     return {
         path.relative_to(folder).as_posix(): path.read_bytes()
         for path in sorted(folder.rglob("*"))
-        if path.is_file() and "__pycache__" not in path.parts
+        if path.is_file() and "__pycache__" not in path.parts and path.suffix not in BUILT_HERE
     }
 
 

@@ -1,0 +1,201 @@
+"""A long history at a glance: its operations as columns, and its events only where they are needed.
+
+Most of a history is what a lock does when it works. Judges clear that from the columns, and ask
+for the events of the few operations that they cannot clear.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import IO, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lockcheck.history.columns import Columns, read_columns
+from lockcheck.history.event import Event, Terms
+from lockcheck.history.files import decode_line
+from lockcheck.history.history import History
+from lockcheck.history.model import Operation
+from lockcheck.history.ordering import order_by
+from lockcheck.history.table import NEVER, Ints, Op, Outcome, Table
+
+Opener: TypeAlias = Callable[[], IO[bytes]]  # the same bytes each time
+
+
+@dataclass(frozen=True)
+class Holds:
+    """Which grants there are, and for how long each was certainly believed in, or longer: what
+    ends a belief early (a notice, a validity) is left to those who look at the events."""
+
+    granted: Ints  # rows of acquires that were granted, in the order of their answers, by key
+    ended: Ints  # rows of what ended them: a release, or the next grant; or -1
+    start: Ints
+    end: Ints
+
+
+@dataclass(frozen=True)
+class Scan:
+    source: str
+    opener: Opener
+    columns: Columns
+    beside: History  # what is no operation: notices, stalls, faults
+    terms: Terms
+
+    @property
+    def table(self) -> Table:
+        return self.columns.table
+
+    @cached_property
+    def holds(self) -> Holds:
+        return _holds(self.columns, reentrant=self.terms.reentrant)
+
+    def operations(self, rows: Iterable[int]) -> list[Operation]:
+        wanted = list(rows)
+        invoked = self._by_offset(self.columns.invoked_at[wanted])
+        answered = self._by_offset(self.columns.answered_at[wanted])
+        return [
+            Operation(
+                invoked[int(self.columns.invoked_at[row])],
+                answered.get(int(self.columns.answered_at[row])),
+            )
+            for row in wanted
+        ]
+
+    def of(self, rows: Iterable[int]) -> History:
+        """Of the operations only those, and all that is no operation."""
+        chosen = np.fromiter(rows, np.int64)
+        columns = self.columns
+        at = (columns.invoked_at[chosen], columns.answered_at[chosen], columns.special_at)
+        read = self._by_offset(np.concatenate(at))
+        return replace(History.of(read.values(), source=self.source), terms=self.terms)
+
+    def around(self, groups: Iterable[Ints]) -> History:
+        """What concerned the same keys while each group of operations was under way. Every hold
+        in it is whole, so what judges find in it is so; what lies elsewhere they do not see."""
+        inside = [self._at_the_time_of(group) for group in groups if len(group)]
+        if not inside:
+            return self.beside
+        rows = np.unique(np.concatenate([np.zeros(0, np.int64), *inside]))
+        return self.of(np.union1d(rows, self._rest_of_holds(rows)).tolist())
+
+    def _at_the_time_of(self, rows: Ints) -> Ints:
+        """All on the same keys that was under way between the first and the last of these."""
+        table, (end, latest_so_far) = self.table, self._ends
+        low, high = table.start[rows].min(), max(table.start[rows].max(), end[rows].max())
+        first = int(np.searchsorted(latest_so_far, low, "left"))
+        past = int(np.searchsorted(table.start, high, "right"))
+        near = slice(first, past)
+        inside = (end[near] >= low) & np.isin(table.key[near], table.key[rows])
+        found: Ints = first + np.flatnonzero(inside)
+        return found
+
+    @cached_property
+    def _ends(self) -> tuple[Ints, Ints]:
+        """When each operation was last seen to be under way, and the latest of those so far."""
+        end = np.where(self.table.end == NEVER, self.table.start, self.table.end)
+        return end, np.maximum.accumulate(end)
+
+    def _rest_of_holds(self, rows: Ints) -> Ints:
+        """What else those did who were granted a lock in these rows: until they released it, or
+        were granted it again, and then what they did with that."""
+        holds, table = self.holds, self.table
+        ended = dict(zip(holds.granted.tolist(), holds.ended.tolist(), strict=True))
+        waiting = [row for row in rows.tolist() if row in ended]
+        found = [np.zeros(0, np.int64)]
+        while waiting:
+            first = waiting.pop()
+            last = ended.pop(first, first)
+            until = last + 1 if last >= 0 else len(table)
+            found.append(first + np.flatnonzero(table.process[first:until] == table.process[first]))
+            if last in ended:
+                waiting.append(last)
+        return np.concatenate(found)
+
+    def _beside(self) -> History:
+        read = self._by_offset(self.columns.special_at)
+        return History.of(read.values(), source=self.source)
+
+    def rows(self) -> History:
+        """All of it, event by event."""
+        return self.of(range(len(self.table)))
+
+    def _by_offset(self, offsets: Ints) -> dict[int, Event]:
+        return dict(self._events_at(np.unique(offsets[offsets >= 0]).tolist()))
+
+    def _events_at(self, offsets: list[int]) -> Iterator[tuple[int, Event]]:
+        with self.opener() as lines:
+            for offset in offsets:
+                lines.seek(offset)
+                yield offset, decode_line(lines.readline(), self.source, 0)
+
+
+def scan(
+    opener: Opener,
+    source: str,
+    on_bytes: Callable[[int], object] | None = None,
+    terms: Callable[[Terms], Terms] = lambda said: said,
+) -> Scan | None:
+    """None where the history has to be read event by event. `terms` are what its own come to."""
+    with opener() as lines:
+        columns = read_columns(lines, on_bytes)
+    if columns is None:
+        return None
+    nothing = History.of([])
+    beside = Scan(source, opener, columns, nothing, nothing.terms)._beside()
+    return Scan(source, opener, columns, beside, terms(beside.terms))
+
+
+def _holds(columns: Columns, *, reentrant: bool) -> Holds:
+    """As in a `History`: from a grant to the release that follows it, or to where its client is
+    granted it again; of a lock that can be entered again, to the release that leaves it."""
+    table = columns.table
+    locking = np.flatnonzero(
+        (table.f == Op.RELEASE) | ((table.f == Op.ACQUIRE) & (table.outcome == Outcome.OK))
+    )
+    of = locking[order_by(table.key[locking], table.process[locking])]
+    begins, ends = _outermost(table, of) if reentrant else _each(table, of)
+    after = np.append(ends, -1)[np.searchsorted(ends, begins, "right")]
+    known = (after >= 0) & _same_client(table, of[begins], of[after])
+    granted, ended = of[begins], np.where(known, of[after], -1)
+    start = table.end[granted]
+    last = columns.seen_last[table.process[granted]] if len(granted) else start
+    end = np.where(ended >= 0, table.start[ended], np.maximum(last, start))
+    order = order_by(table.key[granted], start)
+    return Holds(granted[order], ended[order], start[order], np.maximum(end, start)[order])
+
+
+def _each(table: Table, of: Ints) -> tuple[Ints, Ints]:
+    return np.flatnonzero(table.f[of] == Op.ACQUIRE), np.arange(len(of))
+
+
+def _outermost(table: Table, of: Ints) -> tuple[Ints, Ints]:
+    step = np.where(table.f[of] == Op.ACQUIRE, 1, -1)
+    depth = _depth(step, ~np.append(False, _same_client(table, of[:-1], of[1:])))
+    begins = np.flatnonzero((step == 1) & (depth == 1))
+    return begins, np.flatnonzero((step == -1) & (depth == 0))
+
+
+def _depth(step: Ints, first: NDArray[np.bool_]) -> Ints:
+    """How often each client has entered, after each step of it; a release too many is none.
+
+    That is how far its sum has come above the lowest that it was. Each client's sums are put below
+    those of the client before, so that one running minimum does for all."""
+    if len(step) == 0:
+        return step
+    total = np.cumsum(step)
+    client = np.cumsum(first) - 1
+    total -= (total - step)[np.flatnonzero(first)][client]  # from zero for each of them
+    below = client * (2 * len(step) + 2)
+    lowest = np.minimum.accumulate(np.minimum(total, 0) - below) + below
+    depth: Ints = total - lowest
+    return depth
+
+
+def _same_client(table: Table, one: Ints, other: Ints) -> NDArray[np.bool_]:
+    same: NDArray[np.bool_] = np.logical_and(
+        table.key[one] == table.key[other], table.process[one] == table.process[other]
+    )
+    return same
