@@ -1,0 +1,173 @@
+"""Other people's histories: every format that is read, and every one that is written.
+
+A format is one file, and one line here. A reader is given bytes and yields our events in the order
+of their times; whatever else is in the file is data, and never looked up or run.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import IO
+
+import msgspec
+
+from lockcheck.errors import UserError
+from lockcheck.formats.asked import Asked, with_terms
+from lockcheck.formats.csv_rows import NEEDED, read_csv
+from lockcheck.formats.jepsen_edn import read_edn
+from lockcheck.formats.jepsen_json import read_json
+from lockcheck.formats.jepsen_text import (
+    MEANT_AS_OPERATION,
+    OPERATION,
+    SPEAKER,
+    read_log,
+    read_text,
+)
+from lockcheck.formats.opening import Stream, name_of, opened, plain_name
+from lockcheck.formats.otlp import read_otlp
+from lockcheck.formats.source import Source
+from lockcheck.history import Event, History
+from lockcheck.history.event import Notice
+from lockcheck.history.files import events_in
+
+__all__ = ["FORMATS", "Asked", "Format", "Reading", "events_of", "read_any", "reading"]
+
+LOOKED_AT = 1 << 16  # bytes from the beginning
+
+Reader = Callable[[IO[bytes], Source], Iterator[Event]]
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    name: str
+    meaning: str
+    read: Reader
+    looks_like: Callable[[str], bool]  # by the beginning of the text
+    endings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A history that is being read: `events` can be gone through once."""
+
+    source: Source
+    format: Format
+    events: Iterator[Event]
+
+
+def _read_jsonl(data: IO[bytes], source: Source) -> Iterator[Event]:
+    return events_in(data, source.name, place=source.place)
+
+
+# --- how each begins -------------------------------------------------------------------------
+
+EDN_BEGINS = re.compile(r"(?:[\s,]++|;[^\n]*+\n|#_)*+[\[(]?\s*+(?:#[\w./-]++\s*+)?\{[\s,]*+:")
+JSON_ARRAY_BEGINS = re.compile(r"\s*\[\s*\{\s*\"")
+
+
+def _first_line(head: str) -> str:
+    return head.lstrip().partition("\n")[0]
+
+
+def _first_object(head: str) -> dict[str, object]:
+    try:
+        return msgspec.json.decode(_first_line(head), type=dict[str, object])
+    except (msgspec.DecodeError, RecursionError):
+        return {}
+
+
+def _is_ours(head: str) -> bool:
+    first = _first_object(head)
+    return first.get("f") == Notice.TERMS or ("time" in first and "index" not in first)
+
+
+def _is_jepsen_json(head: str) -> bool:
+    return bool(JSON_ARRAY_BEGINS.match(head)) or {"process", "type"} <= _first_object(head).keys()
+
+
+def _is_log(head: str) -> bool:
+    return any(MEANT_AS_OPERATION.match(head, found.end()) for found in SPEAKER.finditer(head))
+
+
+def _is_csv(head: str) -> bool:
+    names = {name.strip().strip('"').lower() for name in _first_line(head).split(",")}
+    return len(names & set(NEEDED)) > len(NEEDED) // 2
+
+
+FORMATS: dict[str, Format] = {
+    each.name: each
+    for each in (
+        Format(
+            "otlp",
+            "OpenTelemetry's spans in JSON, as its collector exports them to files",
+            read_otlp,
+            lambda head: '"resourceSpans"' in head,
+        ),
+        Format("jsonl", "lockcheck's own JSON Lines", _read_jsonl, _is_ours, (".jsonl",)),
+        Format(
+            "jepsen-json",
+            "a Jepsen history as JSON, one object an operation",
+            read_json,
+            _is_jepsen_json,
+            (".json",),
+        ),
+        Format(
+            "edn",
+            "Jepsen's history.edn",
+            read_edn,
+            lambda head: bool(EDN_BEGINS.match(head)),
+            (".edn",),
+        ),
+        Format("log", "the operations in the log of a Jepsen test", read_log, _is_log, (".log",)),
+        Format(
+            "txt",
+            "Jepsen's history.txt",
+            read_text,
+            lambda head: bool(OPERATION.fullmatch(_first_line(head))),
+            (".txt",),
+        ),
+        Format("csv", "a row for each operation", read_csv, _is_csv, (".csv",)),
+    )
+}
+
+
+def guessed(head: bytes, name: str) -> Format:
+    """What a file holds counts for more than how it ends."""
+    text = head.decode(errors="replace").removeprefix("\ufeff")
+    for each in FORMATS.values():
+        if each.looks_like(text):
+            return each
+    for each in FORMATS.values():
+        if plain_name(name).endswith(each.endings):
+            return each
+    raise UserError(
+        f"{name} is in no format that lockcheck knows by sight",
+        cure=f"name it by --format: {', '.join(FORMATS)}",
+    )
+
+
+def events_of(data: Stream, source: Source) -> Reading:
+    """The events of a stream, the terms of the user first."""
+    asked = source.asked
+    if asked.format and asked.format not in FORMATS:
+        raise UserError(
+            f"there is no format {asked.format!r}", cure=f"known are: {', '.join(FORMATS)}"
+        )
+    form = FORMATS[asked.format] if asked.format else guessed(data.peek(LOOKED_AT), source.name)
+    return Reading(source, form, with_terms(form.read(data, source), asked))
+
+
+@contextmanager
+def reading(given: str, asked: Asked | None = None) -> Iterator[Reading]:
+    """`given` is a file, packed or not, or `-` for standard input."""
+    with opened(given) as data:
+        yield events_of(data, Source(name_of(given), asked or Asked()))
+
+
+def read_any(given: str, asked: Asked | None = None) -> tuple[History, Reading]:
+    with reading(given, asked) as found:
+        source = found.source
+        return History.of(found.events, source=source.name, place=source.place), found

@@ -1,0 +1,62 @@
+"""What the user says about somebody else's history, because the file itself may not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import msgspec
+
+from lockcheck.history.event import RUN, Event, Notice, Terms, terms_event
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    format: str = ""  # by its name; empty: seen from the content, or from the file's ending
+    model: str = ""
+    permits: int | None = None
+    ttl_ms: int | None = None
+    keyed: bool | None = None  # are Jepsen's values pairs of a key and a value? None: look
+
+    def terms(self, said: Terms) -> Terms:
+        """What the file says, unless the user knows better."""
+        changes: dict[str, Any] = {}
+        if self.model:
+            changes["model"] = self.model
+        if self.permits is not None:
+            changes["permits"] = self.permits
+        if self.ttl_ms is not None:
+            changes["ttl_ms"] = self.ttl_ms
+        return msgspec.structs.replace(said, **changes)
+
+
+def with_terms(events: Iterator[Event], asked: Asked) -> Iterator[Event]:
+    """The same events, with the terms first wherever there is something to say."""
+    first = next(events, None)
+    if first is None:
+        return iter(())
+    said = _terms_in(first)
+    if said is None and first.process == RUN and first.f == Notice.TERMS:
+        return chain([first], events)  # damaged: whoever understands the history says so
+    terms = asked.terms(said or Terms())
+    if said is not None:
+        return chain([msgspec.structs.replace(first, value=msgspec.to_builtins(terms))], events)
+    if terms == Terms():
+        return chain([first], events)
+    return chain([opening_terms(terms, first), first], events)
+
+
+def opening_terms(terms: Terms, first: Event) -> Event:
+    """The terms, not after the first event."""
+    return msgspec.structs.replace(terms_event(terms), time=min(0, first.time))
+
+
+def _terms_in(event: Event) -> Terms | None:
+    if event.process != RUN or event.f != Notice.TERMS:
+        return None
+    try:
+        return msgspec.convert(event.value, Terms)
+    except msgspec.ValidationError:
+        return None

@@ -1,0 +1,60 @@
+"""What a cell of a table, or an attribute, says. Raises ValueError with the reason."""
+
+from __future__ import annotations
+
+from typing import TypeGuard
+
+import msgspec
+
+from lockcheck.formats.edn import DEEPEST
+
+LARGEST_NUMBER = (1 << 63) - 1
+LARGEST_TTL_MS = (1 << 31) - 1
+NO_PAIR = "a cas without the pair of what it expects and what it writes"
+
+
+def is_pair(value: object) -> TypeGuard[list[object]]:
+    return isinstance(value, list) and len(value) == 2
+
+
+def number(text: str) -> int:
+    try:
+        value = int(text)
+    except ValueError:
+        value = LARGEST_NUMBER + 1
+    if abs(value) > LARGEST_NUMBER:
+        raise ValueError(f"no number of 64 bits: {text[:40]!r}")
+    return value
+
+
+def maybe_number(text: str) -> int | None:
+    return number(text) if text else None
+
+
+def ttl_ms_of(text: str) -> int | None:
+    ttl_ms = maybe_number(text)
+    if ttl_ms is not None and not 0 <= ttl_ms <= LARGEST_TTL_MS:
+        raise ValueError(f"no lease: {text}")
+    return ttl_ms
+
+
+def json_or_text(text: str) -> object:
+    """JSON, or a text as it is."""
+    if not text:
+        return None
+    if text[0] in "[{" and max(text.count("["), text.count("{")) > DEEPEST:
+        _refuse_depth(text)
+    try:
+        value: object = msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeError):
+        return text
+    return value
+
+
+def _refuse_depth(text: str) -> None:
+    depth = deepest = 0
+    for sign in text:  # brackets inside texts count too: nobody needs as many
+        depth += (sign in "[{") - (sign in "]}")
+        deepest = max(deepest, depth)
+    if deepest > DEEPEST:
+        raise ValueError(f"nested deeper than {DEEPEST}")

@@ -1,0 +1,65 @@
+"""An event as a line of Jepsen's `history.edn`.
+
+The fields that Jepsen knows have its names; ours beside them (`:key`, `:token`, `:ttl-ms`...) are
+there where they say something, and do not disturb it. Its checkers want the key inside the value
+(`independent`): a history of several keys has to be split by `:key` before.
+"""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from lockcheck.history.event import Event
+
+PLAIN_NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9-]*")
+BESIDE = (
+    "key",
+    "node",
+    "token",
+    "error",
+    "seq",
+    "base",
+    "ttl_ms",
+    "valid_ms",
+    "fault",
+    "of",
+)
+_json = msgspec.json.Encoder(order="deterministic").encode
+
+
+def edn_line(index: int, event: Event) -> bytes:
+    process = event.process
+    parts = [
+        f":process {process if isinstance(process, int) else _name(process)}",
+        f":type :{event.type}",
+        f":f {_name(event.f)}",
+        f":value {edn(event.value)}",
+        f":time {event.time}",
+        f":index {index}",
+    ]
+    for name in BESIDE:
+        value = getattr(event, name)
+        if value is not None:
+            parts.append(f":{name.replace('_', '-')} {edn(value)}")
+    if event.shared:
+        parts.append(":shared true")
+    return f"{{{', '.join(parts)}}}\n".encode()
+
+
+def _name(name: str) -> str:
+    """A keyword where it can be one: that is what Jepsen compares with."""
+    return f":{name}" if PLAIN_NAME.fullmatch(name) else edn(name)
+
+
+def edn(value: object) -> str:
+    """Of what JSON can say; in EDN most of that is written the same."""
+    if value is None:
+        return "nil"
+    if isinstance(value, dict):
+        inner = " ".join(f"{edn(str(key))} {edn(each)}" for key, each in value.items())
+        return f"{{{inner}}}"
+    if isinstance(value, list | tuple):
+        return f"[{' '.join(map(edn, value))}]"
+    return _json(value).decode()

@@ -1,0 +1,65 @@
+"""Operations as Porcupine takes them (`porcupine.Operation`), one JSON object a line.
+
+    {"ClientId": 0, "Input": {"op": "acquire", "key": "k", "value": null}, "Call": 5,
+     "Output": {"outcome": "ok", "value": null, "token": 3}, "Return": 9}
+
+`json.Unmarshal` reads each into a struct of those fields; Input and Output are what a model of
+one's own is given. An operation that nobody confirmed has the outcome `info` and returns at the end
+of all time, so that Porcupine may place it anywhere after its call; its model has to accept it with
+and without an effect. One that failed is there with the outcome `fail`, and has none. Clients are
+numbered in the order of their first operations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from lockcheck.history import EventType, History, Operation
+
+END_OF_TIMES = (1 << 63) - 1
+_encode = msgspec.json.Encoder().encode
+
+
+def porcupine_lines(history: History) -> Iterator[bytes]:
+    clients: dict[int | str, int] = {}
+    for operation in history.operations:
+        client = clients.setdefault(operation.process, len(clients))
+        yield _encode(_operation(operation, client)) + b"\n"
+
+
+class _Input(msgspec.Struct):
+    op: str
+    key: str
+    value: object
+
+
+class _Output(msgspec.Struct):
+    outcome: str
+    value: object
+    token: int | None
+
+
+class _Operation(msgspec.Struct, rename="pascal"):
+    client_id: int
+    input: _Input
+    call: int
+    output: _Output
+    return_: int = msgspec.field(name="Return")
+
+
+def _operation(operation: Operation, client: int) -> _Operation:
+    answer, end_ns = operation.answer, operation.end_ns
+    said = (
+        (EventType.INFO, None, None)
+        if answer is None
+        else (answer.type, answer.value, answer.token)
+    )
+    return _Operation(
+        client,
+        _Input(operation.f, operation.key, operation.invoke.value),
+        operation.start_ns,
+        _Output(*said),
+        END_OF_TIMES if end_ns is None else end_ns,
+    )

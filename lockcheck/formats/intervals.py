@@ -1,0 +1,166 @@
+"""Operations told as rows, each with its beginning and its end, put into our events.
+
+A row that has no end was never answered: it may take effect at any time. Its client may go on all
+the same; then it is known that it had given the answer up by then. Apart from that a client does
+one thing at a time: who does several at once is several clients, and has to be told apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import repeat
+
+import numpy as np
+
+from lockcheck.errors import HistoryError
+from lockcheck.formats.names import our_client
+from lockcheck.history.event import Event, EventType, F
+from lockcheck.history.table import NEVER, Ints
+
+LONGEST_NS = 1 << 60
+LONGEST_NAME = 18  # digits of a client's number
+
+ANSWERED_TOKEN = frozenset({F.ACQUIRE, F.RENEW})
+
+
+@dataclass(slots=True)
+class Intervals:
+    """Columns: place `i` of each speaks of the same operation. Times have any origin."""
+
+    lines: list[int] = field(default_factory=list)
+    clients: list[str] = field(default_factory=list)
+    keys: list[str | None] = field(default_factory=list)
+    fs: list[str] = field(default_factory=list)
+    starts: list[int] = field(default_factory=list)
+    ends: list[int | None] = field(default_factory=list)
+    outcomes: list[EventType] = field(default_factory=list)
+    tokens: list[int | None] = field(default_factory=list)
+    values: list[object] = field(default_factory=list)
+    results: list[object] = field(default_factory=list)
+    nodes: list[str | None] = field(default_factory=list)
+    ttls_ms: list[int | None] = field(default_factory=list)
+
+
+def events_of_intervals(rows: Intervals, source: str) -> Iterator[Event]:
+    """In the order of their times, which are counted from the first beginning."""
+    if not rows.lines:
+        return iter(())
+    start, end = _times(rows, source)
+    names = _processes(rows.clients)
+    numbers = {name: number for number, name in enumerate(names)}
+    client = np.fromiter(map(numbers.__getitem__, rows.clients), np.int64, len(rows.lines))
+    order = np.lexsort((end, start, client))
+    told = _told(rows, source, order, start, end)
+    events = _events(rows, start, told, [names[name] for name in rows.clients])
+    return map(events.__getitem__, _in_order(order, start, told))
+
+
+def _times(rows: Intervals, source: str) -> tuple[Ints, Ints]:
+    first = min(rows.starts)
+    last = max([*rows.starts, *(end for end in rows.ends if end is not None)])
+    if last - first > LONGEST_NS:
+        late = next(
+            line
+            for line, start, end in zip(rows.lines, rows.starts, rows.ends, strict=True)
+            if max(start, end or start) - first > LONGEST_NS
+        )
+        raise HistoryError(
+            "its time lies more than 36 years after the first one", source=source, line=late
+        )
+    start = np.array([time - first for time in rows.starts], np.int64)
+    # What ends before everything began is kept as such, whatever its number, and refused below.
+    end = np.array(
+        [NEVER if time is None else max(time - first, -1) for time in rows.ends], np.int64
+    )
+    early = np.flatnonzero(end < start)
+    if len(early):
+        raise HistoryError("it ends before it begins", source=source, line=rows.lines[early[0]])
+    return start, end
+
+
+def _processes(clients: list[str]) -> dict[str, int | str]:
+    """Numbers where every client has one."""
+    names = dict.fromkeys(clients)
+    if all(name.isascii() and name.isdigit() and _is_number(name) for name in names):
+        return {name: int(name) for name in names}
+    return {name: our_client(name) for name in names}
+
+
+def _is_number(name: str) -> bool:
+    return len(name) <= LONGEST_NAME and str(int(name)) == name
+
+
+def _told(rows: Intervals, source: str, order: Ints, start: Ints, end: Ints) -> Ints:
+    """When each was answered, or given up; NEVER for neither."""
+    here, after = order[:-1], order[1:]
+    clients = np.array(rows.clients, object)
+    same = clients[here] == clients[after]
+    open_end = end[here] == NEVER
+    overlap = np.flatnonzero(same & ~open_end & (end[here] > start[after]))
+    if len(overlap):
+        line = min(
+            (rows.lines[after[place]], rows.lines[here[place]]) for place in overlap.tolist()
+        )
+        raise HistoryError(
+            f"its client is still busy with line {line[1]}",
+            source=source,
+            line=line[0],
+            cure="a client is one thread of control: give each its own name",
+        )
+    told = end.copy()
+    given_up = same & open_end
+    told[here[given_up]] = start[after[given_up]]
+    return told
+
+
+def _in_order(order: Ints, start: Ints, told: Ints) -> list[int]:
+    """Client after client, each in its own order, which the sort by time then leaves alone."""
+    times = np.stack((start[order], told[order]), axis=1).reshape(-1)
+    events = np.stack((order, order + len(order)), axis=1).reshape(-1)
+    place = np.argsort(times, kind="stable")
+    ordered: list[int] = events[place[times[place] != NEVER]].tolist()
+    return ordered
+
+
+def _events(rows: Intervals, start: Ints, told: Ints, processes: list[int | str]) -> list[Event]:
+    """The invocations, then the answers."""
+    nothing: repeat[None] = repeat(None)
+    granted = [f in ANSWERED_TOKEN for f in rows.fs]
+    shown = map(_unless, granted, rows.tokens)
+    gained = map(_if, granted, rows.tokens)
+    common = (rows.fs, rows.keys)
+    return [
+        *map(
+            Event,
+            start.tolist(),
+            processes,
+            repeat(EventType.INVOKE),
+            *common,
+            rows.values,
+            rows.nodes,
+            shown,
+            nothing,
+            nothing,
+            nothing,
+            rows.ttls_ms,
+        ),
+        *map(
+            Event,
+            told.tolist(),
+            processes,
+            rows.outcomes,
+            *common,
+            rows.results,
+            rows.nodes,
+            gained,
+        ),
+    ]
+
+
+def _if(condition: bool, token: int | None) -> int | None:
+    return token if condition else None
+
+
+def _unless(condition: bool, token: int | None) -> int | None:
+    return None if condition else token

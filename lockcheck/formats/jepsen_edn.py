@@ -1,0 +1,79 @@
+"""Jepsen's `history.edn`: a map for each operation, one after the other or in one vector.
+
+    {:process 0, :type :invoke, :f :acquire, :value nil, :time 3291485317, :index 0}
+    #jepsen.history.Op{:process 0, :type :ok, :f :acquire, :value {:fence 3}, :time ..., :index 1}
+
+Read are `:process`, `:type`, `:f`, `:value`, `:time`, `:error`, `:key`, `:node`, `:token` and
+`:fence`; everything else is passed over. What they mean is said in `jepsen`. A file that begins
+with the terms of a run (`:process :run, :f :terms`) was exported by lockcheck: its maps are our
+events, field by field, and nothing about them is guessed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+from typing import IO, cast
+
+import msgspec
+
+from lockcheck.formats.edn import Form, Keyword, read_forms
+from lockcheck.formats.jepsen import events_of_ops
+from lockcheck.formats.jepsen_op import Op, op_of_map
+from lockcheck.formats.source import Source
+from lockcheck.history.event import RUN, Event, Notice
+
+NO_TIMES = "a lease cannot be judged: this history has no times"
+
+
+def read_edn(data: IO[bytes], source: Source) -> Iterator[Event]:
+    forms = read_forms(data, source.name)
+    first = next(forms, None)
+    if first is None:
+        raise source.error("it holds no operation")
+    everything = chain([first], forms)
+    if _is_ours(first):
+        return (_our_event(form, source) for form in everything)
+    return events_of_jepsen((_op(form, source) for form in everything), source)
+
+
+def events_of_jepsen(ops: Iterator[Op], source: Source) -> Iterator[Event]:
+    events, timed = events_of_ops(ops, source.name, keyed=source.asked.keyed)
+    if not timed:
+        if source.asked.ttl_ms:
+            raise source.error(NO_TIMES)
+        source.notes.append("it has no times: its order is the time, and no length means anything")
+    return iter(events)
+
+
+def _is_ours(form: Form) -> bool:
+    said = form.value
+    return isinstance(said, dict) and said.get("process") == RUN and said.get("f") == Notice.TERMS
+
+
+def _our_event(form: Form, source: Source) -> Event:
+    said = _map(form, source)
+    plain = {name.replace("-", "_"): _plain(value) for name, value in said.items()}
+    source.place.line = form.line
+    try:
+        return msgspec.convert(plain, Event)
+    except msgspec.ValidationError as error:
+        raise source.error(f"not an event: {error}", form.line, form.column) from error
+
+
+def _op(form: Form, source: Source) -> Op:
+    said = _map(form, source)
+    value = said.get("value")
+    if type(value) is Keyword:
+        said["value"] = f":{value}"  # a keyword and a text are never equal
+    return op_of_map(said, source.name, form.line, form.column)
+
+
+def _map(form: Form, source: Source) -> dict[str, object]:
+    if not isinstance(form.value, dict):
+        raise source.error("an operation is a map", form.line, form.column)
+    return cast("dict[str, object]", form.value)
+
+
+def _plain(value: object) -> object:
+    return str(value) if type(value) is Keyword else value

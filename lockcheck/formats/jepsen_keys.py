@@ -1,0 +1,114 @@
+"""Which of a Jepsen history's operations belong to the same object.
+
+`:key` says it. Otherwise Jepsen's `independent` says it in the value, as a pair of the key and the
+value proper, which its files cannot tell from any other vector of two. So values are taken for such
+pairs only where all the evidence agrees: the value of every invocation is a vector of two, at least
+one of them can be nothing else (a read, acquire or release that asks with `[k nil]`, or a cas with
+`[k [old new]]`), and no answer speaks of another key than its invocation.
+
+Where every acquire and release asks with a text or a number, that is the name of the lock, unless
+each client asks with one of its own: then it is the client's name, and the lock has none.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from lockcheck.errors import HistoryError
+from lockcheck.formats.cells import is_pair
+from lockcheck.formats.edn import Pair
+from lockcheck.formats.jepsen_op import Op, as_text
+from lockcheck.formats.names import LOCKING
+from lockcheck.history.event import EventType, F
+
+ASKS_NOTHING = LOCKING | {F.READ}
+
+
+class Scheme(Enum):
+    SAID = "said"  # by `:key`, or there is one object only
+    PAIRS = "pairs"
+    LOCK_NAMES = "lock-names"
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    scheme: Scheme
+
+    def key(self, invoke: Op) -> str | None:
+        if self.scheme is Scheme.PAIRS and is_pair(invoke.value):
+            return as_text(invoke.value[0])
+        if self.scheme is Scheme.LOCK_NAMES and invoke.f in LOCKING:
+            return as_text(invoke.value)
+        return invoke.key
+
+    def value(self, op: Op) -> object:
+        if self.scheme is Scheme.PAIRS:
+            return op.value[1] if is_pair(op.value) else None
+        return None if self._is_name(op) else op.value
+
+    def _is_name(self, op: Op) -> bool:
+        return self.scheme is Scheme.LOCK_NAMES and op.f in LOCKING and op.type is EventType.INVOKE
+
+
+def keys_of(
+    ops: Sequence[Op], invokes: Sequence[Op | None], source: str, *, keyed: bool | None
+) -> Keys:
+    asked = [op for op in ops if op.type is EventType.INVOKE and op.by_client]
+    if keyed is not None:
+        return Keys(_demanded(asked, source) if keyed else Scheme.SAID)
+    if any(op.key is not None for op in asked):
+        return Keys(Scheme.SAID)
+    if _are_pairs(asked) and not _contradicted(ops, invokes):
+        return Keys(Scheme.PAIRS)
+    return Keys(Scheme.LOCK_NAMES if _are_lock_names(asked) else Scheme.SAID)
+
+
+def _demanded(asked: Sequence[Op], source: str) -> Scheme:
+    for op in asked:
+        if not is_pair(op.value):
+            raise HistoryError(
+                "its value is no pair of a key and a value",
+                source=source,
+                line=op.line,
+                column=op.column,
+            )
+    return Scheme.PAIRS
+
+
+def _are_pairs(asked: Sequence[Op]) -> bool:
+    proven = False
+    for op in asked:
+        value = op.value
+        if not isinstance(value, list) or len(value) != 2:
+            return False
+        cas = op.f == F.CAS and is_pair(value[1])
+        asks = op.f in ASKS_NOTHING and value[1] is None
+        proven = proven or cas or asks or isinstance(value, Pair)
+    return proven
+
+
+def _contradicted(ops: Sequence[Op], invokes: Sequence[Op | None]) -> bool:
+    for op, invoke in zip(ops, invokes, strict=True):
+        if op.type is not EventType.OK or invoke is None:
+            continue
+        if not is_pair(op.value) or not is_pair(invoke.value) or op.value[0] != invoke.value[0]:
+            return True
+    return False
+
+
+def _are_lock_names(asked: Sequence[Op]) -> bool:
+    users: defaultdict[str, set[int | str]] = defaultdict(set)
+    used: defaultdict[int | str, set[str]] = defaultdict(set)
+    for op in asked:
+        if op.f not in LOCKING:
+            continue
+        if type(op.value) not in (str, int):
+            return False
+        name = as_text(op.value)
+        users[name].add(op.process)
+        used[op.process].add(name)
+    shared = any(len(clients) > 1 for clients in users.values())
+    return shared or any(len(names) > 1 for names in used.values())

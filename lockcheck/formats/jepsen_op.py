@@ -1,0 +1,114 @@
+"""One line of a Jepsen history, whichever notation it comes from."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import msgspec
+
+from lockcheck.errors import HistoryError
+from lockcheck.formats.names import our_f
+from lockcheck.history.event import NEMESIS, EventType
+
+LARGEST_TIME_NS = 1 << 60
+LARGEST_NUMBER = (1 << 63) - 1
+LONGEST_PROCESS = 19  # digits
+LONGEST_ERROR = 500
+NO_FENCE = 0
+_TYPES = {kind.value: kind for kind in EventType}
+TOKENS = ("token", ":token", "fence", ":fence")
+
+
+class Op(NamedTuple):
+    """One line of a Jepsen history."""
+
+    line: int
+    column: int
+    process: int | str
+    type: EventType
+    f: str  # in our words
+    value: object
+    time_ns: int | None = None
+    error: str | None = None
+    key: str | None = None
+    token: int | None = None
+    node: str | None = None
+
+    @property
+    def by_client(self) -> bool:
+        return type(self.process) is int
+
+
+def op_of_map(said: dict[str, object], source: str, line: int, column: int) -> Op:
+    """From a map whose keys are Jepsen's, without their colons."""
+    try:
+        return Op(
+            line,
+            column,
+            _process(said["process"]),
+            _TYPES[_word(said["type"])],
+            our_f(_word(said["f"])),
+            said.get("value"),
+            _time_ns(said.get("time")),
+            error_text(said.get("error")),
+            as_text(said["key"]) if said.get("key") is not None else None,
+            token_in(said) if "token" in said or "fence" in said else None,
+            as_text(said["node"]) if said.get("node") is not None else None,
+        )
+    except KeyError as error:
+        missing = {"process", "type", "f"} - said.keys()
+        reason = (
+            f"an operation without its :{min(missing)}"
+            if missing
+            else f"its :type is none of {', '.join(_TYPES)}: {error.args[0][:40]}"
+        )
+    except ValueError as error:
+        reason = str(error)
+    raise HistoryError(reason, source=source, line=line, column=column)
+
+
+def _word(said: object) -> str:
+    return (
+        said.removeprefix(":") if isinstance(said, str) else "" if said is None else as_text(said)
+    )
+
+
+def _process(said: object) -> int | str:
+    if type(said) is int:
+        if abs(said) > LARGEST_NUMBER:
+            raise ValueError("a process beyond 64 bits")
+        return said
+    if isinstance(said, str) and said.isascii() and said.isdigit() and len(said) < LONGEST_PROCESS:
+        return int(said)
+    return NEMESIS
+
+
+def _time_ns(said: object) -> int | None:
+    if said is None:
+        return None
+    if type(said) is not int:
+        raise ValueError(f"its :time is no number of nanoseconds: {as_text(said)[:40]}")
+    if abs(said) > LARGEST_TIME_NS:
+        raise ValueError(f"its :time is out of range: {str(said)[:40]}")
+    return said
+
+
+def error_text(said: object) -> str | None:
+    return None if said is None else as_text(said)[:LONGEST_ERROR]
+
+
+def token_in(value: object) -> int | None:
+    if not isinstance(value, dict):
+        return None
+    for name in TOKENS:
+        token = value.get(name)
+        if type(token) is int:
+            return None if token == NO_FENCE and name.endswith("fence") else token
+    return None
+
+
+def as_text(value: object) -> str:
+    """A text as it is, everything else as its JSON."""
+    if isinstance(value, str):
+        return str(value)
+    return msgspec.json.encode(value, order="sorted").decode()

@@ -1,0 +1,38 @@
+"""How others call what lockcheck calls acquire, release, read and write."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from lockcheck.history.event import NEMESIS, STORAGE, F, Notice
+
+SYNONYMS = {
+    F.ACQUIRE: ("acquire", "lock", "trylock", "tryacquire", "acquirelock", "getlock"),
+    F.RELEASE: ("release", "unlock", "releaselock"),
+    F.RENEW: ("renew", "extend", "refresh", "keepalive", "renewlock"),
+    F.READ: ("read", "get", "r"),
+    F.WRITE: ("write", "put", "set", "w"),
+    F.CAS: ("cas", "compareandset", "compareandswap"),
+    F.ADD: ("add",),
+}
+KNOWN = {word: f for f, words in SYNONYMS.items() for word in words}
+LOCKING = frozenset({F.ACQUIRE, F.RELEASE, F.RENEW})
+
+# What means something else in a history of ours.
+NOTICES = frozenset({Notice.TERMS, Notice.STALL, Notice.CLOCK_STEP})
+NOT_CLIENTS = frozenset({NEMESIS, STORAGE})
+
+
+def known_f(name: str) -> str | None:
+    """Our name of an operation; None for one that we have no name for."""
+    return KNOWN.get(name) or KNOWN.get(name.lower().replace("-", "").replace("_", ""))
+
+
+@lru_cache(maxsize=1000)
+def our_f(name: str) -> str:
+    """Our name, or theirs, which no judge knows and so none judges."""
+    return known_f(name) or (f"{name} operation" if name in NOTICES else name)
+
+
+def our_client(name: str) -> str:
+    return f"client {name}" if name in NOT_CLIENTS else name

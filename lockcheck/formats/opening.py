@@ -1,0 +1,164 @@
+"""A history's bytes, wherever they are: a file or standard input, packed or not.
+
+Packed bytes are unpacked as they are read, never all at once, and not without end: a small file
+that unpacks to more than any history has is refused before it fills anything.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+from lockcheck.errors import HistoryError, UserError
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+STANDARD_INPUT = "-"
+LARGEST_UNPACKED = 1 << 34
+AT_ONCE = 1 << 18
+ZSTD_AT_ONCE = 1 << 10  # of packed bytes: none of it can unpack to more than 32 MiB
+LARGEST_ZSTD_WINDOW = 1 << 27
+
+Stream: TypeAlias = "io.BufferedReader[Guarded]"
+
+GZIP = b"\x1f\x8b"
+ZSTD = b"\x28\xb5\x2f\xfd"
+
+
+class Readable(Protocol):
+    def read(self, size: int, /) -> bytes: ...
+
+
+def name_of(given: str) -> str:
+    return "standard input" if given == STANDARD_INPUT else given
+
+
+@contextmanager
+def opened(given: str) -> Iterator[Stream]:
+    """The history's own bytes, of which some can be peeked at."""
+    name = name_of(given)
+    with _raw(given, name) as raw:
+        packed = io.BufferedReader(Guarded(raw, name, sys.maxsize), AT_ONCE)
+        unpacked = _unpacked(packed, given, name)
+        if unpacked is None:
+            yield packed
+        else:
+            yield io.BufferedReader(Guarded(unpacked, name, LARGEST_UNPACKED), AT_ONCE)
+
+
+@contextmanager
+def _raw(given: str, name: str) -> Iterator[Readable]:
+    if given == STANDARD_INPUT:
+        yield sys.stdin.buffer
+        return
+    try:
+        file = Path(given).open("rb", buffering=0)  # noqa: SIM115 - closed below, outside of `try`
+    except (OSError, ValueError) as error:
+        raise _unreadable(name, error) from error
+    with file:
+        yield file
+
+
+def _unreadable(name: str, error: OSError | ValueError) -> HistoryError:
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return HistoryError(f"cannot be read: {reason}", source=name)
+
+
+def plain_name(given: str) -> str:
+    """The name without the ending of what it is packed with."""
+    return given.removesuffix(".gz").removesuffix(".zst")
+
+
+def _unpacked(packed: Stream, given: str, name: str) -> Readable | None:
+    head = packed.peek(len(ZSTD))
+    if head.startswith(GZIP) or given.endswith(".gz"):
+        return gzip.GzipFile(fileobj=packed)
+    if head.startswith(ZSTD) or given.endswith(".zst"):
+        return _Zstd(packed, name)
+    return None
+
+
+class Guarded(io.RawIOBase):
+    """Reads on, to no more than `limit` bytes, and says of damage what it is."""
+
+    def __init__(self, inner: Readable, name: str, limit: int) -> None:
+        self._inner = inner
+        self._name = name
+        self._left = limit
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Buffer, /) -> int:
+        view = memoryview(buffer).cast("B")
+        filled = 0
+        while filled < len(view) and (data := self._read(len(view) - filled)):
+            view[filled : filled + len(data)] = data
+            filled += len(data)
+        return filled
+
+    def _read(self, size: int) -> bytes:
+        try:
+            data = self._inner.read(size)
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise self._error(f"damaged: {str(error).rstrip('.')}") from error
+        except (OSError, ValueError) as error:
+            raise _unreadable(self._name, error) from error
+        self._left -= len(data)
+        if self._left < 0:
+            raise self._error(f"it unpacks to more than {LARGEST_UNPACKED} bytes")
+        return data
+
+    def _error(self, reason: str) -> HistoryError:
+        return HistoryError(reason, source=self._name)
+
+
+class _Zstd:
+    """Frames of Zstandard, one after the other. The package's own reader takes a file that was
+    cut off for one that ends there, so frames are followed here."""
+
+    def __init__(self, packed: Stream, name: str) -> None:
+        try:
+            import zstandard
+        except ImportError as error:
+            raise UserError(
+                f"{name} is packed with Zstandard, which this Python cannot unpack",
+                cure="pip install zstandard, or unpack it: zstd -dc FILE | lockcheck check -",
+            ) from error
+        unpacker = zstandard.ZstdDecompressor(max_window_size=LARGEST_ZSTD_WINDOW)
+        self._new_frame: Callable[[], zstandard.ZstdDecompressionObj] = unpacker.decompressobj
+        self._damage = zstandard.ZstdError
+        self._frame: zstandard.ZstdDecompressionObj | None = None
+        self._packed = packed
+        self._name = name
+        self._rest = b""
+        self._ready = memoryview(b"")
+
+    def read(self, size: int) -> bytes:
+        while not self._ready:
+            packed = self._rest or self._packed.read(ZSTD_AT_ONCE)
+            self._rest = b""
+            if not packed:
+                if self._frame is not None:
+                    raise HistoryError("damaged: it is cut off", source=self._name)
+                return b""
+            self._ready = memoryview(self._unpack(packed))
+        data, self._ready = bytes(self._ready[:size]), self._ready[size:]
+        return data
+
+    def _unpack(self, packed: bytes) -> bytes:
+        frame = self._frame = self._frame or self._new_frame()
+        try:
+            data = frame.decompress(packed)
+        except self._damage as error:
+            raise HistoryError(f"damaged: {error}", source=self._name) from error
+        if frame.eof:
+            self._frame, self._rest = None, frame.unused_data
+        return data

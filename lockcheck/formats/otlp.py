@@ -1,0 +1,193 @@
+"""OpenTelemetry's spans, as the collector's file exporter writes them: OTLP in JSON.
+
+A span is an operation on a lock where it has the attribute `lock.op`, or any attribute whose name
+begins with `lock.` and an operation as its name, or as the last part of it (`Mutex.unlock`).
+
+- `lock.op`: acquire, release, renew, read, write, cas or add; otherwise the span's name says it.
+- `lock.key`: which lock; may be missing where there is one only.
+- `lock.client`: who does it, one thread of control; otherwise `service.instance.id` or
+  `service.name` of the resource, with the span's `thread.id` where it has one.
+- `lock.outcome`: `ok`, `fail` (it certainly did not happen: the lock was refused) or `info`;
+  otherwise a span with an error is `info`, and any other `ok`. So a refusal has to say `fail`.
+- `lock.token`: the fencing token that was granted; `lock.ttl_ms`: the lease that was asked for.
+- `lock.value` and `lock.result`: what was written, and what was read.
+
+Other spans are passed over, and counted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import IO
+
+import msgspec
+
+from lockcheck.formats.cells import NO_PAIR, is_pair, json_or_text, maybe_number, ttl_ms_of
+from lockcheck.formats.intervals import Intervals, events_of_intervals
+from lockcheck.formats.json_documents import Document, read_documents
+from lockcheck.formats.names import known_f, our_f
+from lockcheck.formats.source import Source
+from lockcheck.history.event import Event, EventType, F
+
+ATTRIBUTE = "lock."
+NEEDED = "a span of a lock has lock.op, lock.key and lock.client among its attributes"
+ERROR_CODES = (2, "2", "STATUS_CODE_ERROR")
+OUTCOMES = {kind.value: kind for kind in (EventType.OK, EventType.FAIL, EventType.INFO)}
+SEPARATOR = re.compile(r"[./:#]")
+
+
+class _Value(msgspec.Struct, rename="camel"):
+    string_value: str | None = None
+    int_value: int | str | None = None
+    bool_value: bool | None = None
+    double_value: float | str | None = None
+
+    @property
+    def said(self) -> str | None:
+        if self.bool_value is not None:
+            return str(self.bool_value).lower()
+        for value in (self.string_value, self.int_value, self.double_value):
+            if value is not None:
+                return str(value)
+        return None
+
+
+class _Attribute(msgspec.Struct):
+    key: str
+    value: _Value = msgspec.field(default_factory=_Value)
+
+
+class _Status(msgspec.Struct):
+    code: int | str = 0
+
+
+class _Span(msgspec.Struct, rename="camel"):
+    name: str = ""
+    start_time_unix_nano: int | str = ""
+    end_time_unix_nano: int | str = ""
+    attributes: list[_Attribute] = []  # msgspec copies it
+    status: _Status = msgspec.field(default_factory=_Status)
+
+
+class _Scope(msgspec.Struct):
+    spans: list[_Span] = []
+
+
+class _Resource(msgspec.Struct):
+    attributes: list[_Attribute] = []
+
+
+class _ResourceSpans(msgspec.Struct, rename="camel"):
+    resource: _Resource = msgspec.field(default_factory=_Resource)
+    scope_spans: list[_Scope] = []
+
+
+class _Export(msgspec.Struct, rename="camel"):
+    resource_spans: list[_ResourceSpans] = []
+
+
+_decode = msgspec.json.Decoder(_Export).decode
+
+
+def read_otlp(data: IO[bytes], source: Source) -> Iterator[Event]:
+    taking = _Taking(source)
+    for document in read_documents(data, source.name, _decode):
+        taking.take(document)
+    if not taking.rows.lines:
+        raise source.error(f"none of its {taking.passed_over} spans is a lock's: {NEEDED}")
+    if taking.passed_over:
+        source.notes.append(f"{taking.passed_over} spans that are no lock's were passed over")
+    return events_of_intervals(taking.rows, source.name)
+
+
+class _Taking:
+    def __init__(self, source: Source) -> None:
+        self.rows = Intervals()
+        self.passed_over = 0
+        self._source = source
+
+    def take(self, document: Document[_Export]) -> None:
+        for of_resource in document.value.resource_spans:
+            resource = _said(of_resource.resource.attributes)
+            for scope in of_resource.scope_spans:
+                for span in scope.spans:
+                    try:
+                        self._take_span(span, resource, document.line)
+                    except ValueError as error:
+                        reason = f"span {span.name[:40]!r}: {error}"
+                        line, column = document.line, document.column
+                        raise self._source.error(reason, line, column) from error
+
+    def _take_span(self, span: _Span, resource: dict[str, str], line: int) -> None:
+        said = _said(span.attributes)
+        f = _operation(span.name, said)
+        if f is None:
+            self.passed_over += 1
+            return
+        rows, value = self.rows, _asked(f, said)
+        end = _time(span.end_time_unix_nano)
+        rows.lines.append(line)
+        rows.clients.append(_client(said, resource))
+        rows.keys.append(said.get("lock.key"))
+        rows.fs.append(f)
+        rows.starts.append(_start(span))
+        rows.ends.append(end)
+        rows.outcomes.append(EventType.INFO if end is None else _outcome(said, span))
+        rows.tokens.append(maybe_number(said.get("lock.token", "")))
+        rows.values.append(value)
+        rows.results.append(json_or_text(said.get("lock.result", "")))
+        rows.nodes.append(resource.get("host.name"))
+        rows.ttls_ms.append(ttl_ms_of(said.get("lock.ttl_ms", "")))
+
+
+def _said(attributes: list[_Attribute]) -> dict[str, str]:
+    return {each.key: each.value.said for each in attributes if each.value.said is not None}
+
+
+def _operation(name: str, said: dict[str, str]) -> str | None:
+    if said.get("lock.op"):
+        return our_f(said["lock.op"])
+    if not any(key.startswith(ATTRIBUTE) for key in said):
+        return None
+    return known_f(SEPARATOR.split(name)[-1].replace(" ", ""))
+
+
+def _client(said: dict[str, str], resource: dict[str, str]) -> str:
+    client = said.get("lock.client")
+    if client:
+        return client
+    service = resource.get("service.instance.id") or resource.get("service.name")
+    if not service:
+        raise ValueError(f"nobody's: {NEEDED}")
+    thread = said.get("thread.id")
+    return f"{service} thread {thread}" if thread else service
+
+
+def _start(span: _Span) -> int:
+    start = _time(span.start_time_unix_nano)
+    if start is None:
+        raise ValueError("it has no startTimeUnixNano")
+    return start
+
+
+def _time(said: int | str) -> int | None:
+    """Zero is OTLP's word for none."""
+    return maybe_number(str(said)) or None
+
+
+def _outcome(said: dict[str, str], span: _Span) -> EventType:
+    named = said.get("lock.outcome")
+    if named is None:
+        return EventType.INFO if span.status.code in ERROR_CODES else EventType.OK
+    outcome = OUTCOMES.get(named.lower())
+    if outcome is None:
+        raise ValueError(f"lock.outcome is neither ok, fail nor info: {named[:40]!r}")
+    return outcome
+
+
+def _asked(f: str, said: dict[str, str]) -> object:
+    value = json_or_text(said.get("lock.value", ""))
+    if f == F.CAS and not is_pair(value):
+        raise ValueError(NO_PAIR)
+    return value

@@ -1,0 +1,20 @@
+"""What a reader is given beside the bytes, and what it tells beside the events."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from lockcheck.errors import HistoryError
+from lockcheck.formats.asked import Asked
+from lockcheck.history.files import Place
+
+
+@dataclass(slots=True)
+class Source:
+    name: str
+    asked: Asked = field(default_factory=Asked)
+    place: Place = field(default_factory=Place)  # moved on by readers of what is not yet checked
+    notes: list[str] = field(default_factory=list)  # for the user: what was left out, and why
+
+    def error(self, reason: str, line: int = 0, column: int | None = None) -> HistoryError:
+        return HistoryError(reason, source=self.name, line=line, column=column)

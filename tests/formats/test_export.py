@@ -1,0 +1,209 @@
+"""What is written for others is read again as the same operations."""
+
+from __future__ import annotations
+
+import json
+from io import BytesIO
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lockcheck.errors import UserError
+from lockcheck.formats.export import EXPORTS, write
+from lockcheck.history import Event, EventType, History, Operation, Terms
+from lockcheck.history.event import terms_event
+from tests.checker.dsl import history
+from tests.formats.texts import history_of
+
+RUN = (
+    "1 acquire 0-1 token=3",
+    "2@n2 acquire 0-2!",
+    "1 write 2-3 b base=a seq=1",
+    "2@n2 read 3-4? = x",
+    "fault pause n1 3-9",
+    "stall n1 4-8",
+    "1 lost 9",
+    '1 release 10-11 = {"removed": 1, "blind": true}',
+    "3 acquire 12-",
+)
+
+
+OK_LINE = (
+    "{:process 1, :type :ok, :f :acquire, :value nil, :time 1000000, :index 2, BESIDE, :token 3}"
+)
+
+
+def exported(name: str, told: History) -> bytes:
+    out = BytesIO()
+    write(told, name, out)
+    return out.getvalue()
+
+
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
+values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | texts,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=3,
+)
+maybe_texts = st.none() | texts
+tokens = st.none() | st.integers(1 - (1 << 63), (1 << 63) - 1)
+terms = st.builds(
+    Terms, model=texts, ttl_ms=st.none() | st.integers(0, 1 << 30), honours_validity=st.booleans()
+)
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> list[Event]:
+    """Any number of clients, each with any events, and its operations in order."""
+    told: list[Event] = []
+    processes = draw(
+        st.lists(st.integers(0, 1 << 40), max_size=3, unique=True)
+        | st.lists(texts.filter(lambda t: t not in ("nemesis", "storage")), max_size=3, unique=True)
+    )
+    for process in processes:
+        time = 0
+        for f in draw(
+            st.lists(st.sampled_from(["acquire", "release", "read", "write", "odd f"]), max_size=4)
+        ):
+            time += draw(st.integers(0, 9))
+            told.append(draw(invocations(time, process, f)))
+            time += draw(st.integers(0, 9))
+            told.append(draw(answers(told[-1], time)))
+    return sorted(told, key=lambda event: event.time)
+
+
+def invocations(time: int, process: int | str, f: str) -> st.SearchStrategy[Event]:
+    return st.builds(
+        Event,
+        time=st.just(time),
+        process=st.just(process),
+        type=st.just(EventType.INVOKE),
+        f=st.just(f),
+        key=maybe_texts,
+        value=values,
+        node=maybe_texts,
+        token=tokens if f in ("read", "write") else st.none(),
+        base=values,
+        ttl_ms=st.none() | st.integers(0, 1 << 30),
+        shared=st.booleans(),
+    )
+
+
+def answers(invoke: Event, time: int) -> st.SearchStrategy[Event]:
+    return st.builds(
+        Event,
+        time=st.just(time),
+        process=st.just(invoke.process),
+        type=st.sampled_from([EventType.OK, EventType.FAIL, EventType.INFO]),
+        f=st.just(invoke.f),
+        key=st.just(invoke.key),
+        value=values,
+        node=st.just(invoke.node),
+        token=tokens if invoke.f == "acquire" else st.none(),
+        error=maybe_texts,
+        seq=st.none() | st.integers(0, 99),
+        valid_ms=st.none() | st.floats(-1e308, 1e308),
+    )
+
+
+@pytest.mark.parametrize("name", ["edn", "jsonl"])
+@given(terms, histories())
+def test_everything_is_told(name: str, agreed: Terms, events: list[Event]) -> None:
+    told = History.of([terms_event(agreed), *events])
+    assert history_of(name, exported(name, told)) == told
+
+
+@pytest.mark.parametrize("name", ["edn", "jsonl"])
+def test_a_run_with_all_that_can_be_in_it(name: str) -> None:
+    told = history(*RUN, testify=True, ttl_ms=500, backend="x")
+    assert history_of(name, exported(name, told)) == told
+
+
+def test_the_lines_are_what_jepsen_reads() -> None:
+    lines = exported("edn", history("1 acquire 0-1 token=3")).decode().splitlines()
+    assert lines[0].startswith("{:process :run, :type :info, :f :terms, :value {")
+    beside = ':key "k", :node "n1"'
+    assert lines[1:] == [
+        f"{{:process 1, :type :invoke, :f :acquire, :value nil, :time 0, :index 1, {beside}}}",
+        OK_LINE.replace("BESIDE", beside),
+    ]
+
+
+@given(histories())
+def test_csv_tells_the_operations(events: list[Event]) -> None:
+    events = [event for event in events if event.process != ""]
+    told = History.of(events)
+    if not told.operations:
+        return
+    first = min(operation.start_ns for operation in told.operations)
+    again = history_of("csv", exported("csv", told))
+    numbers = all(str(o.process).isdigit() for o in told.operations)
+    key = sorted(_row(operation, first, numbers) for operation in told.operations)
+    assert sorted(_row(operation, 0, numbers) for operation in again.operations) == key
+
+
+def _row(operation: Operation, first: int, numbers: bool) -> str:
+    invoke, answer = operation.invoke, operation.answer
+    told = None
+    if answer is not None:
+        told = (answer.time - first, answer.type, _json(answer.value), answer.token)
+    process = int(operation.process) if numbers else str(operation.process)
+    asked = (
+        invoke.key or None,
+        _json(invoke.value),
+        invoke.node or None,
+        invoke.ttl_ms,
+        invoke.token,
+    )
+    return repr((process, operation.f, operation.start_ns - first, told, asked))
+
+
+def _json(value: object) -> bytes:
+    return msgspec.json.encode(value, order="sorted")
+
+
+@pytest.mark.parametrize("name", ["edn", "jsonl"])
+def test_a_history_without_terms_gets_them_first(name: str) -> None:
+    events = [Event(time=-5, process=1, type=EventType.INVOKE, f="acquire")]
+    again = history_of(name, exported(name, History.of(events)))
+    assert [event.f for event in again.events] == ["terms", "acquire"]
+    assert again.events[0].time == -5
+    assert history_of(name, exported(name, History.of([]))).terms == Terms()
+
+
+def test_csv_of_a_run() -> None:
+    told = history(*RUN, ttl_ms=500)
+    lines = exported("csv", told).decode().splitlines()
+    assert lines[0] == "client,key,op,start_ns,end_ns,outcome,token,value,result,ttl_ms,node"
+    assert lines[1] == "1,k,acquire,0,1000000,ok,3,,,,n1"
+    assert lines[2] == "2,k,acquire,0,2000000,fail,,,,,n2"
+    assert lines[-1] == "3,k,acquire,12000000,,,,,,,n3"
+    again = history_of("csv", exported("csv", told))
+    assert [o.unknown for o in again.operations] == [o.unknown for o in told.operations]
+
+
+def test_porcupine() -> None:
+    told = history("7 acquire 0-1 token=3", "9 write 1-2! b", "7 release 2-3? = x", "9 read 4-")
+    lines = [json.loads(line) for line in exported("porcupine", told).splitlines()]
+    assert lines[0] == {
+        "ClientId": 0,
+        "Input": {"op": "acquire", "key": "k", "value": None},
+        "Call": 0,
+        "Output": {"outcome": "ok", "value": None, "token": 3},
+        "Return": 1_000_000,
+    }
+    assert [line["ClientId"] for line in lines] == [0, 1, 0, 1]
+    assert [line["Output"]["outcome"] for line in lines] == ["ok", "fail", "info", "info"]
+    assert [line["Return"] for line in lines[2:]] == [(1 << 63) - 1] * 2
+
+
+def test_an_export_that_is_none() -> None:
+    with pytest.raises(UserError, match="there is no export 'xml'") as error:
+        write(history(), "xml", BytesIO())
+    assert error.value.cure == f"known are: {', '.join(EXPORTS)}"

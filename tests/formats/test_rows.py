@@ -1,0 +1,254 @@
+"""Operations as rows: CSV, and OpenTelemetry's spans."""
+
+from __future__ import annotations
+
+import json
+from io import BytesIO
+from typing import Any
+
+import pytest
+
+from lockcheck.formats import FORMATS, Asked
+from lockcheck.formats.source import Source
+from lockcheck.history import Event
+from tests.formats.texts import NAME, brief, error_in, events_of, history_of, said
+
+HEADER = "client,key,op,start_ns,end_ns,outcome,token\n"
+EPOCH = 1_700_000_000_000_000_000
+
+
+def test_csv() -> None:
+    text = HEADER + (
+        f"w7,orders,acquire,{EPOCH},{EPOCH + 4},ok,33\n"
+        f"w7,orders,release,{EPOCH + 50},{EPOCH + 53},ok,\n"
+        f"w9,orders,lock,{EPOCH + 1},{EPOCH + 2},fail,\n"
+        f"w9,orders,lock,{EPOCH + 10},,,\n"
+    )
+    assert brief(events_of("csv", text)) == [
+        "0 w7 invoke acquire orders",
+        "1 w9 invoke acquire orders",
+        "2 w9 fail acquire orders",
+        "4 w7 ok acquire orders token=33",
+        "10 w9 invoke acquire orders",
+        "50 w7 invoke release orders",
+        "53 w7 ok release orders",
+    ]
+
+
+def test_columns_in_any_order_and_others_beside_them() -> None:
+    text = (
+        "token,colour,OUTCOME,end_ns,start_ns,op,key,client,value,result,ttl_ms,node\r\n"
+        ',red,ok,5,3,write,,1,"[1, ""a""]",,,n1\r\n'
+        ",blue,ok,9,7,read,,1,,plain text,,n1\r\n"
+        ",blue,ok,12,11,acquire,,1,,,500,n1\r\n"
+        "\r\n"
+        "4,blue,ok,15,14,write,,1,2,,,n1\r\n"
+    )
+    events = events_of("csv", text)
+    assert brief(events) == [
+        "0 1 invoke write =[1, 'a']",
+        "2 1 ok write",
+        "4 1 invoke read",
+        "6 1 ok read =plain text",
+        "8 1 invoke acquire",
+        "9 1 ok acquire",
+        "11 1 invoke write =2 token=4",
+        "12 1 ok write",
+    ]
+    assert events[4].ttl_ms == 500
+    assert {event.node for event in events} == {"n1"}
+
+
+def test_who_never_had_an_answer_may_go_on() -> None:
+    text = HEADER + "a,k,acquire,0,,,\na,k,acquire,9,,info,\n"
+    assert brief(events_of("csv", text)) == [
+        "0 a invoke acquire k",
+        "9 a info acquire k",
+        "9 a invoke acquire k",
+    ]
+    assert [o.unknown for o in history_of("csv", text).operations] == [True, True]
+
+
+def test_what_ends_where_the_next_begins() -> None:
+    text = HEADER + "a,k,release,5,5,ok,\na,k,acquire,5,5,ok,\na,k,acquire,0,5,ok,\n"
+    assert [o.f for o in history_of("csv", text).operations] == ["acquire", "release", "acquire"]
+
+
+def test_clients_that_have_names_of_ours() -> None:
+    text = HEADER + "nemesis,k,acquire,5,6,ok,\nstorage,k,acquire,5,7,ok,\n"
+    history = history_of("csv", text)
+    assert [o.process for o in history.operations] == ["client nemesis", "client storage"]
+
+
+def test_numbers_are_clients_only_where_all_of_them_are() -> None:
+    text = HEADER + "1,k,acquire,5,6,ok,\n"
+    assert events_of("csv", text)[0].process == 1
+    assert events_of("csv", text + "a,k,acquire,5,7,ok,\n")[0].process == "1"
+    assert events_of("csv", text.replace("1,k", "01,k"))[0].process == "01"
+
+
+def test_the_terms_of_the_user_come_first() -> None:
+    history = history_of("csv", HEADER + "1,k,acquire,5,6,ok,\n", Asked(model="mutex", ttl_ms=5))
+    assert (history.terms.model, history.terms.ttl_ms) == ("mutex", 5)
+
+
+DAMAGED_ROWS = {
+    "no number": ("a,k,acquire,x,2,ok,", 3, 13, "start_ns: no number of 64 bits: 'x'"),
+    "a huge number": (f"a,k,acquire,1,{1 << 64},ok,", 3, 15, "end_ns: no number of 64 bits"),
+    "a number without end": (f"a,k,acquire,1,{'9' * 9999},ok,", 3, 15, "end_ns: no number of 64"),
+    "a huge token": (f"a,k,acquire,1,2,ok,{1 << 63}", 3, 20, "token: no number of 64 bits"),
+    "no outcome": ("a,k,acquire,1,2,,", 3, 17, "outcome: an answer without its outcome"),
+    "no time": ("a,k,acquire,1,,ok,", 3, 15, "end_ns: an answer without its time"),
+    "another outcome": ("a,k,acquire,1,2,yes,", 3, 17, "outcome: neither ok, fail nor info: 'yes'"),
+    "nobody": (",k,acquire,1,2,ok,", 3, 1, "client: an operation of nobody"),
+    "nothing": ("a,k,,1,2,ok,", 3, 5, "op: no operation"),
+    "too few": ("a,k,acquire", 3, None, "a row of 3 cells where 7 are needed"),
+    "back in time": ("a,k,acquire,3,2,ok,", 3, None, "it ends before it begins"),
+    "far back in time": ("a,k,acquire,3,-2,ok,", 3, None, "it ends before it begins"),
+    "far in the future": (f"a,k,acquire,3,{1 << 61},ok,", 3, None, "its time lies more than 36"),
+    "busy": ("z,k,release,8,12,ok,", 3, None, "its client is still busy with line 2"),
+    "a quote": ('a,"k,acquire,3,4,ok,', 3, None, "not CSV: unexpected end of data"),
+    "half a cas": ("a,k,cas,1,2,ok,", 3, 1, "value: a cas without the pair of what it expects"),
+}
+
+
+@pytest.mark.parametrize(
+    ("row", "line", "column", "reason"), DAMAGED_ROWS.values(), ids=DAMAGED_ROWS
+)
+def test_a_damaged_row_is_named(row: str, line: int, column: int | None, reason: str) -> None:
+    told = said(error_in("csv", f"{HEADER}z,k,acquire,0,9,ok,\n{row}\n"))
+    assert told[:2] == (line, column)
+    assert told[2].startswith(reason)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "reason"),
+    [
+        ("", 1, "its first row names no column client, key, op, start_ns, end_ns, outcome"),
+        ("client,key,op\n", 1, "its first row names no column start_ns, end_ns, outcome"),
+        (HEADER, 0, "it holds no operation"),
+        ("op," + HEADER, 1, "its first row names a column twice"),
+        (f"{HEADER.strip()},value\na,k,write,1,2,ok,,{'[' * 99}\n", 2, "value: nested deeper than"),
+        (f"{HEADER.strip()},ttl_ms\na,k,acquire,1,2,ok,,-1\n", 2, "ttl_ms: no lease: -1"),
+        (HEADER + "x" * (1 << 21), 2, "longer than 1048576 bytes"),
+    ],
+)
+def test_a_damaged_table_is_named(text: str, line: int, reason: str) -> None:
+    told = said(error_in("csv", text))
+    assert told[0] == line
+    assert told[2].startswith(reason)
+
+
+def test_what_is_no_utf8_is_named_with_its_place() -> None:
+    error = error_in("csv", HEADER.encode() + "é,\xff".encode("latin-1"))
+    assert said(error)[:2] == (2, 1)
+
+
+# --- spans -----------------------------------------------------------------------------------
+
+
+def attributes(said: dict[str, Any]) -> list[dict[str, Any]]:
+    kinds = {str: "stringValue", int: "intValue", bool: "boolValue", float: "doubleValue"}
+    return [{"key": key, "value": {kinds[type(value)]: value}} for key, value in said.items()]
+
+
+def span(name: str, start: Any, end: Any, code: Any = 0, **said: Any) -> dict[str, Any]:
+    renamed = {key.replace("__", "."): value for key, value in said.items()}
+    return {
+        "name": name,
+        "traceId": "5b8efff798038103d269b633813fc60c",
+        "startTimeUnixNano": start,
+        "endTimeUnixNano": end,
+        "attributes": attributes(renamed),
+        "status": {"code": code},
+    }
+
+
+def export(*spans: dict[str, Any], **resource: Any) -> str:
+    renamed = {key.replace("__", "."): value for key, value in resource.items()}
+    whole = {"resource": {"attributes": attributes(renamed)}, "scopeSpans": [{"spans": spans}]}
+    return json.dumps({"resourceSpans": [whole]})
+
+
+HELD = span("Mutex.tryLock", str(EPOCH), str(EPOCH + 9), lock__key="k", lock__token=7)
+
+
+def test_spans() -> None:
+    text = export(
+        HELD,
+        span("GET /", EPOCH, EPOCH + 5),
+        span("x", EPOCH + 19, EPOCH + 25, 2, lock__op="unlock", lock__key="k", lock__client="c"),
+        span("acquire", EPOCH + 20, EPOCH + 22, 2, lock__key="k", lock__outcome="fail"),
+        span("acquire", EPOCH + 30, "0", lock__key="k", lock__ttl_ms="500"),
+        service__name="w",
+    )
+    events = events_of("otlp", text)
+    assert brief(events) == [
+        "0 w invoke acquire k",
+        "9 w ok acquire k token=7",
+        "19 c invoke release k",
+        "20 w invoke acquire k",
+        "22 w fail acquire k",
+        "25 c info release k",
+        "30 w invoke acquire k",
+    ]
+    assert events[-1].ttl_ms == 500
+
+
+def test_a_document_a_line_or_over_many() -> None:
+    later = span("Lock.release", EPOCH + 20, EPOCH + 21, lock__key="k")
+    lines = [export(HELD, service__name="w"), export(later, service__name="w")]
+    pretty = "\n".join(json.dumps(json.loads(line), indent=2) for line in lines)
+    assert len(events_of("otlp", "\n".join(lines))) == 4
+    assert brief(events_of("otlp", pretty)) == brief(events_of("otlp", "\n".join(lines)))
+
+
+@pytest.mark.parametrize(
+    ("resource", "client"),
+    [
+        ({"service__name": "s"}, "s"),
+        ({"service__name": "s", "service__instance__id": "i"}, "i"),
+    ],
+)
+def test_who_it_was(resource: dict[str, str], client: str) -> None:
+    assert events_of("otlp", export(HELD, **resource))[0].process == client
+    threaded = span("acquire", 5, 6, lock__key="k", thread__id=3)
+    assert events_of("otlp", export(threaded, **resource))[0].process == f"{client} thread 3"
+
+
+def test_spans_of_others_are_counted() -> None:
+    source = Source(NAME)
+    text = export(
+        HELD, span("destroyLock", 1, 2, lock__key="k"), span("get", 1, 2), a="b", service__name="w"
+    )
+    events: list[Event] = list(FORMATS["otlp"].read(BytesIO(text.encode()), source))
+    assert len(events) == 2
+    assert source.notes == ["2 spans that are no lock's were passed over"]
+
+
+DAMAGED_SPANS = {
+    "none": (export(), "none of its 0 spans is a lock's: a span of a lock has lock.op"),
+    "none of a lock": (export(span("GET", 1, 2)), "none of its 1 spans is a lock's: a span of"),
+    "nobody's": (export(HELD), "span 'Mutex.tryLock': nobody's: a span of a lock has"),
+    "no start": (
+        export(span("acquire", "", 2, lock__key="k"), service__name="w"),
+        "span 'acquire': it has no",
+    ),
+    "no time": (
+        export(span("acquire", "x", 2, lock__key="k"), service__name="w"),
+        "span 'acquire': no number of 64 bits",
+    ),
+    "another outcome": (
+        export(span("acquire", 1, 2, lock__outcome="yes"), service__name="w"),
+        "span 'acquire': lock.outcome is neither",
+    ),
+    "another shape": (
+        '{"resourceSpans": [7]}',
+        "Expected `object`, got `int` - at `$.resourceSpans[0]`",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "reason"), DAMAGED_SPANS.values(), ids=DAMAGED_SPANS)
+def test_damaged_spans_are_named(text: str, reason: str) -> None:
+    assert said(error_in("otlp", text))[2].startswith(reason)
