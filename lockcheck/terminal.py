@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -19,9 +20,10 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.live import Live
 
-    from lockcheck.results.story import Step
+    from lockcheck.results.story import Reason, Step
 
 COLOURS = {Verdict.OK: "green", Verdict.VIOLATION: "red", Verdict.UNKNOWN: "yellow"}
+SHOWN_AFTER_S = 1.0  # what is done by then needs no bar
 QUIET_PROGRESS_S = 5.0  # where lines are kept for ever, one in this time is enough
 WIDEST = 120  # longer lines are hard to read
 WIDTH_OF_A_LOG = 100
@@ -29,6 +31,8 @@ LABELS_WIDE = 11
 NARROWEST = 24
 LONGEST_NAME = 14
 STEPS_SHOWN = 12  # the report has some more
+EACH_END = 4  # of an explanation, in sentences
+OBJECTS_SHOWN = 2
 DOUBTS_SHOWN = 5
 ACCENTS = {"harm": "red", "fault": "yellow", "refused": "magenta"}
 
@@ -135,6 +139,7 @@ def print_verdict(
     _print_first_incident(console, history, judgement)
     told = 1 if judgement.verdict is Verdict.UNKNOWN else 0  # the headline gives the first
     _print_doubts(console, judgement.doubts[told:])
+    _print_definitions(console, judgement)
     _print_rows(console, [("judged", f"[dim]{_counted(history, judgement)}[/]")])
     # Whole, however long: a path or a command that is broken in two cannot be copied.
     if report is not None:
@@ -154,7 +159,14 @@ def _print_head(console: Console, history: History, judgement: Judgement) -> Non
 
 
 def _print_first_incident(console: Console, history: History, judgement: Judgement) -> None:
-    from lockcheck.results.story import amount, incidents, tell_incident, weightiest, worst_first
+    from lockcheck.results.story import (
+        amount,
+        incidents,
+        tell_incident,
+        told_by_evidence,
+        weightiest,
+        worst_first,
+    )
 
     told = worst_first(incidents(judgement.findings))
     if not told:
@@ -163,6 +175,9 @@ def _print_first_incident(console: Console, history: History, judgement: Judgeme
     _print_beside(console, "", f"[bold]{_plain(story.title)}[/]")
     _print_steps(console, weightiest(story.steps, STEPS_SHOWN))
     console.print()
+    main = told[0].main
+    if main in told_by_evidence(told[0]):  # of the others the steps say it already
+        _print_reason(console, main.note, story.reasons[:1])
     _print_rows(
         console, [("whose fault", _plain(story.blame)), ("what helps", _plain(story.prevention))]
     )
@@ -170,6 +185,33 @@ def _print_first_incident(console: Console, history: History, judgement: Judgeme
         more = amount(len(told) - 1, "more incident")
         _print_rows(console, [("", f"[dim]{more} in the report[/]")])
     console.print()
+
+
+def _print_reason(console: Console, note: str, reasons: Sequence[Reason]) -> None:
+    """Why the judge is certain, step by step, and what would have had to be different."""
+    from lockcheck.results.story import full_stop, shortened
+
+    sentences = [full_stop(note)] if note else []
+    sentences += [s for reason in reasons for s in shortened(reason.sentences, EACH_END)]
+    names = ["because", *[""] * len(sentences)]
+    _print_rows(console, [(n, _plain(s)) for n, s in zip(names, sentences, strict=False)])
+    for reason in reasons:
+        if reason.otherwise:
+            text = f"What would have had to be different: {reason.otherwise}"
+            _print_rows(console, [("otherwise", _plain(text))])
+
+
+def _print_definitions(console: Console, judgement: Judgement) -> None:
+    from lockcheck.results.story import side_by_side
+
+    compared = side_by_side(judgement.definitions, OBJECTS_SHOWN)
+    lines = [
+        _plain(f"{row.key} ({row.model}): {row.sentence or f'{row.linearizable}.'}")
+        for row in compared.shown
+    ]
+    lines += [f"[dim]{_plain(compared.summary)}[/]"] if compared.summary else []
+    name = "definitions" if compared.locks else "objects"
+    _print_rows(console, [("" if number else name, line) for number, line in enumerate(lines)])
 
 
 def _print_steps(console: Console, steps: Sequence[Step]) -> None:
@@ -197,15 +239,17 @@ def _print_doubts(console: Console, doubts: Sequence[str]) -> None:
 
 def _counted(history: History, judgement: Judgement) -> str:
     from lockcheck.checker.guard import WITHOUT_STORAGE
-    from lockcheck.results.story import amount
+    from lockcheck.results.story import about_locks, amount, by_clients
 
     counts = judgement.counts
+    if not about_locks(history, judgement):
+        return by_clients(history, judgement)
     parts = [
         amount(counts.operations, "operation"),
         f"{amount(counts.acquisitions, 'acquisition')} by {amount(counts.holders, 'client')}",
         amount(counts.faults, "proven fault"),
     ]
-    if history.terms.workload != WITHOUT_STORAGE:
+    if history.terms.workload not in {"", WITHOUT_STORAGE} or counts.writes_accepted:
         refused = f", {counts.writes_refused:,} refused" if counts.writes_refused else ""
         parts.append(f"{amount(counts.writes_accepted, 'write')} accepted{refused}")
     return ", ".join(parts)
@@ -246,3 +290,24 @@ def print_error(message: str, cure: str) -> None:
     sys.stderr.write(f"lockcheck: {_printable(message)}\n")
     if cure:
         sys.stderr.write(f"  cure: {_printable(cure)}\n")
+
+
+@contextmanager
+def reading_progress() -> Iterator[Callable[[int], object]]:
+    """A bar for a history that takes its time to read; nothing is shown before it does."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TimeElapsedColumn
+
+    columns = ("reading", BarColumn(pulse_style="dim"), DownloadColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("", total=None, visible=False)
+        began = time.monotonic()
+
+        def read(size: int) -> None:
+            shown = time.monotonic() - began > SHOWN_AFTER_S
+            progress.update(task, advance=size, visible=shown)
+
+        yield read

@@ -94,7 +94,7 @@ class Court:
         stepped_ns = host_stepped_ns(self._steps, self._faults, start_ns, let_in_ns)
         if promised_ns is not None and by_ns <= stepped_ns:  # else the step explains a part only
             return Blame(Culprit.MACHINE, by_ns, promised_ns)
-        fault = self._fault_anywhere(start_ns, let_in_ns)
+        fault = self.fault_anywhere(start_ns, let_in_ns)
         return Blame(Culprit.SERVICE, by_ns, promised_ns, fault)
 
     def _taken_by(self, earlier: Hold, later: Hold) -> BlindRelease | None:
@@ -107,7 +107,7 @@ class Court:
         proven = (release for release in suspects if release.was_foreign_to(earlier))
         return next(proven, suspects[0] if suspects else None)
 
-    def _fault_anywhere(self, start_ns: int, end_ns: int) -> FaultSpan | None:
+    def fault_anywhere(self, start_ns: int, end_ns: int) -> FaultSpan | None:
         """Of the servers' faults, or else of any, the one that lasted longest in that time."""
         active = [fault for fault in self._faults if _explains(fault, start_ns, end_ns)]
         servers = [fault for fault in active if fault.node not in self._clients]

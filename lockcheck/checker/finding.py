@@ -29,7 +29,16 @@ class Code(StrEnum):
     OVERLAP = "overlap"
     STALE_WRITE = "stale-write"
     LOST_UPDATE = "lost-update"
+    TOKEN_REGRESSION = "token-regression"  # noqa: S105 - a fencing token is no password
     FOREIGN_RELEASE = "foreign-release"
+    UNLOCKED_SECTION = "unlocked-section"
+    SILENT_LOSS = "silent-loss"
+    REVIVED = "revived"
+    DOUBLE_RUN = "double-run"
+    STUCK = "stuck"
+    DEADLOCK = "deadlock"
+    UNFAIR = "unfair"
+    NOT_LINEARIZABLE = "not-linearizable"
 
 
 class Culprit(StrEnum):
@@ -65,6 +74,8 @@ class Finding:
     length_ns: int  # how long two held it; how late the stale write or release came
     blame: Blame
     note: str = ""  # what the numbers do not say, in one sentence
+    steps: tuple[str, ...] = ()  # the explanation, where it takes more than one sentence, in order
+    otherwise: str = ""  # what would have had to be different, in one sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +90,24 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True)
+class Definition:
+    """What the two definitions of a violation say of one object: they do not always agree."""
+
+    key: str
+    model: str
+    engine: str  # which of them told it: "sweep", "zones", "search"
+    linearizable: Verdict  # unknown: it could not be told
+    overlaps: int | None  # of certain holds; None: the object is no lock
+    sentence: str = ""  # why they disagree, or why it could not be told
+
+
+@dataclass(frozen=True, slots=True)
 class Judgement:
     verdict: Verdict
     findings: tuple[Finding, ...]  # in the order of their times
     doubts: tuple[str, ...]  # why it could not be told, each a sentence
     counts: Counts
+    definitions: tuple[Definition, ...] = ()  # one for each object, side by side
 
     def doubting(self, doubt: str) -> Judgement:
         """The same with one more reason why it cannot be told."""

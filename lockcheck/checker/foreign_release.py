@@ -11,6 +11,7 @@ from lockcheck.checker.finding import Blame, Code, Culprit, Finding
 from lockcheck.checker.guard import effect_of
 from lockcheck.checker.order import Spans, by_key
 from lockcheck.checker.releases import BlindRelease, blind_releases
+from lockcheck.checker.words import at
 from lockcheck.history import F, History, Hold, Operation, Terms
 
 
@@ -75,6 +76,10 @@ def _finding(
         length_ns=victim.end_ns - answered_ns,
         blame=blame,
         note=" ".join(_notes(release, victim, third, asked)),
+        otherwise=(
+            f"The release of {release.by.node} {at(began_ns)} would have had to look whose lock it"
+            f" removes: {victim.node} had been granted it {at(victim.start_ns)}."
+        ),
     )
 
 

@@ -1,7 +1,8 @@
 """What an anomaly does to the verdict, by the guard that the storage had.
 
-Behind a guard the property is the data's: overlaps are shown, and they count only where the
-storage accepted what it should have refused.
+Behind a guard the property is the data's: what the lock alone did wrong is shown, and it counts
+only where the storage accepted what it should have refused. No guard makes up for tokens that go
+backwards (it relies on them), for a lock that nobody gets, or for a job that ran twice.
 """
 
 from __future__ import annotations
@@ -14,6 +15,9 @@ KEPT_OUT_BY = {
     "fence": frozenset({Code.STALE_WRITE, Code.LOST_UPDATE}),
     "cas": frozenset({Code.LOST_UPDATE}),
 }
+BEYOND_ANY_GUARD = frozenset(
+    {Code.TOKEN_REGRESSION, Code.DOUBLE_RUN, Code.STUCK, Code.DEADLOCK, Code.UNFAIR}
+)
 WITHOUT_STORAGE = "mutex"
 
 
@@ -24,6 +28,6 @@ def guard_of(terms: Terms) -> str:
 def effect_of(terms: Terms, code: Code, blame: Blame) -> Verdict:
     """A guard that is not known is no guard: the strictest reading."""
     kept_out = KEPT_OUT_BY.get(guard_of(terms))
-    if kept_out is not None:
+    if kept_out is not None and code not in BEYOND_ANY_GUARD:
         return Verdict.VIOLATION if code in kept_out else Verdict.OK
     return Verdict.UNKNOWN if blame.who is Culprit.MACHINE else Verdict.VIOLATION

@@ -23,6 +23,7 @@ from lockcheck.history.model import validity_end_ns
 APART_NS = 5_000 * NS_PER_MS
 MANY = 1_000
 NOT_OF_THE_CLIENT_ITSELF = frozenset({Notice.STALL, Notice.CLOCK_STEP, Notice.TERMS})
+ASKED_OR_GRANTED = (EventType.INVOKE, EventType.OK)
 
 
 @dataclass(slots=True, eq=False)
@@ -33,6 +34,9 @@ class _Live:
     start_ns: int
     known_ns: int  # up to here it certainly held
     valid_until_ns: int | None
+    shared: bool = False
+    entered: int = 1  # how many grants have not been released: a reentrant lock's can be many
+    crowd: int = 0  # how many certainly held it when this one was let in
     over: bool = False
 
     def heard_of(self, time_ns: int) -> None:
@@ -57,7 +61,8 @@ class OverlapWatch:
         self._newest_ns = max(self._newest_ns, event.time)
         held = [live for (process, _), live in self._holding.items() if process == event.process]
         for live in held:
-            live.heard_of(event.time)
+            if not self._asks_again(event, live):
+                live.heard_of(event.time)
         self._change(event)
         if held:
             self._settle_suspicions()
@@ -77,14 +82,19 @@ class OverlapWatch:
         for ended in self._ended.values():
             del ended[: bisect_right(ended, now_ns, key=attrgetter("known_ns"))]
 
+    def _asks_again(self, event: Event, live: _Live) -> bool:
+        """It asks for what it holds, or is granted it: then it had given up, nobody knows when."""
+        asks = event.f == F.ACQUIRE and (event.key or "") == live.key
+        return asks and event.type in ASKED_OR_GRANTED and not self._terms.reentrant
+
     def _change(self, event: Event) -> None:
         if event.type is EventType.INVOKE:
             self._pending[event.process] = event
             if event.f == F.RELEASE:
-                self._end(event.process, event.key or "")
+                self._leave(event.process, event.key or "")
         elif event.f == Notice.LOST and event.type is EventType.INFO:
             self._end(event.process, event.key or "")
-        else:
+        elif event.f != Notice.QUEUED:
             invoke = self._pending.pop(event.process, None)
             if invoke is None or invoke.f != event.f:
                 return
@@ -109,6 +119,11 @@ class OverlapWatch:
         return validity_end_ns(operation, self._terms.ttl_ms)
 
     def _begin(self, acquire: Operation) -> None:
+        before = self._holding.get((acquire.process, acquire.key))
+        if before is not None and self._terms.reentrant:
+            before.entered += 1
+            return
+        self._end(acquire.process, acquire.key)
         granted_ns = acquire.end_ns or 0
         live = _Live(
             acquire.key,
@@ -117,9 +132,10 @@ class OverlapWatch:
             granted_ns,
             granted_ns,
             self._valid_until_ns(acquire),
+            acquire.invoke.shared,
         )
         for other in self._still_held_after(granted_ns, live.key):
-            if other.process != live.process:
+            if other.process != live.process and self._exclude(other, live):
                 self._suspected.append((other, live))
         self._holding[live.process, live.key] = live
 
@@ -127,10 +143,20 @@ class OverlapWatch:
         yield from (live for live in self._holding.values() if live.key == key)
         yield from takewhile(lambda live: live.known_ns > time_ns, reversed(self._ended[key]))
 
+    def _exclude(self, one: _Live, other: _Live) -> bool:
+        return self._terms.permits > 1 or not (one.shared and other.shared)
+
     def _retire(self, process: int | str) -> None:
         """Nobody knows what its last operation did, so it does nothing more."""
         for holder, key in [held for held in self._holding if held[0] == process]:
             self._end(holder, key)
+
+    def _leave(self, process: int | str, key: str) -> None:
+        live = self._holding.get((process, key))
+        if live is not None and live.entered > 1:
+            live.entered -= 1
+        else:
+            self._end(process, key)
 
     def _end(self, process: int | str, key: str) -> None:
         live = self._holding.pop((process, key), None)
@@ -146,10 +172,16 @@ class OverlapWatch:
         open_ones = []
         for one, other in self._suspected:
             if max(one.start_ns, other.start_ns) < min(one.known_ns, other.known_ns):
-                self.overlaps += 1
+                self._count(one, other)
             elif not _decided(one, other):
                 open_ones.append((one, other))
         self._suspected = open_ones
+
+    def _count(self, fed_first: _Live, fed_last: _Live) -> None:
+        """Of a semaphore each that was one too many counts once."""
+        later = fed_first if fed_first.start_ns > fed_last.start_ns else fed_last
+        later.crowd += 1
+        self.overlaps += self._terms.permits <= 1 or later.crowd == self._terms.permits
 
 
 def _decided(one: _Live, other: _Live) -> bool:

@@ -8,9 +8,13 @@ from lockcheck.checker.blame import Court
 from lockcheck.checker.check import Check
 from lockcheck.checker.finding import Blame, Code, Culprit, Finding
 from lockcheck.checker.guard import effect_of
+from lockcheck.checker.rivals import exclude
 from lockcheck.checker.versions import Knowledge, Versions, read_versions
+from lockcheck.checker.words import shown
 from lockcheck.checker.writes import StoredWrite, read_ledger
 from lockcheck.history import History, Hold, Operation, Terms
+
+Judged = tuple[tuple[Hold, ...], Blame, int]  # the holds, who is to blame, and how late it was
 
 
 def find(history: History) -> Iterator[Finding]:
@@ -19,7 +23,8 @@ def find(history: History) -> Iterator[Finding]:
         versions = read_versions(ledger, knowledge, writes)
         for lost, overwriting in _lost(versions):
             read = knowledge.read_of_base(overwriting)
-            yield _finding(history.terms, court, lost, overwriting, read)
+            judged = _blame(history.terms, court, lost, overwriting)
+            yield _finding(history.terms, judged, lost, overwriting, read)
 
 
 def _lost(versions: Versions) -> Iterator[tuple[StoredWrite, StoredWrite]]:
@@ -33,12 +38,12 @@ def _lost(versions: Versions) -> Iterator[tuple[StoredWrite, StoredWrite]]:
 
 def _finding(
     terms: Terms,
-    court: Court,
+    judged: Judged,
     lost: StoredWrite,
     overwriting: StoredWrite,
     read: Operation | None,
 ) -> Finding:
-    holds, blame, late_ns = _blame(court, lost, overwriting)
+    holds, blame, late_ns = judged
     sent = (lost.operation, read, overwriting.operation)
     if read and lost.operation and read.start_ns < lost.operation.start_ns:
         sent = (read, lost.operation, overwriting.operation)
@@ -51,13 +56,22 @@ def _finding(
         operations=tuple(operation for operation in sent if operation is not None),
         length_ns=late_ns,
         blame=blame,
-        note=" ".join(_notes(lost, overwriting, holds)),
+        note=" ".join(_notes(terms, lost, overwriting, holds)),
+        otherwise=_otherwise(lost, overwriting),
     )
 
 
-def _blame(
-    court: Court, lost: StoredWrite, overwriting: StoredWrite
-) -> tuple[tuple[Hold, ...], Blame, int]:
+def _otherwise(lost: StoredWrite, overwriting: StoredWrite) -> str:
+    sent = overwriting.operation
+    who = "The write that overwrote it" if sent is None else f"The write of {sent.node}"
+    base = "" if overwriting.base is None else f" and not on {shown(overwriting.base)}"
+    return (
+        f"{who}, number {overwriting.seq} of the storage, would have had to be based on"
+        f" {shown(lost.value)}{base}, or to be refused."
+    )
+
+
+def _blame(terms: Terms, court: Court, lost: StoredWrite, overwriting: StoredWrite) -> Judged:
     """The holds, earlier first; who is to blame; how late the earlier holder's write was sent."""
     holds = [write.hold for write in (lost, overwriting) if write.hold is not None]
     if len(holds) < 2 or holds[0].process == holds[1].process:
@@ -66,7 +80,7 @@ def _blame(
     earlier, later = court.in_order(*holds)
     write = (lost if lost.hold is earlier else overwriting).operation
     promised_ns = court.promised_until_ns(earlier, later)
-    if write is None or _was_there_to_see(write, later):
+    if write is None or _was_there_to_see(write, later) or not exclude(terms, earlier, later):
         return (earlier, later), Blame(Culprit.CLIENT, 0, promised_ns), 0
     late_ns = 0 if promised_ns is None else max(0, write.start_ns - promised_ns)
     return (earlier, later), court.blame(earlier, later, write), late_ns
@@ -85,13 +99,17 @@ def _known_ns(*writes: StoredWrite) -> int:
     return 0
 
 
-def _notes(lost: StoredWrite, overwriting: StoredWrite, holds: tuple[Hold, ...]) -> Iterator[str]:
+def _notes(
+    terms: Terms, lost: StoredWrite, overwriting: StoredWrite, holds: tuple[Hold, ...]
+) -> Iterator[str]:
     if not lost.acknowledged:
         yield "Its client never learned that it was accepted; another was based on the same value."
     if lost.hold is None or overwriting.hold is None:
         yield "It was written without the lock."
     elif len(holds) == 1:
         yield "One holder overwrote its own update."
+    elif not exclude(terms, *holds):
+        yield "The lock lets both in at once."
 
 
 CHECK = Check(

@@ -1,4 +1,5 @@
-"""Two clients certainly held an exclusive lock at once."""
+"""Two clients certainly held an exclusive lock at once; or one of them shared it and the other did
+not; or more held a semaphore than it has permits."""
 
 from __future__ import annotations
 
@@ -10,55 +11,117 @@ from lockcheck.checker.check import Check
 from lockcheck.checker.finding import Blame, Code, Culprit, Finding
 from lockcheck.checker.guard import effect_of
 from lockcheck.checker.order import by_key, concurrent
+from lockcheck.checker.words import otherwise_of_two
 from lockcheck.history import History, Hold, Terms
 
 # A hold is reported against this many of those that it found, those that end last. So up to nine
-# at once are told pair by pair, and a hold that overlapped anything is always told.
+# at once are told pair by pair, and whoever was let in to somebody else is always told.
 TOLD_EACH = 8
+# Of the pairs in a crowd, the one is told that says most about why it was too many: nobody accuses
+# the service where one of them had outlived its lease, nor a holder where the machine explains it.
+EXCUSES = (Culprit.MACHINE, Culprit.CLIENT, Culprit.HOLDER, Culprit.SERVICE)
 
 
 def find(history: History) -> Iterator[Finding]:
-    court = Court(history)
+    court, permits = Court(history), history.terms.permits
     for holds in by_key(history.holds).values():
-        for found, hold in overlapping(holds):
-            yield _finding(history.terms, court, found, hold)
+        if permits > 1:
+            for crowd, hold in crowding(holds, permits):
+                yield _finding_of_crowd(history.terms, court, crowd, hold)
+        else:
+            for found, hold in overlapping(holds):
+                earlier, later = court.in_order(found, hold)
+                blame = court.blame(earlier, later)
+                yield _finding(history.terms, (earlier, later), blame)
 
 
 def overlapping(holds: list[Hold]) -> Iterator[tuple[Hold, Hold]]:
     """Pairs of holds of different processes with an instant between their starts and ends.
 
     `holds` are of one key and in the order of their starts. Equal times are concurrent: an end
-    and a start at the same nanosecond are no overlap. Forgetting an active hold when there are
-    `TOLD_EACH` that end later loses no hold: as long as it would count, they do.
+    and a start at the same nanosecond are no overlap. Two that share do not exclude each other.
+    Forgetting an active hold when there are `TOLD_EACH` that end later loses no hold: as long as
+    it would count, they do.
     """
-    active: list[Hold] = []  # the one that ends last comes first
+    sharing: list[Hold] = []  # those who hold it just now; the one that ends last comes first
+    alone: list[Hold] = []
     for hold in holds:
-        while active and active[-1].end_ns <= hold.start_ns:
-            active.pop()
+        _drop_ended(sharing, hold.start_ns)
+        _drop_ended(alone, hold.start_ns)
         if hold.end_ns > hold.start_ns:
-            yield from ((found, hold) for found in active if found.process != hold.process)
-            insort(active, hold, key=lambda hold: -hold.end_ns)
-            del active[TOLD_EACH:]
+            against = alone if hold.shared else _last_to_end(alone, sharing)
+            yield from ((found, hold) for found in against if found.process != hold.process)
+            _keep(sharing if hold.shared else alone, hold, TOLD_EACH)
 
 
-def _finding(terms: Terms, court: Court, one: Hold, other: Hold) -> Finding:
-    earlier, later = court.in_order(one, other)
-    both_since_ns = max(one.start_ns, other.start_ns)
-    blame = court.blame(earlier, later)
+def crowding(holds: list[Hold], permits: int) -> Iterator[tuple[tuple[Hold, ...], Hold]]:
+    """Each hold that began while `permits` others certainly held it, and those that end last."""
+    active: list[Hold] = []
+    for hold in holds:
+        _drop_ended(active, hold.start_ns)
+        if hold.end_ns > hold.start_ns:
+            if len(active) == permits:
+                yield tuple(active), hold
+            _keep(active, hold, permits)
+
+
+def _drop_ended(active: list[Hold], now_ns: int) -> None:
+    while active and active[-1].end_ns <= now_ns:
+        active.pop()
+
+
+def _keep(active: list[Hold], hold: Hold, at_most: int) -> None:
+    insort(active, hold, key=lambda hold: -hold.end_ns)
+    del active[at_most:]
+
+
+def _last_to_end(alone: list[Hold], sharing: list[Hold]) -> list[Hold]:
+    if not sharing:
+        return alone
+    return sorted((*alone, *sharing), key=lambda hold: -hold.end_ns)[:TOLD_EACH]
+
+
+def _finding(terms: Terms, holds: tuple[Hold, ...], blame: Blame) -> Finding:
+    """The first two of `holds` are the pair that is to blame, in the order of their grants."""
+    earlier, later, *others = holds
+    all_since_ns = max(hold.start_ns for hold in holds)
     return Finding(
         code=Code.OVERLAP,
-        key=one.key,
-        time_ns=both_since_ns,
+        key=earlier.key,
+        time_ns=all_since_ns,
         effect=effect_of(terms, Code.OVERLAP, blame),
-        holds=(earlier, later),
+        holds=holds,
         operations=() if blame.release is None else (blame.release,),
-        length_ns=min(one.end_ns, other.end_ns) - both_since_ns,
+        length_ns=min(hold.end_ns for hold in holds) - all_since_ns,
         blame=blame,
-        note=" ".join(_notes(earlier, later, blame)),
+        note=" ".join(_notes(earlier, later, len(others), blame)),
+        otherwise=otherwise_of_two(earlier, later, blame),
     )
 
 
-def _notes(earlier: Hold, later: Hold, blame: Blame) -> Iterator[str]:
+def _finding_of_crowd(terms: Terms, court: Court, crowd: tuple[Hold, ...], hold: Hold) -> Finding:
+    pairs = [court.in_order(found, hold) for found in crowd]
+    blames = [court.blame(earlier, later) for earlier, later in pairs]
+    weights = [_weight(blame) for blame in blames]
+    told = weights.index(min(weights))
+    others = [found for found in crowd if found not in pairs[told]]
+    others.sort(key=lambda other: other.start_ns)
+    return _finding(terms, (*pairs[told], *others), blames[told])
+
+
+def _weight(blame: Blame) -> tuple[int, int]:
+    """Of several promises that the service broke, the one that would have been over first; of
+    several leases that were outlived, the one that was outlived longest."""
+    by_ns = blame.by_ns if blame.who is Culprit.SERVICE else -blame.by_ns
+    return EXCUSES.index(blame.who), by_ns
+
+
+def _notes(earlier: Hold, later: Hold, others: int, blame: Blame) -> Iterator[str]:
+    if others:
+        yield f"There are {others + 1} permits, and {others + 2} held one."
+    if earlier.shared or later.shared:
+        sharing, alone = (earlier, later) if earlier.shared else (later, earlier)
+        yield f"{sharing.node} shared it with others, {alone.node} was to have it alone."
     if concurrent(earlier, later):
         yield "Both asked for it at the same time, so which of them was let in first is a guess."
         if earlier.start_ns > later.start_ns:
@@ -71,12 +134,17 @@ def _notes(earlier: Hold, later: Hold, blame: Blame) -> Iterator[str]:
 
 CHECK = Check(
     code=Code.OVERLAP,
-    meaning="two clients certainly held an exclusive lock at once",
+    meaning="two clients certainly held an exclusive lock at once, or more than may",
     explanation="""\
 A client certainly holds a lock from the moment at which `acquire` returned to the moment at which
 it invokes `release`, is told that it lost the lock, or (if it checks its own lease) its validity
 ends. If the certain holds of two clients have an instant in common, the lock did not exclude.
 Times that are equal are no overlap, and neither is one that needs an answer nobody saw.
+
+Holds that share the lock (`shared`) may coexist; one that does not excludes all others. Of a
+semaphore with n `permits` it is an overlap where more than n clients held one: told once for each
+client that was one too many, with all who held one then. Whoever enters a reentrant lock again
+holds it until it has left as often.
 
 Every overlap says who is to blame. The lease of the first holder was promised at least until the
 invocation of its `acquire`, or of its last renewal, plus the TTL. If the second one was let in

@@ -27,7 +27,9 @@ class BlindRelease:
         return self.operation.ok
 
     def may_be_foreign_to(self, victim: Hold) -> bool:
-        return victim.process != self.by.process and victim.acquire.start_ns > self.by.start_ns
+        """Those who share the lock with the releaser may have been let in beside it."""
+        others = victim.process != self.by.process and not (victim.shared and self.by.shared)
+        return others and victim.acquire.start_ns > self.by.start_ns
 
     def was_foreign_to(self, victim: Hold) -> bool:
         """Its own lock was gone for certain: an exclusive lock was granted again before it began.
@@ -52,6 +54,8 @@ def removed_blindly(operation: Operation) -> bool:
 
 def blind_releases(history: History) -> dict[str, list[BlindRelease]]:
     """By key, in order: those that may have removed a lock other than their own."""
+    if history.terms.permits > 1:
+        return {}  # that somebody else was let in says nothing about the releaser's own permit
     releases = [operation for operation in history.operations if operation.f == F.RELEASE]
     found: defaultdict[str, list[BlindRelease]] = defaultdict(list)
     if any(_is_blind(operation) for operation in releases):  # a backend's are, or are not

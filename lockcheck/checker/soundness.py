@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from lockcheck.checker.finding import Culprit, Finding, Verdict
 from lockcheck.checker.stalls import total_ns
 from lockcheck.checker.writes import Ledger, StoredWrite, read_ledger
-from lockcheck.history import F, FaultSpan, History, Hold, Operation
+from lockcheck.history import F, FaultSpan, History, Hold, Operation, Terms
 from lockcheck.history.event import NS_PER_MS
 
 FEWEST_ACQUISITIONS = 10  # of a run of ours
@@ -22,7 +23,7 @@ WITH_STORAGE = "register"
 def doubts(history: History) -> Iterator[str]:
     ledger = read_ledger(history)
     yield from _faults(history)
-    yield from _too_few(history, ledger)
+    yield from too_few(history.terms, _amounts(history, ledger))
     yield from _testimony(history, ledger)
 
 
@@ -34,7 +35,13 @@ def doubts_of_findings(findings: Iterable[Finding]) -> Iterator[str]:
 
 
 def _machine(finding: Finding) -> str:
-    stalls, node = finding.blame.stalls, finding.holds[0].node
+    stalls = finding.blame.stalls
+    if not finding.holds:
+        return (
+            f"the machine stalled for {total_ns(stalls) / NS_PER_MS:.0f} ms, and that explains the"
+            f" {finding.code} of {finding.key!r}: run again on a quieter machine"
+        )
+    node = finding.holds[0].node
     cure = "run again on a quieter machine or with a longer TTL"
     if not stalls:
         return (
@@ -101,34 +108,50 @@ def _told(fault: FaultSpan) -> str:
 # --- how much there was to see -----------------------------------------------------------------
 
 
-def _too_few(history: History, ledger: Ledger) -> Iterator[str]:
-    fewest = FEWEST_ACQUISITIONS if history.terms.backend else FEWEST_ELSEWHERE
-    granted = len(history.holds)
-    if granted < fewest:
-        yield f"too few operations to tell: the lock was granted {_times(granted)}, not {fewest}"
-    holders = {hold.node for hold in history.holds}
-    if history.terms.backend and history.terms.clients >= FEWEST_HOLDERS > len(holders):
-        yield f"too few operations to tell: {len(holders)} of the clients held the lock"
-    elif history.terms.backend and not _shared_keys(history):
+@dataclass(frozen=True, slots=True)
+class Amounts:
+    """How much happened, however it was counted."""
+
+    operations: int
+    asked: int  # for a lock
+    granted: int
+    holders: int  # different nodes
+    shared_keys: int  # locks that more than one client was granted: only they can fail to exclude
+    accepted: int  # writes
+
+
+def too_few(terms: Terms, amounts: Amounts) -> Iterator[str]:
+    ours = bool(terms.backend)
+    fewest = FEWEST_ACQUISITIONS if ours else FEWEST_ELSEWHERE
+    if not ours and not amounts.asked:
+        if amounts.operations < fewest:
+            yield f"too few operations to tell: {amounts.operations}"
+        return  # it is not about a lock
+    if amounts.granted < fewest:
+        number = _times(amounts.granted)
+        yield f"too few operations to tell: the lock was granted {number}, not {fewest}"
+    if ours and terms.clients >= FEWEST_HOLDERS > amounts.holders:
+        yield f"too few operations to tell: {amounts.holders} of the clients held the lock"
+    elif ours and not amounts.shared_keys:
         yield "too few operations to tell: no lock was ever held by two different clients"
-    if history.terms.backend and history.terms.workload == WITH_STORAGE:
-        yield from _too_few_writes(ledger, fewest)
+    # Behind a guard the data is all that is judged: there must be some.
+    if ours and terms.workload == WITH_STORAGE and amounts.accepted < fewest:
+        number = _times(amounts.accepted)
+        yield f"too few operations to tell: the storage accepted a write {number}, not {fewest}"
 
 
-def _shared_keys(history: History) -> list[str]:
-    """The locks that more than one client was granted: only they can have failed to exclude."""
+def _amounts(history: History, ledger: Ledger) -> Amounts:
     holders: defaultdict[str, set[str]] = defaultdict(set)
     for hold in history.holds:
         holders[hold.key].add(hold.node)
-    return [key for key, nodes in holders.items() if len(nodes) >= FEWEST_HOLDERS]
-
-
-def _too_few_writes(ledger: Ledger, fewest: int) -> Iterator[str]:
-    """Behind a guard the data is all that is judged: there must be some."""
-    accepted = [write for write in ledger.writes if write.accepted]
-    if len(accepted) < fewest:
-        number = _times(len(accepted))
-        yield f"too few operations to tell: the storage accepted a write {number}, not {fewest}"
+    return Amounts(
+        operations=len(history.operations),
+        asked=sum(1 for operation in history.operations if operation.f == F.ACQUIRE),
+        granted=len(history.holds),
+        holders=len({hold.node for hold in history.holds}),
+        shared_keys=sum(1 for nodes in holders.values() if len(nodes) >= FEWEST_HOLDERS),
+        accepted=sum(1 for write in ledger.writes if write.accepted),
+    )
 
 
 def _times(number: int) -> str:

@@ -10,6 +10,7 @@ from lockcheck.checker.check import Check
 from lockcheck.checker.finding import Blame, Code, Culprit, Finding
 from lockcheck.checker.guard import effect_of
 from lockcheck.checker.order import certainly_earlier
+from lockcheck.checker.words import at
 from lockcheck.checker.writes import StoredWrite, read_ledger
 from lockcheck.history import Ending, History, Hold, Operation, Terms
 
@@ -23,6 +24,8 @@ class _Taken:
 
 
 def find(history: History) -> Iterator[Finding]:
+    if history.terms.permits > 1:
+        return  # several may write at once, in any order
     court = Court(history)
     for writes in read_ledger(history).accepted_by_key().values():
         for newer, stale in _stale(writes):
@@ -31,26 +34,39 @@ def find(history: History) -> Iterator[Finding]:
 
 class Newest:
     """Among the holds seen so far, those that make the most others stale: the one that was asked
-    for last, and the one with the highest token. So each write is compared with two, not all."""
+    for last, and the one with the highest token. So each write is compared with two, not all.
+
+    Those who share the lock with a hold make nothing of it stale, so without them it is kept, too.
+    """
 
     def __init__(self) -> None:
-        self._asked_last: _Taken | None = None
-        self._highest: _Taken | None = None
+        self._latest: list[_Latest] = [_Latest(), _Latest()]  # of all; of those that do not share
 
     def superseding(self, hold: Hold) -> _Taken | None:
         """A write of a holder that certainly came after `hold`."""
-        for candidate in (self._asked_last, self._highest):
+        latest = self._latest[hold.shared]
+        for candidate in (latest.asked_last, latest.highest):
             if candidate is not None and certainly_earlier(hold, candidate.hold):
                 return candidate
         return None
 
     def add(self, taken: _Taken) -> None:
-        last, highest = self._asked_last, self._highest
+        for latest in self._latest[: 1 if taken.hold.shared else 2]:
+            latest.add(taken)
+
+
+@dataclass(slots=True)
+class _Latest:
+    asked_last: _Taken | None = None
+    highest: _Taken | None = None
+
+    def add(self, taken: _Taken) -> None:
+        last, highest = self.asked_last, self.highest
         if last is None or taken.hold.acquire.start_ns >= last.hold.acquire.start_ns:
-            self._asked_last = taken
+            self.asked_last = taken
         token = taken.hold.token
         if token is not None and (highest is None or token >= (highest.hold.token or 0)):
-            self._highest = taken
+            self.highest = taken
 
 
 def supersedable(write: StoredWrite) -> _Taken | None:
@@ -84,7 +100,16 @@ def _finding(terms: Terms, court: Court, newer: _Taken, stale: _Taken) -> Findin
         length_ns=0 if promised_ns is None else max(0, write.start_ns - promised_ns),
         blame=blame,
         note=" ".join(_notes(earlier, write, blame)),
+        otherwise=(
+            f"The storage would have had to refuse the write of {earlier.node}, sent"
+            f" {at(write.start_ns)}{_shown(earlier)}: it had accepted one of {later.node}"
+            f"{_shown(later)}, which was granted the lock later."
+        ),
     )
+
+
+def _shown(hold: Hold) -> str:
+    return "" if hold.token is None else f" (token {hold.token})"
 
 
 def _notes(earlier: Hold, write: Operation, blame: Blame) -> Iterator[str]:

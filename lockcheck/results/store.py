@@ -13,13 +13,14 @@ from pathlib import Path
 
 import msgspec
 
-from lockcheck.checker.finding import Finding, Judgement
+from lockcheck.checker.finding import Definition, Finding, Judgement
 from lockcheck.errors import ClusterError, UserError
-from lockcheck.history import History, Terms, write_events
+from lockcheck.history import History, Hold, Operation, Terms, write_events
 from lockcheck.history.event import NS_PER_MS, terms_event
 from lockcheck.history.files import merge_event_files
 
 HISTORY_FILE, VERDICT_FILE, REPORT_FILE = "history.jsonl", "verdict.json", "report.html"
+MOST_EVIDENCE = 50  # holds and operations of one finding; the history has them all
 CONFIG_FILE, FACTS_FILE = "config.json", "facts.json"
 
 
@@ -117,6 +118,25 @@ def out_of_space(error: OSError, folder: Path) -> ClusterError:
     return ClusterError(f"{error.filename or folder}: {os.strerror(error.errno or 0)}")
 
 
+class HoldSummary(msgspec.Struct, frozen=True, kw_only=True):
+    node: str
+    process: int | str
+    key: str
+    start_ms: float
+    end_ms: float
+    token: int | None
+
+
+class OperationSummary(msgspec.Struct, frozen=True, kw_only=True):
+    node: str
+    process: int | str
+    f: str
+    key: str
+    start_ms: float
+    end_ms: float | None  # None: nobody knows when, or whether, it took effect
+    outcome: str
+
+
 class FindingSummary(msgspec.Struct, frozen=True, kw_only=True):
     code: str
     effect: str
@@ -128,6 +148,19 @@ class FindingSummary(msgspec.Struct, frozen=True, kw_only=True):
     by_ms: float
     fault: str | None
     note: str
+    steps: tuple[str, ...]
+    otherwise: str
+    holds: tuple[HoldSummary, ...]
+    operations: tuple[OperationSummary, ...]  # the first of them, where they are many
+
+
+class DefinitionSummary(msgspec.Struct, frozen=True, kw_only=True):
+    key: str
+    model: str
+    engine: str
+    linearizable: str
+    overlaps: int | None
+    sentence: str
 
 
 class VerdictSummary(msgspec.Struct, frozen=True, kw_only=True):
@@ -137,6 +170,7 @@ class VerdictSummary(msgspec.Struct, frozen=True, kw_only=True):
     findings: tuple[FindingSummary, ...]
     doubts: tuple[str, ...]
     counts: object
+    definitions: tuple[DefinitionSummary, ...]
     problem: str = ""
 
 
@@ -144,8 +178,9 @@ def verdict_summary(judgement: Judgement, problem: str = "") -> VerdictSummary:
     return VerdictSummary(
         verdict=judgement.verdict,
         findings=tuple(_summaries(judgement.findings)),
-        doubts=judgement.doubts,
+        doubts=_writable(judgement.doubts),
         counts=msgspec.to_builtins(judgement.counts),
+        definitions=tuple(map(_definition, judgement.definitions)),
         problem=problem,
     )
 
@@ -156,15 +191,77 @@ def _summaries(findings: Iterable[Finding]) -> Iterable[FindingSummary]:
         yield FindingSummary(
             code=finding.code,
             effect=finding.effect,
-            key=finding.key,
-            nodes=tuple(hold.node for hold in finding.holds),
-            at_ms=round(finding.time_ns / NS_PER_MS, 3),
-            length_ms=round(finding.length_ns / NS_PER_MS, 3),
+            key=_text(finding.key),
+            nodes=_writable(_nodes(finding)),
+            at_ms=_ms(finding.time_ns),
+            length_ms=_ms(finding.length_ns),
             blame=blame.who,
-            by_ms=round(blame.by_ns / NS_PER_MS, 3),
-            fault=f"{blame.fault.name} of {blame.fault.node}" if blame.fault else None,
-            note=finding.note,
+            by_ms=_ms(blame.by_ns),
+            fault=_text(f"{blame.fault.name} of {blame.fault.node}") if blame.fault else None,
+            note=_text(finding.note),
+            steps=_writable(finding.steps),
+            otherwise=_text(finding.otherwise),
+            holds=tuple(map(_hold, finding.holds[:MOST_EVIDENCE])),
+            operations=tuple(map(_operation, finding.operations[:MOST_EVIDENCE])),
         )
+
+
+def _nodes(finding: Finding) -> tuple[str, ...]:
+    """The holders, in the order of their holds; of what is about no hold, who is in evidence."""
+    holders = tuple(hold.node for hold in finding.holds)
+    return holders or tuple(dict.fromkeys(o.node for o in finding.operations))[:MOST_EVIDENCE]
+
+
+def _hold(hold: Hold) -> HoldSummary:
+    return HoldSummary(
+        node=_text(hold.node),
+        process=_process(hold),
+        key=_text(hold.key),
+        start_ms=_ms(hold.start_ns),
+        end_ms=_ms(hold.end_ns),
+        token=hold.token,
+    )
+
+
+def _operation(operation: Operation) -> OperationSummary:
+    end_ns, answer = operation.end_ns, operation.answer
+    return OperationSummary(
+        node=_text(operation.node),
+        process=_process(operation),
+        f=_text(operation.f),
+        key=_text(operation.key),
+        start_ms=_ms(operation.start_ns),
+        end_ms=None if end_ns is None else _ms(end_ns),
+        outcome="none" if answer is None else answer.type.value,
+    )
+
+
+def _definition(definition: Definition) -> DefinitionSummary:
+    return DefinitionSummary(
+        key=_text(definition.key),
+        model=_text(definition.model),
+        engine=_text(definition.engine),
+        linearizable=definition.linearizable.value,
+        overlaps=definition.overlaps,
+        sentence=_text(definition.sentence),
+    )
+
+
+def _process(of: Hold | Operation) -> int | str:
+    return of.process if isinstance(of.process, int) else _text(of.process)
+
+
+def _text(text: str) -> str:
+    """Half a character can hide in what somebody else's file said; JSON cannot hold it."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def _writable(texts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(map(_text, texts))
+
+
+def _ms(ns: int) -> float:
+    return round(ns / NS_PER_MS, 3)
 
 
 def now_in_words() -> str:

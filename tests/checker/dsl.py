@@ -7,7 +7,7 @@
     1 read 2-3 = a            the answer's value
     1 write 4-5 b base=a seq=1
     1 release 8-9 = {"removed": 1, "blind": true}
-    1 lost 7                  a notice
+    1 lost 7                  a notice; so is `1 queued 7`
     fault pause n1 10-50      proven at 10, healed at 50;  10-50! never proven;  10- never healed
     stall n1 10-50
     clock-step n1 30 500      noticed at 30, by 500 ms
@@ -170,7 +170,7 @@ def _operation(who: str, what: str, span: str, rest: str = "") -> list[Event]:
         "key": key or "k",
         "node": node or f"n{process}",
     }
-    if f == Notice.LOST:
+    if f in (Notice.LOST, Notice.QUEUED):
         return [Event(time=ns(span), type=EventType.INFO, **common)]
     times = SPAN.match(span)
     assert times, span

@@ -6,9 +6,8 @@ from typing import Any
 
 from lockcheck.checker import OverlapWatch, judge
 from lockcheck.history import Terms
+from lockcheck.simulation import Fault, FaultKind, Plan, Target, simulate
 from tests.checker.dsl import events, ns
-from tests.checker.simulation import World
-from tests.checker.test_simulation import LONG, TTL_MS
 
 BOTH = "1 acquire 0-1 \n 2 acquire 3-4"
 
@@ -73,8 +72,40 @@ def test_it_remembers_little_in_a_long_run() -> None:
 
 
 def test_a_simulated_run() -> None:
-    history = World(3, Terms(ttl_ms=TTL_MS), pause_ms=LONG).run()
+    pauses = Fault(FaultKind.PAUSE, Target.HOLDER, (50, 300))
+    history = simulate(Plan(seed=3, faults=(pauses,), until_ms=3_000))
     watch = OverlapWatch(history.terms)
     for event in history.events:
         watch.feed(event)
     assert watch.overlaps == sum(f.code == "overlap" for f in judge(history).findings) > 0
+
+
+def test_a_semaphore_counts_each_that_is_one_too_many() -> None:
+    lines = [f"{n} acquire {n}-{n}.5" for n in range(5)] + [f"{n} release 20-21" for n in range(5)]
+    assert [fed(*lines, permits=n).overlaps for n in (1, 2, 3, 4, 5)] == [10, 3, 2, 1, 0]
+
+
+def test_those_who_share_do_not_exclude_each_other() -> None:
+    readers = "1 acquire 0-1 shared=true \n 2 acquire 3-4 shared=true"
+    ends = ("1 release 8-9", "2 release 8-9", "3 release 8-9")
+    assert fed(readers, *ends[:2]).overlaps == 0
+    assert fed(readers, "3 acquire 5-6", *ends).overlaps == 2
+
+
+def test_a_holder_that_enters_again() -> None:
+    again = "1 acquire 0-1 \n 1 acquire 2-3 \n 1 release 4-5"
+    other = "2 acquire 6-7 \n 1 write 8-9 a \n 2 release 10-11"
+    assert fed(again, model="reentrant").holders() == {"k": [("n1", 1)]}
+    assert fed(again, other, model="reentrant").overlaps == 1
+    assert fed(again).holders() == {}
+    assert fed(again, other).overlaps == 0
+
+
+def test_a_notice_of_its_place_does_not_end_the_wait() -> None:
+    assert fed("1 acquire 0-9 \n 1 queued 2").holders() == {"k": [("n1", 1)]}
+
+
+def test_whoever_asks_again_had_given_up() -> None:
+    lines = "1 acquire 0-1 \n 2 acquire 3-4 \n 2 release 8-9 \n 1 acquire 10-{answer}"
+    assert fed(lines.format(answer="11")).overlaps == 0
+    assert fed(lines.format(answer="11!")).overlaps == 1  # it still believed, then

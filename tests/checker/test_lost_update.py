@@ -312,3 +312,24 @@ def test_overwriters_by_definition() -> None:
         if not all(descends(j, i) for j in range(i, 8))
     }
     assert _overwriters(parents) == expected
+
+
+def test_what_would_have_had_to_be_different() -> None:
+    (finding,) = lost(LOST)
+    assert finding.otherwise.startswith("The write of n")
+    assert "would have had to be based on" in finding.otherwise
+    assert finding.otherwise.endswith("or to be refused.")
+
+
+@pytest.mark.parametrize(("shared", "permits"), [("shared=true", 1), ("", 2)])
+def test_a_lock_that_lets_both_in_is_not_to_blame(shared: str, permits: int) -> None:
+    (finding,) = lost(
+        f"""
+        1 acquire 0-1 {shared}
+        2 acquire 2-3 {shared}
+        1 write 4-5 a base=zero seq=1
+        2 write 6-7 b base=zero seq=2""",
+        permits=permits,
+    )
+    assert finding.blame.who is Culprit.CLIENT
+    assert "lets both in" in finding.note

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from lockcheck.checker import Code, Verdict
-from lockcheck.checker.overlap import TOLD_EACH, overlapping
-from tests.checker.dsl import codes, history, judged, ns
+from lockcheck.checker import Code, Culprit, Finding, Verdict
+from lockcheck.checker.overlap import TOLD_EACH, find, overlapping
+from tests.checker.dsl import history, judged, ns
 
 NO_OVERLAP = {
     "one after the other": """
@@ -146,19 +148,21 @@ OVERLAP = {
 }
 
 
+def overlaps(*lines: str, **terms: Any) -> list[Finding]:
+    return list(find(history(*lines, **terms)))
+
+
 @pytest.mark.parametrize("lines", NO_OVERLAP.values(), ids=NO_OVERLAP)
 def test_accepts(lines: str) -> None:
-    judgement = judged(lines, ttl_ms=100)
-    assert codes(judgement) == []
-    assert judgement.verdict is Verdict.OK
+    assert overlaps(lines, ttl_ms=100) == []
 
 
 @pytest.mark.parametrize(("lines", "expected"), OVERLAP.values(), ids=OVERLAP)
 def test_rejects(lines: str, expected: tuple[float, float]) -> None:
-    judgement = judged(lines, ttl_ms=100)
-    (finding,) = judgement.findings
-    assert judgement.verdict is Verdict.VIOLATION
+    (finding,) = overlaps(lines, ttl_ms=100)
+    assert finding.effect is Verdict.VIOLATION
     assert finding.code is Code.OVERLAP
+    assert judged(lines, ttl_ms=100).of(Code.OVERLAP) == (finding,)
     assert (finding.time_ns, finding.length_ns) == (ns(expected[0]), ns(expected[1]))
 
 
@@ -170,19 +174,19 @@ VALIDITY = """
 
 
 def test_a_client_that_watches_its_validity_stops_believing_when_it_ends() -> None:
-    assert codes(judged(VALIDITY, ttl_ms=55)) == ["overlap"]
-    assert codes(judged(VALIDITY, ttl_ms=55, honours_validity=True)) == []
+    assert len(overlaps(VALIDITY, ttl_ms=55)) == 1
+    assert overlaps(VALIDITY, ttl_ms=55, honours_validity=True) == []
 
 
 def test_a_validity_that_was_read_late_does_not_last_beyond_the_lease() -> None:
     """The client counts from before it stood still; its answer was written down after."""
     late = "1 acquire 0-54 valid_ms=50 \n 2 acquire 60-61 \n 1 release 70-71 \n 2 release 80-81"
-    assert codes(judged(late, ttl_ms=55, honours_validity=True)) == []
+    assert overlaps(late, ttl_ms=55, honours_validity=True) == []
 
 
 @pytest.mark.parametrize(("renewed", "expected"), [("40-41", ["overlap"]), ("52-53", [])])
 def test_a_renewal_extends_validity_only_in_time(renewed: str, expected: list[str]) -> None:
-    judgement = judged(
+    findings = overlaps(
         "1 acquire 0-1 valid_ms=50",
         f"1 renew {renewed} valid_ms=50",
         "2 acquire 59-60 valid_ms=50",
@@ -191,25 +195,23 @@ def test_a_renewal_extends_validity_only_in_time(renewed: str, expected: list[st
         ttl_ms=60,
         honours_validity=True,
     )
-    assert codes(judgement) == expected
+    assert [finding.code for finding in findings] == expected
 
 
 def test_an_overlap_is_told_by_who_was_let_in_first() -> None:
-    (finding,) = judged(
-        "1 acquire 0-1", "2 acquire 3-4", "1 release 8-9", "2 release 9-10"
-    ).findings
+    (finding,) = overlaps("1 acquire 0-1", "2 acquire 3-4", "1 release 8-9", "2 release 9-10")
     assert [hold.process for hold in finding.holds] == [1, 2]
     assert finding.note == ""
 
 
 def test_concurrent_acquires_are_noted() -> None:
-    (finding,) = judged("1 acquire 0-3", "2 acquire 1-4", "1 release 8-9", "2 release 8-9").findings
+    (finding,) = overlaps("1 acquire 0-3", "2 acquire 1-4", "1 release 8-9", "2 release 8-9")
     assert "at the same time" in finding.note
 
 
 def test_up_to_nine_at_once_are_told_pair_by_pair() -> None:
     lines = [f"{n} acquire {n}-{n}.5 \n {n} release {100 + n}-{101 + n}" for n in range(9)]
-    assert len(judged(*lines).findings) == 9 * 8 // 2
+    assert len(overlaps(*lines)) == 9 * 8 // 2
 
 
 def test_many_at_once_do_not_explode_and_none_is_left_out() -> None:
@@ -238,3 +240,140 @@ def test_those_that_end_last_are_kept() -> None:
         )
     )
     assert (0, 50) in {(a.process, b.process) for a, b in pairs}
+
+
+# --- locks that more than one may hold ----------------------------------------------------------
+
+SHARED = {
+    "two readers": ("1 acquire 0-1 shared=true", "2 acquire 3-4 shared=true", []),
+    "a reader and a writer": ("1 acquire 0-1 shared=true", "2 acquire 3-4", ["overlap"]),
+    "a writer and a reader": ("1 acquire 0-1", "2 acquire 3-4 shared=true", ["overlap"]),
+    "two writers": ("1 acquire 0-1", "2 acquire 3-4", ["overlap"]),
+}
+
+
+@pytest.mark.parametrize(("one", "other", "expected"), SHARED.values(), ids=SHARED)
+def test_those_who_share_do_not_exclude_each_other(
+    one: str, other: str, expected: list[str]
+) -> None:
+    findings = overlaps(one, other, "1 release 8-9 \n 2 release 9-10", ttl_ms=100)
+    assert [finding.code for finding in findings] == expected
+    for finding in findings:
+        assert ("shared it with others" in finding.note) == ("shared" in one + other)
+
+
+def test_a_writer_among_readers_is_told_with_those_that_end_last() -> None:
+    readers = [
+        f"{n} acquire {n}-{n}.5 shared=true \n {n} release {99 + n}-200" for n in range(1, 20)
+    ]
+    told = history(*readers, "30 acquire 50-51 \n 30 release 90-91")
+    pairs = list(overlapping(list(told.holds)))
+    assert {later.process for _, later in pairs} == {30}
+    assert {found.process for found, _ in pairs} == set(range(12, 20))
+    after = history(*readers, "30 acquire 118-119 \n 30 release 120-121")
+    assert list(overlapping(list(after.holds))) == []
+
+
+THREE = """
+    1 acquire {one}
+    2 acquire {two}
+    3 acquire 50-51
+    1 release 60-61
+    2 release 70-71
+    3 release 80-81"""
+
+
+def test_no_more_hold_a_semaphore_than_it_has_permits() -> None:
+    lines = THREE.format(one="0-1", two="2-3")
+    assert overlaps(lines, permits=3) == []
+    (finding,) = overlaps(lines, ttl_ms=100, permits=2)
+    assert [hold.process for hold in finding.holds] == [1, 3, 2]
+    assert (finding.time_ns, finding.length_ns) == (ns(51), ns(9))
+    # The promise to 1 would have been over first.
+    assert (finding.blame.who, finding.blame.by_ns) == (Culprit.SERVICE, ns(49))
+    assert finding.note == "There are 2 permits, and 3 held one."
+    assert "let in 49 ms later, when the lease of n1 ran out at 100 ms" in finding.otherwise
+
+
+@pytest.mark.parametrize(
+    ("more", "who", "order"),
+    [
+        ("", Culprit.HOLDER, [2, 3, 1]),
+        ("stall n2 15-65", Culprit.MACHINE, [2, 3, 1]),
+        ("stall n1 1-59", Culprit.HOLDER, [2, 3, 1]),
+    ],
+)
+def test_the_service_is_not_to_blame_where_one_of_them_outlived_its_lease(
+    more: str, who: Culprit, order: list[int]
+) -> None:
+    lines = THREE.format(one="0-1 ttl_ms=100", two="2-3 ttl_ms=20")
+    (finding,) = overlaps(lines, more, permits=2)
+    assert finding.blame.who is who
+    assert [hold.process for hold in finding.holds] == order
+
+
+def test_each_that_is_one_too_many_is_told() -> None:
+    lines = [f"{n} acquire {n}-{n}.5 \n {n} release {90 - n}-{91 - n}" for n in range(6)]
+    findings = overlaps(*lines, permits=3)
+    assert [finding.holds[1].process for finding in findings] == [3, 4, 5]
+    assert {len(finding.holds) for finding in findings} == {4}
+
+
+ENTERED_TWICE = """
+    1 acquire 0-1
+    1 acquire 2-3
+    1 release 4-5
+    2 acquire 6-7
+    1 release 8-9
+    2 release 10-11"""
+
+
+def test_whoever_enters_again_holds_until_it_has_left_as_often() -> None:
+    (finding,) = overlaps(ENTERED_TWICE, model="reentrant")
+    assert (finding.time_ns, finding.length_ns) == (ns(7), ns(1))
+
+
+def test_an_ordinary_lock_is_over_with_its_release() -> None:
+    assert overlaps(ENTERED_TWICE) == []
+
+
+def test_a_grant_that_was_given_up_is_over_with_the_last_sign_of_life() -> None:
+    """The client died, nobody knows when, and came back under the same name."""
+    lines = """
+        1 acquire 0-1
+        1 write 2-3 a
+        2 acquire {granted}
+        2 release 200-201
+        1 acquire 210-211
+        1 release 220-221"""
+    assert overlaps(lines.format(granted="150-151"), ttl_ms=100) == []
+    assert len(overlaps(lines.format(granted="1.5-2"), ttl_ms=100)) == 1
+
+
+OTHERWISE = {
+    "the holder": ("2 acquire 110-111", "n1 would have had to stop 30 ms sooner"),
+    "the service": ("2 acquire 50-51", "n2 would have had to be let in 49 ms later"),
+    "the machine": (
+        "2 acquire 110-111 \n stall n1 20-125",
+        "The machine would have had to run n1 without stalls of 105 ms",
+    ),
+    "the host's clock": (
+        "2 acquire 50-51 \n clock-step n3 30 500",
+        "The host's clock would have had to go on without a jump",
+    ),
+}
+
+
+@pytest.mark.parametrize(("lines", "said"), OTHERWISE.values(), ids=OTHERWISE)
+def test_what_would_have_had_to_be_different(lines: str, said: str) -> None:
+    told = ("1 acquire 0-1", lines, "1 release 130-131 \n 2 release 140-141")
+    (finding,) = overlaps(*told, ttl_ms=100)
+    assert finding.otherwise.startswith(said)
+
+
+def test_without_a_lease_the_other_one_has_to_wait() -> None:
+    (finding,) = overlaps("1 acquire 0-1 \n 2 acquire 3-4 \n 1 release 8-9 \n 2 release 9-10")
+    assert (
+        finding.otherwise
+        == "n2, let in at 4 ms, would have had to wait until n1 had let go at 8 ms."
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import msgspec
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -12,7 +13,7 @@ from lockcheck.checker.order import granted_before
 from lockcheck.checker.overlap import find as find_overlaps
 from lockcheck.checker.stale_write import find as find_stale
 from lockcheck.checker.writes import read_ledger
-from lockcheck.history import Event, History
+from lockcheck.history import Event, EventType, History, Terms
 from tests.checker.dsl import codes
 from tests.checker.turns import CLIENTS, Access, Turn, World, good_worlds
 
@@ -81,7 +82,8 @@ def _swap_seq(world: World, one: int, other: int) -> World:
 
 @given(RELEASING, st.data())
 def test_two_updates_of_one_version_lose_one(world: World, data: st.DataObject) -> None:
-    """A write is based on what the write before it was based on, and its read says so too."""
+    """A write is based on what the write before it was based on, and its read says so too: that
+    was overwritten by then, so no order explains the read either."""
     number = pick(world, data) + 1
     turn = world.turns[number]
     read, write = turn.accesses[:2]
@@ -89,7 +91,7 @@ def test_two_updates_of_one_version_lose_one(world: World, data: st.DataObject) 
     stale = (replace(read, value=before.base), replace(write, base=before.base))
     spoilt = world.spoilt(number, accesses=(*stale, *turn.accesses[2:]))
     found = judge(spoilt.history())
-    assert set(codes(found)) == {"lost-update"}
+    assert set(codes(found)) == {"lost-update", "not-linearizable"}
     lost = [o.invoke.value for f in found.findings for o in f.operations if o.f == "write"]
     assert before.value in lost
     assert write.value in lost
@@ -210,3 +212,37 @@ def test_the_watch_forgets_what_is_settled_without_harm(world: World) -> None:
         watch.feed(event)
         watch.settle(event.time)
     assert watch.overlaps == len(list(find_overlaps(History.of(events))))
+
+
+@settings(max_examples=300)
+@given(wild_worlds(), st.integers(1, 4), st.data())
+def test_the_watch_agrees_on_locks_that_more_than_one_may_hold(
+    world: World, permits: int, data: st.DataObject
+) -> None:
+    """Whatever the order in which the clients' files are read."""
+    terms = Terms(permits=permits)
+    events = []
+    for event in replace(world, terms=terms).events():
+        asks = event.f == "acquire" and event.type is EventType.INVOKE
+        shared = asks and permits == 1 and data.draw(st.booleans())
+        if event.process != "storage":
+            events.append(msgspec.structs.replace(event, shared=shared))
+    expected = len(list(find_overlaps(History.of(events))))
+    watch = OverlapWatch(terms)
+    order = data.draw(st.permutations(sorted({str(event.process) for event in events})))
+    for event in sorted(events, key=lambda event: order.index(str(event.process))):
+        watch.feed(event)
+    assert watch.overlaps == expected
+
+
+@settings(max_examples=300)
+@given(wild_worlds(), st.integers(2, 4))
+def test_crowds_by_definition(world: World, permits: int) -> None:
+    history = replace(world, terms=Terms(permits=permits)).history()
+    expected = [
+        hold.start_ns
+        for n, hold in enumerate(history.holds)
+        if hold.end_ns > hold.start_ns
+        and sum(other.end_ns > hold.start_ns for other in history.holds[:n]) >= permits
+    ]
+    assert [f.time_ns for f in find_overlaps(history)] == expected

@@ -6,7 +6,7 @@ import pytest
 
 from lockcheck.checker import Culprit, Finding, Verdict
 from lockcheck.checker.blame import blame
-from tests.checker.dsl import history, judged, ns
+from tests.checker.dsl import codes, history, judged, ns
 
 STALE = """
     1 acquire 0-1
@@ -192,3 +192,38 @@ def test_a_fence_must_hold_even_when_the_machine_stalls() -> None:
     (finding,) = stale("stall n1 20-129", STALE, guard="fence")
     assert finding.blame.who is Culprit.MACHINE
     assert finding.effect is Verdict.VIOLATION
+
+
+SHARED = """
+    1 acquire 0-1 {one}
+    2 acquire 3-4 {other}
+    2 write 5-6 b seq=1
+    1 write 7-8 a seq=2
+    1 release 9-10
+    2 release 11-12"""
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "permits", "stale"),
+    [
+        ("", "", 1, True),
+        ("", "", 2, False),
+        ("shared=true", "", 1, True),
+        ("", "shared=true", 1, True),
+        ("shared=true", "shared=true", 1, False),
+    ],
+)
+def test_those_who_may_hold_it_together_make_nothing_stale(
+    one: str, other: str, permits: int, stale: bool
+) -> None:
+    told = judged(SHARED.format(one=one, other=other), testify=True, permits=permits)
+    assert ("stale-write" in codes(told)) == stale
+
+
+def test_what_would_have_had_to_be_different() -> None:
+    lines = SHARED.format(one="token=33", other="token=34")
+    (finding,) = (f for f in judged(lines, testify=True).findings if f.code == "stale-write")
+    assert finding.otherwise == (
+        "The storage would have had to refuse the write of n1, sent at 7 ms (token 33): it had"
+        " accepted one of n2 (token 34), which was granted the lock later."
+    )

@@ -19,9 +19,10 @@ def meets_many(terms: dict[str, object] | None = None, *, blind: bool = False) -
     run = Recording(terms=terms or {})
     guarded = run.terms.get("guard") == "fence"
     run.acquire(100, 1, token=40 if guarded else None)
-    run.read(102, 1, "old")
+    run.read(102, 1, None)
     run.pause(103, 1, 2100)
-    now, mark = 1110.0, "old"
+    now = 1110.0
+    mark: str | None = None
     for number in range(OTHERS):
         client, token = 2 + number % 4, 41 + number if guarded else None
         run.held(now - 5, client)
@@ -35,9 +36,9 @@ def meets_many(terms: dict[str, object] | None = None, *, blind: bool = False) -
         run.release(now + 6 + number % 7, client)
         now += 16
     if guarded:
-        run.refused(2101, 1, "late", "old", token=40, error="fenced: token 40 is below 100")
+        run.refused(2101, 1, "late", None, token=40, error="fenced: token 40 is below 100")
     else:
-        run.write(2101, 1, "late", "old")
+        run.write(2101, 1, "late", None)
     if blind:
         run.acquire(2102, 2)
         blind_release(run, 2104, 1)
@@ -84,16 +85,16 @@ def test_sixty_others_are_summed_up_in_one_step(many: History) -> None:
     texts = [f"{step.who} {step.text}" for step in told.steps]
     in_order = [
         "c1 was granted k1 (lease 1.000 s)",
-        "c1 read k1: old",
+        "c1 read k1: nothing written yet",
         "c1 pause began, proven 2.1 ms later",
         "c1 its lease on k1 ran out",
         "c2 was granted k1 (lease 1.000 s) at attempt 2, while c1 still held it: two holders",
-        "c2 wrote c2-0 on top of old; accepted as #3",
+        "c2 wrote c2-0; accepted as #3",
         "others 58 more holds of k1 by c2 (14), c3 (15), c4 (15) and c5 (14) came and went until",
         "c5 was granted k1 at attempt 2, c1 still held it",
         "c5 wrote c5-59 on top of c4-58; accepted as #121",
         "c1 pause healed: it runs again, still believing that it holds k1",
-        "c1 wrote late on top of old; accepted as #122: stale, a later holder had written already;",
+        "c1 wrote late; accepted as #122: stale, a later holder had written already;",
         "c1 released k1; the service refused: not-owner (it had lost the lock before)",
     ]
     places = [next(i for i, text in enumerate(texts) if text.startswith(t)) for t in in_order]
@@ -124,9 +125,7 @@ def test_behind_a_guard_the_refused_write_is_told() -> None:
     incident, told = only_incident(history)
     assert incident.effect is Verdict.OK
     refused = [step.text for step in told.steps if step.kind is story.Kind.REFUSED]
-    assert refused == [
-        "tried to write late on top of old with token 40; refused: fenced: token 40 is below 100"
-    ]
+    assert refused == ["tried to write late with token 40; refused: fenced: token 40 is below 100"]
     assert "Once a holder outlived its lease, by 1.003 s" in story.headline(history, judge(history))
     assert told.prevention.startswith("Nothing more")
 

@@ -220,18 +220,23 @@ def test_an_empty_history_has_a_report() -> None:
     assert "Nothing: no two clients" in words(report(History.of([])))
 
 
+def in_a_browser(folder: Path, html: str) -> str:
+    """What became of the page when its script had run."""
+    page = folder / "report.html"
+    page.write_text(html, encoding="utf-8")
+    assert CHROMIUM is not None
+    options = ["--headless=new", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=2000"]
+    command = [CHROMIUM, *options, f"--user-data-dir={folder / 'profile'}", "--dump-dom"]
+    return subprocess.run(
+        [*command, page.as_uri()], capture_output=True, text=True, timeout=120, check=True
+    ).stdout
+
+
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium here to open the page with")
 @pytest.mark.parametrize("attacked", [False, True])
 def test_a_browser_draws_the_timeline(tmp_path: Path, attacked: bool) -> None:
     history = of_an_attacker() if attacked else of_one_incident()
-    page = tmp_path / "report.html"
-    page.write_text(report(history), encoding="utf-8")
-    assert CHROMIUM is not None
-    options = ["--headless=new", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=2000"]
-    command = [CHROMIUM, *options, f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom"]
-    seen = subprocess.run(
-        [*command, page.as_uri()], capture_output=True, text=True, timeout=120, check=True
-    ).stdout
+    seen = in_a_browser(tmp_path, report(history))
     root = re.search(r"<html[^>]*>", seen)
     assert root is not None
     assert 'data-ready="1"' in root[0], root[0]

@@ -25,6 +25,7 @@ class Recording:
     events: list[Event] = field(default_factory=list)
     seq: int = 0
     faults: int = 0
+    written: object = None  # what is read next
 
     def add(self, ms: float, process: int | str, kind: str, f: str, **more: object) -> None:
         values = {"time": round(ms * MS), "process": process, "type": EventType(kind), "f": f}
@@ -54,6 +55,7 @@ class Recording:
         self.seq += 1
         asked = {"value": value, "base": base, "key": more.pop("key", "k1")}
         asked["token"] = more.pop("token", None)
+        self.written = value
         self.both(ms, client, F.WRITE, took=0.5, asked=asked, seq=self.seq)
 
     def refused(
@@ -92,15 +94,15 @@ class Recording:
 
 def outlived_lease(run: Recording, ms: float = 100, first: int = 2, second: int = 4) -> None:
     """`first` is paused, its lease runs out, `second` writes, `first` writes on the old value."""
-    base, later = f"c{first}-{int(ms)}", f"c{second}-{int(ms)}"
+    base, later, old = f"c{first}-{int(ms)}", f"c{second}-{int(ms)}", run.written
     run.acquire(ms, first)
-    run.read(ms + 2, first, f"old-{int(ms)}")
+    run.read(ms + 2, first, old)
     run.pause(ms + 3, first, ms + 1300)
     run.held(ms + 900, second)
     run.acquire(ms + 1010, second)
-    run.read(ms + 1013, second, f"old-{int(ms)}")
-    run.write(ms + 1014, second, later, f"old-{int(ms)}")
-    run.write(ms + 1301, first, base, f"old-{int(ms)}")
+    run.read(ms + 1013, second, old)
+    run.write(ms + 1014, second, later, old)
+    run.write(ms + 1301, first, base, old)
     run.release(ms + 1303, first, kind="fail")
     run.release(ms + 1400, second)
 
@@ -208,12 +210,12 @@ def simulate(run: Recording, rounds: int, *, trouble: int = 0, guard: bool = Fal
 
 def _guarded_trouble(run: Recording, ms: float, first: int, second: int, token: int) -> None:
     run.acquire(ms, first, token=token)
-    run.read(ms + 2, first, "old")
+    run.read(ms + 2, first, None)
     run.pause(ms + 3, first, ms + 1300)
     run.acquire(ms + 1010, second, token=token + 1)
-    run.write(ms + 1014, second, f"c{second}-{int(ms)}", "old", token=token + 1)
+    run.write(ms + 1014, second, f"c{second}-{int(ms)}", None, token=token + 1)
     error = f"fenced: token {token} is below {token + 1}"
-    run.refused(ms + 1301, first, f"c{first}-{int(ms)}", "old", token=token, error=error)
+    run.refused(ms + 1301, first, f"c{first}-{int(ms)}", None, token=token, error=error)
     run.release(ms + 1303, first, kind="fail")
     run.release(ms + 1400, second)
 
@@ -314,17 +316,17 @@ def test_steps_are_told_in_order(incident: tuple[History, Judgement]) -> None:
     )
     expected = [
         ("c2", "was granted k1 (lease 1.000 s)"),
-        ("c2", "read k1: old-100"),
+        ("c2", "read k1: nothing written yet"),
         ("c2", "pause began, proven 2.1 ms later (5 of 5 threads in state T)"),
         ("c2", "its lease on k1 ran out: the lock may now go to somebody else"),
         (
             "c4",
             "was granted k1 (lease 1.000 s) at attempt 2, while c2 still held it: two holders",
         ),
-        ("c4", "read k1: old-100"),
-        ("c4", "wrote c4-100 on top of old-100; accepted as #3"),
+        ("c4", "read k1: nothing written yet"),
+        ("c4", "wrote c4-100; accepted as #3"),
         ("c2", "pause healed: it runs again, still believing that it holds k1"),
-        ("c2", f"wrote c2-100 on top of old-100; accepted as #4: {why}"),
+        ("c2", f"wrote c2-100; accepted as #4: {why}"),
         ("c2", "released k1; the service refused: not-owner (it had lost the lock before)"),
         ("c4", "released k1"),
     ]

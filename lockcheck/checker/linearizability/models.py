@@ -2,7 +2,8 @@
 
 A model is asked only about operations that took effect: what failed did not happen, and what
 nobody confirmed is tried both ways by the engines (`confirmed` is False then, and there is no
-answer to look at). States and operations can be keys of dicts.
+answer to look at). States and operations can be keys of dicts. A read and a renewal look at the
+state and never change it: the engines rely on that.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class Call(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Illegal:
-    reason: str
+    reason: str  # how it is instead: "process 3 holds it"
 
 
 State = Hashable
@@ -41,9 +42,10 @@ class Model:
     meaning: str
     initial: State
     step: Step
+    operations: frozenset[Op]  # that it knows: the engines leave out all others
     owners: bool = False  # who releases matters, so who called is a part of the call
     tokens: bool = False  # what token was told matters
-    operations: frozenset[Op] = frozenset()
+    many: bool = False  # a read is answered with any number of values, in any order
 
 
 LOCKING = frozenset({Op.ACQUIRE, Op.RELEASE, Op.RENEW})
@@ -63,7 +65,7 @@ def semaphore(permits: int) -> Model:
 
     name = "mutex" if permits == 1 else "semaphore"
     meaning = "held or free, whoever releases it" if permits == 1 else f"{permits} permits"
-    return Model(name, meaning, 0, step, operations=LOCKING)
+    return Model(name, meaning, 0, step, LOCKING)
 
 
 def _owner_mutex(owner: State, call: Call) -> State | Illegal:
@@ -79,14 +81,18 @@ def _who(owner: State) -> str:
 
 
 class Held(NamedTuple):
-    """State of the locks that count: who holds it how many times, and the last token told."""
+    """State of the locks that count: who holds it how many times, and the last token.
+
+    A token that was not told is the smallest that it can be: whatever fits a larger one fits that.
+    """
 
     owner: Hashable
     times: int
-    token: int | None
+    token: int | None  # None: no token was told so far
+    told: bool  # it is this one, not one that is as large or larger
 
 
-FREE = Held(None, 0, None)
+FREE = Held(None, 0, None, told=False)
 
 
 def _entering(*, many: bool, fenced: bool) -> Step:
@@ -98,13 +104,9 @@ def _entering(*, many: bool, fenced: bool) -> Step:
             return Illegal(f"process {state.owner} holds it")
         if call.f is not Op.ACQUIRE:
             return _leave(state, call)
-        if not state.times:
-            return _grant(state, call) if fenced else Held(call.process, 1, None)
-        if not many:
-            return Illegal("the caller holds it already")
-        if fenced and call.token not in (None, state.token):
-            return Illegal(f"token {call.token} in a hold whose token is {state.token}")
-        return state._replace(times=state.times + 1)
+        if state.times:
+            return _enter_again(state, call) if many else Illegal("the caller holds it already")
+        return _grant(state, call) if fenced else Held(call.process, 1, None, told=False)
 
     return step
 
@@ -114,42 +116,56 @@ def _leave(state: Held, call: Call) -> State | Illegal:
         return Illegal("nobody holds it")
     if call.f is Op.RENEW:
         return state
-    return Held(state.owner if state.times > 1 else None, state.times - 1, state.token)
+    if state.times == 1:
+        return Held(None, 0, state.token, told=False)
+    return state._replace(times=state.times - 1)
+
+
+def _enter_again(state: Held, call: Call) -> State | Illegal:
+    """The token of a hold stays the same; who is told it here for the first time has it now."""
+    inside = state._replace(times=state.times + 1)
+    if call.token is None or (state.told and call.token == state.token):
+        return inside
+    if state.told or (state.token is not None and call.token < state.token):
+        than = "" if state.told else " or higher"
+        return Illegal(f"the token of this hold is {state.token}{than}")
+    return inside._replace(token=call.token, told=True)
 
 
 def _grant(state: Held, call: Call) -> State | Illegal:
     last = state.token
-    if call.token is None:  # not told, or not confirmed: the smallest that it can be
-        return Held(call.process, 1, None if last is None else last + 1)
+    if call.token is None:  # not told, or not confirmed
+        return Held(call.process, 1, None if last is None else last + 1, told=False)
     if last is not None and call.token <= last:
-        return Illegal(f"token {call.token} after token {last}")
-    return Held(call.process, 1, call.token)
+        return Illegal(f"token {last} was granted before")
+    return Held(call.process, 1, call.token, told=True)
 
 
 def register(initial: Hashable = None) -> Model:
-    return Model(
-        "register", "what was written last is read", initial, _register, operations=STORING
-    )
+    return Model("register", "what was written last is read", initial, _register, STORING)
 
 
 def cas_register(initial: Hashable = None) -> Model:
-    return Model(
-        "cas-register",
-        "a register with compare-and-set",
-        initial,
-        _register,
-        operations=STORING,
-    )
+    return Model("cas-register", "a register with compare-and-set", initial, _register, STORING)
 
 
 def _register(value: State, call: Call) -> State | Illegal:
     if call.f is Op.WRITE:
         return call.argument
     if call.f is Op.READ:
-        return value if call.result == value else Illegal(f"read {call.result!r}, it is {value!r}")
+        return value if call.result == value else Illegal(f"it is {shown(value)}")
     if call.argument != value:
-        return Illegal(f"expected {call.argument!r}, it is {value!r}")
+        return Illegal(f"it is {shown(value)}")
     return call.second
+
+
+def shown(value: Hashable) -> str:
+    """What `Symbols.hashable` made, as JSON."""
+    if isinstance(value, frozenset):
+        return f"[{', '.join(sorted(map(shown, value)))}]"
+    if isinstance(value, tuple):
+        return str(value[0], "utf-8", "replace")
+    return "null" if value is None else str(value) if isinstance(value, int) else f'"{value}"'
 
 
 def _set(elements: State, call: Call) -> State | Illegal:
@@ -157,56 +173,56 @@ def _set(elements: State, call: Call) -> State | Illegal:
     assert isinstance(elements, frozenset)  # noqa: S101 - the states are this model's own
     if call.f is Op.ADD:
         return elements | {call.argument}
-    return elements if call.result == elements else Illegal("what was read is not what it holds")
+    return elements if call.result == elements else Illegal(_difference(elements, call.result))
+
+
+def _difference(elements: frozenset[Hashable], read: Hashable) -> str:
+    if not isinstance(read, frozenset):
+        return "it holds a set"
+    parts = (("without", elements - read), ("with", read - elements))
+    return " and ".join(f"it was read {word} {shown(some)}" for word, some in parts if some)
 
 
 def _counter(number: State, call: Call) -> State | Illegal:
     assert isinstance(number, int)  # noqa: S101 - the states are this model's own
     if call.f is Op.ADD:
         return number + call.argument if isinstance(call.argument, int) else Illegal("no number")
-    return number if call.result == number else Illegal(f"read {call.result!r}, it is {number}")
+    return number if call.result == number else Illegal(f"it is {number}")
 
 
 MUTEX = semaphore(1)
 OWNER_MUTEX = Model(
-    "owner-mutex", "only its owner releases it", None, _owner_mutex, owners=True, operations=LOCKING
+    "owner-mutex", "only its owner releases it", None, _owner_mutex, LOCKING, owners=True
 )
 REENTRANT = Model(
     "reentrant",
     "its owner may enter again",
     FREE,
     _entering(many=True, fenced=False),
+    LOCKING,
     owners=True,
-    operations=LOCKING,
 )
 FENCED = Model(
     "fenced",
     "each grant has a higher token",
     FREE,
     _entering(many=False, fenced=True),
+    LOCKING,
     owners=True,
     tokens=True,
-    operations=LOCKING,
 )
 REENTRANT_FENCED = Model(
     "reentrant-fenced",
     "both: who enters again is told the same token",
     FREE,
     _entering(many=True, fenced=True),
+    LOCKING,
     owners=True,
     tokens=True,
-    operations=LOCKING,
 )
-SET = Model(
-    "set", "what was added is read", frozenset(), _set, operations=frozenset({Op.ADD, Op.READ})
-)
-COUNTER = Model(
-    "counter",
-    "what was added is read as a sum",
-    0,
-    _counter,
-    operations=frozenset({Op.ADD, Op.READ}),
-)
+ADDING = frozenset({Op.ADD, Op.READ})
+SET = Model("set", "what was added is read", frozenset(), _set, ADDING, many=True)
+COUNTER = Model("counter", "what was added is read as a sum", 0, _counter, ADDING)
 
 # By the names that `--model` and the terms of a history know.
 MODELS: dict[str, Model] = {

@@ -31,6 +31,7 @@ LISTED_BRIEFLY = 200
 REFUSED_LISTED = 200
 OPEN_AT_FIRST = 3
 DOUBTS_LISTED = 12
+COMPARED = 12
 CLOSEST_LOOK_NS = 20_000_000
 
 Rows = tuple[tuple[str, str], ...]
@@ -66,6 +67,8 @@ class _Told:
     def harm(self) -> list[str]:
         """What the heading does not say already."""
         [alone, *others] = self.incident.findings
+        if not others and story.told_by_evidence(self.incident):
+            return [story.full_stop(alone.note)] if alone.note else []
         return list(self.story.harm) if others or alone.note else []
 
 
@@ -80,15 +83,16 @@ def render(report: ReportInput) -> str:
         )
     ]
     refused = story.refused_writes(history)
+    locks = story.about_locks(history, judgement)
     shown = FULLY_TOLD + LISTED_BRIEFLY
     drawn = timeline(history, judgement, incidents[:shown], windows[:shown])
     html = _template().render(
         report=report,
         verdict=judgement.verdict,
         headline=story.headline(history, judgement),
-        facts=_facts(history),
+        facts=_facts(history, judgement),
         first=told[0] if told else None,
-        counts=_count_rows(report),
+        counts=_count_rows(report) if locks else _count_rows_without_a_lock(report),
         told=told,
         brief=list(enumerate(incidents[FULLY_TOLD:shown], FULLY_TOLD + 1)),
         unlisted=max(0, len(incidents) - shown),
@@ -98,6 +102,9 @@ def render(report: ReportInput) -> str:
         data=drawn.json,
         kinds=drawn.kinds,
         guard=guard_of(history.terms),
+        compared=story.side_by_side(judgement.definitions, COMPARED),
+        about_locks=locks,
+        nothing=story.nothing_found(history, judgement),
         doubts=judgement.doubts[:DOUBTS_LISTED],
         doubts_unlisted=max(0, len(judgement.doubts) - DOUBTS_LISTED),
     )
@@ -110,22 +117,26 @@ def _window(incident: story.Incident) -> range:
     points = [f.time_ns for f in incident.findings]
     points += [t for h in incident.holds for t in (h.acquire.start_ns, h.end_ns)]
     points += [o.start_ns for f in incident.findings for o in f.operations]
+    evidence = (o for f in story.told_by_evidence(incident) for o in f.operations)
+    points += [o.answer.time for o in evidence if o.answer]
     start_ns, end_ns = min(points), max(points)
     room_ns = max(CLOSEST_LOOK_NS, (end_ns - start_ns) // 12)
     return range(max(0, start_ns - room_ns), end_ns + room_ns)
 
 
-def _facts(history: History) -> Rows:
+def _facts(history: History, judgement: Judgement) -> Rows:
     """What was tested, as far as the history says."""
-    terms = history.terms
+    terms, whole = history.terms, story.clients(history, judgement) is not None
     facts = (
         ("backend", terms.backend),
         ("workload", terms.workload),
-        ("guard", "" if terms.workload == WITHOUT_STORAGE else terms.guard),
+        ("model", terms.model),
+        ("permits", str(terms.permits) if terms.permits > 1 else ""),
+        ("guard", terms.guard if terms.workload not in {"", WITHOUT_STORAGE} else ""),
         ("lease", story.span(terms.ttl_ms * NS_PER_MS) if terms.ttl_ms else ""),
-        ("faults", ", ".join(terms.faults) or "none"),
+        ("faults", ", ".join(terms.faults) or ("none" if terms.backend else "")),
         ("clients", str(terms.clients or "")),
-        ("lasted", story.span(last_moment_ns(history))),
+        ("lasted", story.span(last_moment_ns(history)) if whole else ""),
         ("seed", "" if terms.seed is None else str(terms.seed)),
     )
     return tuple((name, value) for name, value in facts if value)
@@ -139,6 +150,7 @@ def _options(text: str) -> Markup:
 
 def _count_rows(report: ReportInput) -> Rows:
     counts, terms = report.judgement.counts, report.history.terms
+    stored = terms.workload not in {"", WITHOUT_STORAGE}
     accepted = _counted(counts.writes_accepted, "write accepted", "writes accepted")
     guarded: Rows = (
         _counted(counts.writes_refused, "write refused", "writes refused"),
@@ -149,8 +161,17 @@ def _count_rows(report: ReportInput) -> Rows:
         _counted(counts.acquisitions, "time granted", "times granted"),
         _counted(counts.holders, "holder", "different holders"),
         _counted(counts.faults, "proven fault", "proven faults"),
-        *(() if terms.workload == WITHOUT_STORAGE else (accepted,)),
+        *((accepted,) if stored or counts.writes_accepted else ()),
         *(guarded if guard_of(terms) != "none" or counts.writes_refused else ()),
+    )
+
+
+def _count_rows_without_a_lock(report: ReportInput) -> Rows:
+    counts, clients = report.judgement.counts, story.clients(report.history, report.judgement)
+    return (
+        _counted(counts.operations, "operation", "operations"),
+        *(() if clients is None else (_counted(clients, "client", "clients"),)),
+        _counted(counts.faults, "proven fault", "proven faults"),
     )
 
 

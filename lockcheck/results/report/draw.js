@@ -3,7 +3,7 @@
 
 const FAMILY = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif';
 const FONT = { lane: `600 13px ${FAMILY}`, small: `12px ${FAMILY}`, bar: `600 12px ${FAMILY}` };
-const COLOUR_NAMES = ['page', 'panel', 'ink', 'quiet', 'line', 'soft', 'bad', 'overlap',
+const COLOUR_NAMES = ['page', 'panel', 'ink', 'quiet', 'line', 'soft', 'bad', 'bad-soft', 'overlap',
   'overlap-bar', 'fault', 'fault-edge', 'fault-ink', 'stall', 'stall-edge', 'accepted', 'refused',
   'unknown', 'read', 'key-1', 'key-2', 'key-3', 'key-4', 'key-5', 'key-6', 'on-key', 'link'];
 let colours = {};
@@ -61,6 +61,7 @@ function draw() {
   for (let i = 0; i < data.holds.lane.length; i++) drawHold(i);
   drawOverlapBars();
   drawMarks();
+  drawEvidence();
   drawCursor();
   pen.restore();
   drawOverview();
@@ -135,6 +136,7 @@ function drawOverview() {
     ink.fillStyle = keyColour(key[i]);
     ink.fillRect(at(start[i]), 6 + lane[i] * each, Math.max(0.8, at(end[i]) - at(start[i])), each - 1);
   }
+  if (!lane.length) drawMarksOfAll(ink, at, each);
   ink.globalAlpha = 1;
   ink.fillStyle = colours['overlap-bar'];
   for (const finding of data.findings) {
@@ -149,6 +151,19 @@ function drawOverview() {
   ink.strokeStyle = colours.link;
   ink.lineWidth = 2;
   ink.strokeRect(left + 1, 1, Math.max(4, right - left - 2), height - 2);
+}
+
+// Without holds there would be nothing to find one's way by.
+function drawMarksOfAll(ink, at, each) {
+  const { lane, key, start } = data.marks;
+  const last = {};
+  ink.fillStyle = colours.accepted;
+  for (let i = 0; i < lane.length; i++) {
+    const x = Math.round(at(start[i]));
+    if (!wanted(key[i]) || last[lane[i]] === x) continue;
+    last[lane[i]] = x;
+    ink.fillRect(x, 6 + lane[i] * each, 1, Math.max(0.6, each - 1));
+  }
 }
 
 let queued = 0;

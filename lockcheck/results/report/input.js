@@ -93,7 +93,7 @@ overview.addEventListener('pointermove', (event) => { if (event.buttons) steer(e
 function point(where, reach = 0) {
   const lane = layout.tops.findIndex((top, i) => where.y >= top && where.y < top + layout.heights[i]);
   const lines = lane < 0 || where.x < layout.gutter ? null
-    : markAt(where, lane, 7 + reach) || holdAt(where, lane, 3 + reach / 2) || bandAt(where, lane);
+    : evidenceAt(where, lane, 4 + reach) || markAt(where, lane, 7 + reach) || holdAt(where, lane, 3 + reach / 2) || bandAt(where, lane);
   if (lines) showTip(where, lines); else hideTip();
 }
 
@@ -108,6 +108,20 @@ function markAt(where, lane, reach) {
     if (distance < nearest) { nearest = distance; best = i; }
   }
   return best < 0 ? null : aboutMark(best);
+}
+
+function evidenceAt(where, lane, reach) {
+  if (!data.lanes[lane].evidence || where.y < evidenceTop(lane) - 2) return null;
+  const { lane: lanes, key, start, end, text, finding } = data.evidence;
+  for (let i = lanes.length - 1; i >= 0; i--) {
+    if (lanes[i] !== lane || !wanted(key[i])) continue;
+    const until = toX(end[i] < 0 ? data.end : end[i]);
+    if (where.x < toX(start[i]) - reach || where.x > until + reach) continue;
+    const took = end[i] < 0 ? 'no answer' : `answered after ${span(end[i] - start[i])}`;
+    return [data.texts[text[i]], `${data.lanes[lane].name}, sent at ${moment(start[i])}, ${took}`,
+      `evidence of finding ${finding[i] + 1}`];
+  }
+  return null;
 }
 
 function holdAt(where, lane, reach) {
@@ -151,20 +165,24 @@ function aboutHold(i) {
   ];
 }
 
+const DONE = ['done', 'did not happen', 'done', 'nobody knows whether it happened'];
 const STATES = ['accepted', 'refused by the storage', 'accepted although stale', 'outcome unknown'];
 
 function aboutMark(i) {
-  const { lane, key, state, start, end, seq, value, base, token, why } = data.marks;
+  const { lane, key, state, start, end, seq, value, base, token, why, call } = data.marks;
   const node = data.lanes[lane[i]].name, lock = data.keys[key[i]];
   const took = end[i] < 0 ? 'no answer' : `answered after ${span(end[i] - start[i])}`;
   const number = seq[i] < 0 ? '' : ` as #${seq[i]}`;
   const sent = `sent at ${moment(start[i])}, ${took}`;
   if (state[i] === READ) {
-    return [`${node} read ${lock}`, `found ${textOf(value[i]) || 'nothing'}`, sent, textOf(why[i])];
+    return [`${node} read ${lock}`.trim(), `found ${textOf(value[i]) || 'nothing'}`, sent, textOf(why[i])];
+  }
+  if (call[i] >= 0) {
+    return [`${node}: ${textOf(call[i])}`, DONE[state[i]], sent, textOf(why[i])];
   }
   const title = `${state[i] === STALE ? 'Stale: ' : ''}${node} wrote ${textOf(value[i])}`;
   return [title, `${STATES[state[i]]}${number}`, base[i] < 0 ? '' : `on top of ${textOf(base[i])}`,
-    token[i] < 0 ? '' : `with token ${token[i]}`, `${lock}, ${sent}`, textOf(why[i])];
+    token[i] < 0 ? '' : `with token ${token[i]}`, lock ? `${lock}, ${sent}` : sent, textOf(why[i])];
 }
 
 function showTip(where, [title, ...lines]) {

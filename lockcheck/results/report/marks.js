@@ -16,7 +16,8 @@ function drawTries() {
 }
 
 const markTime = (i) => (data.marks.end[i] < 0 ? data.marks.start[i] : data.marks.end[i]);
-const markY = (lane) => layout.tops[lane] + layout.heights[lane] - LANE.marks / 2 - 1;
+const markY = (lane) => layout.tops[lane] + layout.heights[lane] - LANE.marks / 2 - 1
+  - (data.lanes[lane].evidence ? LANE.evidence : 0);
 
 // Marks of the same sort that fall on the same pixel are painted once; the stale ones come on top.
 function drawMarks() {
@@ -30,9 +31,67 @@ function drawMarks() {
     const slot = lane[i] * 8 + state[i];
     if (Math.abs(last[slot] - x) < 0.7) continue;
     last[slot] = x;
+    drawWindow(i);
     drawMark(state[i], x, markY(lane[i]));
   }
   for (const [i, x] of late) drawMark(state[i], x, markY(lane[i]));
+}
+
+// Somewhere between its sending and its answer an operation took effect.
+function drawWindow(i) {
+  const { lane, state, start, end } = data.marks;
+  const part = end[i] < 0 ? null : stretch(start[i], end[i]);
+  if (!part || part.width < 8) return;
+  pen.fillStyle = state[i] === READ ? colours.read : colours.accepted;
+  pen.globalAlpha = 0.45;
+  pen.fillRect(part.left, markY(lane[i]) - 1, part.width, 2);
+  pen.globalAlpha = 1;
+}
+
+const evidenceTop = (lane) => layout.tops[lane] + layout.heights[lane] - LANE.evidence + 2;
+
+function drawEvidence() {
+  const { lane, key, start, end, text } = data.evidence;
+  const free = {}; // up to where a lane's row is painted: what lies below something else has no label
+  for (let i = 0; i < lane.length; i++) {
+    const part = wanted(key[i]) && stretch(start[i], end[i] < 0 ? data.end : end[i]);
+    if (!part) continue;
+    const top = evidenceTop(lane[i]), height = LANE.evidence - 7;
+    pen.fillStyle = colours['bad-soft'];
+    pen.strokeStyle = colours['overlap-bar'];
+    pen.lineWidth = 1.4;
+    pen.setLineDash(end[i] < 0 ? [4, 3] : []);
+    pen.beginPath();
+    pen.roundRect(part.left, top, Math.max(3, part.width), height, 3);
+    pen.fill();
+    pen.stroke();
+    pen.setLineDash([]);
+    const next = nextOnLane(i);
+    if (part.left >= (free[lane[i]] ?? -1)) evidenceLabel(data.texts[text[i]], part, top, height, next);
+    free[lane[i]] = part.left + part.width;
+  }
+}
+
+function nextOnLane(i) {
+  const { lane, key, start } = data.evidence;
+  for (let j = i + 1; j < lane.length; j++) {
+    if (lane[j] === lane[i] && wanted(key[j])) return toX(start[j]);
+  }
+  return layout.width;
+}
+
+// Inside where it fits, else behind, where nothing else follows too soon.
+function evidenceLabel(label, part, top, height, next) {
+  pen.font = FONT.small;
+  pen.textBaseline = 'middle';
+  pen.fillStyle = colours.ink;
+  const width = pen.measureText(label).width;
+  const inside = Math.max(part.left, layout.gutter) + 5;
+  const behind = part.left + part.width + 5;
+  if (inside + width + 4 < part.left + part.width) pen.fillText(label, inside, top + height / 2 + 0.5);
+  else if (behind + width < Math.min(next, layout.width)) {
+    pen.fillText(label, behind, top + height / 2 + 0.5);
+  }
 }
 
 function drawMark(state, x, y) {

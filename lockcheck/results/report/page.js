@@ -114,6 +114,12 @@ function wireThemesAndPaper() {
   }).observe(canvas);
 }
 
+function leftOut() {
+  const parts = [[data.omitted, 'operations'], [data.hidden, 'clients']].filter(([many]) => many);
+  const named = parts.map(([many, what]) => `${many.toLocaleString('en')} ${what}`).join(' and ');
+  return named && ` Not drawn, for their number: ${named}.`;
+}
+
 const root = document.documentElement;
 try {
   root.dataset.ready = '1'; // shows the timeline's place: it must have a width to be measured
@@ -122,7 +128,7 @@ try {
   wireFilter();
   wireCopying();
   wireThemesAndPaper();
-  if (data.omitted) byId('omitted').textContent = ` Not drawn, for their number: ${data.omitted} reads and attempts.`;
+  byId('omitted').textContent = leftOut();
   measure();
   if (data.findings.length) {
     view.finding = 0;

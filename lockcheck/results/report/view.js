@@ -8,7 +8,7 @@ const overview = byId('overview');
 const WHOLE = { from: -data.end * 0.01, to: Math.max(data.end, 1000) * 1.02 };
 const CLOSEST_US = 100;
 const AXIS = 30;
-const LANE = { fault: 18, row: 24, marks: 26, server: 40 };
+const LANE = { fault: 18, row: 24, marks: 26, evidence: 26, server: 40 };
 const ACCEPTED = 0, REFUSED = 1, STALE = 2, UNKNOWN = 3, READ = 4;
 
 const view = { from: WHOLE.from, to: WHOLE.to, key: -1, finding: -1, cursor: -1 };
@@ -23,8 +23,8 @@ function measure() {
   let top = AXIS;
   data.lanes.forEach((lane, number) => {
     layout.tops[number] = top;
-    layout.heights[number] =
-      lane.client ? LANE.fault + lane.rows * LANE.row + LANE.marks : LANE.server;
+    layout.heights[number] = !lane.client ? LANE.server
+      : LANE.fault + lane.rows * LANE.row + LANE.marks + (lane.evidence ? LANE.evidence : 0);
     top += layout.heights[number];
   });
   layout.height = top + 2;

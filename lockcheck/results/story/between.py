@@ -9,7 +9,14 @@ from lockcheck.history import F, Hold, Operation
 from lockcheck.results.story.cast import Cast
 from lockcheck.results.story.incidents import operation_identity
 from lockcheck.results.story.step import Kind, Step
-from lockcheck.results.story.words import amount, moment, names_with_counts, numbers, plain
+from lockcheck.results.story.words import (
+    amount,
+    lock_name,
+    moment,
+    names_with_counts,
+    numbers,
+    plain,
+)
 
 WEIGHT = 96
 
@@ -23,7 +30,7 @@ def between(cast: Cast, operations: Iterable[Operation]) -> list[Step]:
     who = plain(nodes[0]) if len(set(nodes)) == 1 else "others"
     until = moment(max(hold.end_ns for hold in holds))
     by = "" if who != "others" else f" by {names_with_counts(nodes)}"
-    start = f"{amount(len(holds), 'more hold')} of {plain(holds[0].key)}{by} came and went"
+    start = f"{amount(len(holds), 'more hold')} of {lock_name(holds[0].key)}{by} came and went"
     writes = _writes_of(holds, operations)
     released = [operation_identity(h.release) for h in holds if h.release is not None]
     taken = sum(release in cast.takings for release in released)

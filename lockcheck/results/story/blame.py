@@ -4,14 +4,24 @@ from __future__ import annotations
 
 from lockcheck.checker.finding import Blame, Code, Culprit, Finding, Verdict
 from lockcheck.checker.guard import WITHOUT_STORAGE, guard_of
-from lockcheck.history import FaultSpan, History
-from lockcheck.results.story.incidents import Incident, taken_by
+from lockcheck.history import History
+from lockcheck.results.story import remedies
+from lockcheck.results.story.anomalies import the_anomalies
+from lockcheck.results.story.incidents import TOLD_BY_EVIDENCE, TOLD_BY_HOLDS, Incident, taken_by
 from lockcheck.results.story.titles import also_taken
 from lockcheck.results.story.words import amount, fault_name, node_of, plain, span, upper_first
 
 
 def blame_of(incident: Incident) -> str:
-    parts = (_culprit(incident), _chain(incident), _active_fault(incident.main.blame))
+    parts = [_culprit(incident), _chain(incident), _active_fault(incident.main)]
+    faults = [incident.main.blame.fault]
+    for finding, number in remedies.matters_of_their_own(incident):
+        own = "is a matter of its own" if number == 1 else "are a matter of their own"
+        what = upper_first(the_anomalies(finding.code, number))
+        known = finding.blame.fault in faults
+        faults.append(finding.blame.fault)
+        parts += [f"{what} {own}. {remedies.culprit(finding)}"]
+        parts += [] if known else [_active_fault(finding)]
     return " ".join(part for part in parts if part)
 
 
@@ -27,6 +37,8 @@ def _culprit(incident: Incident) -> str:
             f"The machine that ran this test: {what}, without any fault of ours. "
             "That is not counted against the lock."
         )
+    if finding.code in TOLD_BY_EVIDENCE and blame.release is None:
+        return remedies.culprit(finding)
     if blame.release is not None or blame.who is Culprit.CLIENT:
         return _wrong_client(finding, earlier)
     if blame.who is Culprit.HOLDER:
@@ -44,7 +56,7 @@ def _culprit(incident: Incident) -> str:
 
 
 def _wrong_client(finding: Finding, earlier: str) -> str:
-    release = taken_by(finding)
+    release = finding.blame.release or taken_by(finding)
     if release is not None:
         return (
             f"The client {plain(release.node)}: it released a lock that was no longer its own, "
@@ -86,10 +98,12 @@ def _chain(incident: Incident) -> str:
     return " ".join(parts)
 
 
-def _active_fault(blame: Blame) -> str:
+def _active_fault(finding: Finding) -> str:
+    blame = finding.blame
     if blame.fault is None:
         unexplained = blame.who is Culprit.SERVICE and blame.release is None
-        return "No injected fault explains it." if unexplained else ""
+        searched = finding.code in TOLD_BY_HOLDS
+        return "No injected fault explains it." if unexplained and searched else ""
     proof = f", proven: {plain(blame.fault.proof, 120)}" if blame.fault.proof else ", unproven"
     return f"Active fault: {fault_name(blame.fault)}{proof}."
 
@@ -132,6 +146,15 @@ _SERVICE_CURES = (
 
 
 def prevention_of(history: History, incident: Incident) -> str:
+    guard = _guard_advice(history, incident)
+    parts = [_prevention(history, incident, guard)]
+    for finding, number in remedies.matters_of_their_own(incident):
+        what, cure = the_anomalies(finding.code, number), remedies.cure(finding)
+        parts.append(f"Against {what}: {cure[:1].lower()}{cure[1:]}")
+    return " ".join(parts)
+
+
+def _prevention(history: History, incident: Incident, advice: str) -> str:
     blame, guard = incident.main.blame, guard_of(history.terms)
     guarded = guard in {"fence", "cas"}
     if blame.who is Culprit.MACHINE:
@@ -139,6 +162,9 @@ def prevention_of(history: History, incident: Incident) -> str:
             "Nothing about the lock. Run again on a quieter machine, or with a longer lease (--ttl)"
             " so that a short stall does not reach its end."
         )
+    own = incident.main.code in TOLD_BY_EVIDENCE and blame.release is None
+    if own and not incident.takings:
+        return remedies.cure(incident.main, advice)
     if guarded and incident.effect is Verdict.VIOLATION:
         return (
             f"The storage was to refuse this (--guard {guard}) and accepted it: look at how it "
@@ -149,12 +175,12 @@ def prevention_of(history: History, incident: Incident) -> str:
             "Nothing more: no lock with a lease can prevent a holder from outliving it, and the "
             f"guard at the storage (--guard {guard}) is what keeps the data right."
         )
-    return _lock_cure(history, incident)
+    return _lock_cure(incident, advice)
 
 
-def _lock_cure(history: History, incident: Incident) -> str:
-    blame, guard = incident.main.blame, _guard_advice(history)
-    if incident.takings:  # whoever was late before
+def _lock_cure(incident: Incident, guard: str) -> str:
+    blame = incident.main.blame
+    if incident.takings or blame.release is not None:  # whoever was late before
         return _release_cure(incident, guard)
     if blame.who is Culprit.CLIENT:
         return (
@@ -162,7 +188,7 @@ def _lock_cure(history: History, incident: Incident) -> str:
             f"What also helps is {guard}."
         )
     if blame.who is Culprit.SERVICE:
-        cure = _service_cure(blame.fault)
+        cure = _service_cure(blame)
         return f"{cure} Whatever the service does, data stay safe behind {guard}."
     if blame.fault is None:
         return (
@@ -184,23 +210,31 @@ def _release_cure(incident: Incident, guard: str) -> str:
     return f"{cure} Against a holder that outlives its lease there is {guard}." if late else cure
 
 
-def _guard_advice(history: History) -> str:
-    if history.terms.workload == WITHOUT_STORAGE:
+def _guard_advice(history: History, incident: Incident) -> str:
+    ours, stored = bool(history.terms.backend), history.terms.workload != WITHOUT_STORAGE
+    where = "the storage" if ours and stored else "whatever the lock protects"
+    if incident.of(Code.TOKEN_REGRESSION):  # a guard that checks them is no help then
+        option = " (--guard cas)" if ours and stored else ""
+        return f"a guard at {where}: compare-and-set on the version{option}"
+    if not (ours and stored):
+        see = " (see both with --workload register)" if ours else ""
         return (
-            "a guard at whatever the lock protects: a fencing token that it checks, or "
-            "compare-and-set on its version (see both with --workload register)"
+            f"a guard at {where}: a fencing token that it checks, or compare-and-set on its "
+            f"version{see}"
         )
     tokens = any(hold.token is not None for hold in history.holds)
-    where = "" if tokens else ", with a backend that gives tokens"
+    with_tokens = "" if tokens else ", with a backend that gives tokens"
     return (
-        f"a guard at the storage: a fencing token that it checks (--guard fence{where}), "
+        f"a guard at the storage: a fencing token that it checks (--guard fence{with_tokens}), "
         "or compare-and-set on the version (--guard cas)"
     )
 
 
-def _service_cure(fault: FaultSpan | None) -> str:
-    name = fault.name.lower() if fault else ""
+def _service_cure(blame: Blame) -> str:
+    name = blame.fault.name.lower() if blame.fault else ""
     for parts, cure in _SERVICE_CURES:
         if any(part in name for part in parts):
             return cure
+    if blame.promised_until_ns is None:
+        return "The service must not grant a lock before its holder has released it."
     return "The service must not grant a lock before the lease that it promised has run out."

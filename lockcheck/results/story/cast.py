@@ -9,6 +9,7 @@ from enum import IntEnum
 from lockcheck.checker.finding import Code
 from lockcheck.history import F, Hold, Operation
 from lockcheck.results.story.incidents import (
+    TOLD_BY_HOLDS,
     Identity,
     Incident,
     Loss,
@@ -18,6 +19,7 @@ from lockcheck.results.story.incidents import (
     stale_in_order,
 )
 
+HOLDS_TOLD = 4  # of a finding that is told by its evidence: a circle has more than two
 GUILTY_TOLD = 2  # of the stale writes, and of those that lost an update
 
 
@@ -48,7 +50,8 @@ def cast_of(incident: Incident) -> Cast:
     stale, lost = stale_in_order(incident.findings), losses(incident.findings)
     guilty = [*stale[:most], *(loss.overwriting for loss in lost[:most])]
     parts = dict(_parts(incident, holds, guilty))
-    main = [o for o in incident.main.operations if o.f in {F.READ, F.WRITE}]
+    by_holds = incident.main.code in TOLD_BY_HOLDS
+    main = [o for o in incident.main.operations if by_holds and o.f in {F.READ, F.WRITE}]
     return Cast(
         parts=parts,
         told=tuple(h for h in holds if hold_identity(h) in parts),
@@ -64,13 +67,17 @@ def _parts(
     incident: Incident, holds: tuple[Hold, ...], guilty: list[Operation]
 ) -> Iterator[tuple[Identity, Part]]:
     """Later ones overrule earlier ones."""
+    for finding in incident.findings:
+        if finding.code not in TOLD_BY_HOLDS:
+            yield from ((hold_identity(h), Part.EXTRA) for h in finding.holds[:HOLDS_TOLD])
+    yield from ((hold_identity(h), Part.EXTRA) for h in incident.crowd[:HOLDS_TOLD])
     for write in guilty:
         if (hold := owner(holds, write)) is not None:
             yield hold_identity(hold), Part.EXTRA
     if incident.chained:
         yield from _robbers(incident)
         return
-    rivals = incident.rivals or incident.main.holds[1:]
+    rivals = incident.rivals or incident.main.holds[1:2]
     first = incident.main.holds[:1]
     until_ns = min([w.start_ns for w in guilty] or [h.end_ns for h in first], default=0)
     if last := [rival for rival in rivals if rival.start_ns <= until_ns][-1:]:

@@ -1,14 +1,30 @@
-"""Which findings belong together: a late client meets many, and that is one incident."""
+"""Findings that are told together, and what can be asked of them; `grouping` puts them together."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from lockcheck.checker.finding import Code, Finding, Verdict
 from lockcheck.history import F, Hold, Operation
 
 Identity = tuple[int | str, int]  # of an operation or a hold: its process and its start
+
+# Told by who held the lock when. The others are told by the operations in their evidence, and where
+# both are part of one incident, these tell its cause.
+TOLD_BY_HOLDS = frozenset({Code.OVERLAP, Code.STALE_WRITE, Code.LOST_UPDATE, Code.FOREIGN_RELEASE})
+# Of the others the one that says most about the cause comes first.
+TOLD_BY_EVIDENCE = (
+    Code.DOUBLE_RUN,
+    Code.UNLOCKED_SECTION,
+    Code.TOKEN_REGRESSION,
+    Code.REVIVED,
+    Code.SILENT_LOSS,
+    Code.DEADLOCK,
+    Code.STUCK,
+    Code.UNFAIR,
+    Code.NOT_LINEARIZABLE,
+)
 
 
 def hold_identity(hold: Hold) -> Identity:
@@ -32,13 +48,18 @@ class Incident:
         """The one that tells the cause."""
         if self.chained:
             return next(f for f in self.findings if taken_by(f) is not None)
-        own = [f for f in self.of(Code.OVERLAP) if taken_by(f) is None]
-        return next(iter(own or self.of(Code.OVERLAP)), self.findings[0])
+        worst = [f for f in self.findings if f.effect is self.effect]
+        if all(f.code in TOLD_BY_EVIDENCE for f in worst):
+            return min(worst, key=lambda f: TOLD_BY_EVIDENCE.index(f.code))
+        overlaps = self.of(Code.OVERLAP)
+        own = [f for f in overlaps if taken_by(f) is None]
+        return (own or overlaps or self._told_by_holds)[0]
 
     @property
     def chained(self) -> bool:
         """It is about releases; a single one at the end of a late hold is but a part of that."""
-        return len(self.takings) > 1 or taken_by(self.findings[0]) is not None
+        first = (self._told_by_holds or self.findings)[0]
+        return len(self.takings) > 1 or taken_by(first) is not None
 
     @property
     def key(self) -> str:
@@ -62,8 +83,14 @@ class Incident:
         """Those who held the lock while the first holder of the incident still did."""
         first = self.main.holds[:1]
         overlaps = [f for f in self.of(Code.OVERLAP) if f.holds[:1] == first]
-        found = {hold_identity(h): h for f in overlaps for h in f.holds[1:]}
+        found = {hold_identity(h): h for f in overlaps for h in f.holds[1:2]}
         return tuple(sorted(found.values(), key=lambda hold: hold.start_ns))
+
+    @property
+    def crowd(self) -> tuple[Hold, ...]:
+        """All who held a semaphore when there was one too many; empty where two are too many."""
+        holds = self.main.holds if self.main.code is Code.OVERLAP else ()
+        return tuple(sorted(holds, key=lambda hold: hold.start_ns)) if len(holds) > 2 else ()
 
     @property
     def takings(self) -> tuple[Operation, ...]:
@@ -79,6 +106,10 @@ class Incident:
         thirds += [f.holds[1:2] for f in self.of(Code.OVERLAP) if taken_by(f) is not None]
         found = (third[0] for third in thirds if third)
         return min(found, key=lambda hold: hold.start_ns, default=None)
+
+    @property
+    def _told_by_holds(self) -> tuple[Finding, ...]:
+        return tuple(f for f in self.findings if f.code in TOLD_BY_HOLDS)
 
     def of(self, code: Code) -> tuple[Finding, ...]:
         return tuple(f for f in self.findings if f.code is code)
@@ -134,9 +165,13 @@ def losses(findings: Iterable[Finding]) -> tuple[Loss, ...]:
     return tuple(sorted(found, key=lambda loss: loss.overwriting.start_ns))
 
 
+# What it means for these that a release took the lock away is told by that release.
+_CAN_BE_TAKEN = TOLD_BY_HOLDS | {Code.SILENT_LOSS, Code.REVIVED}
+
+
 def taken_by(finding: Finding) -> Operation | None:
     """The release that took the lock away from somebody else."""
-    if finding.blame.release is not None:
+    if finding.blame.release is not None and finding.code in _CAN_BE_TAKEN:
         return finding.blame.release
     releases = (o for o in finding.operations if o.f == F.RELEASE)
     return next(releases, None) if finding.code is Code.FOREIGN_RELEASE else None
@@ -150,61 +185,3 @@ def most_at_once(holds: Iterable[Hold]) -> int:
         now += change
         most = max(most, now)
     return most
-
-
-# --- what belongs together --------------------------------------------------------------------
-
-
-def incidents(findings: Iterable[Finding]) -> tuple[Incident, ...]:
-    """Findings that share a cause read as one."""
-    every = tuple(findings)
-    causes = [_causes(finding) for finding in every]
-    joined = _Joined()
-    for group in causes:
-        for cause in group:
-            joined.join(group[0], cause)
-    groups: dict[Hashable, list[Finding]] = {}
-    for finding, group in zip(every, causes, strict=True):
-        groups.setdefault(joined.head(group[0]), []).append(finding)
-    return tuple(Incident(tuple(group)) for group in groups.values())
-
-
-def worst_first(found: Iterable[Incident]) -> tuple[Incident, ...]:
-    """What counts comes first; in the order of time where it counts the same."""
-    rank = list(Verdict)
-    return tuple(sorted(found, key=lambda incident: -rank.index(incident.effect)))
-
-
-def _causes(finding: Finding) -> list[Hashable]:
-    """The late holder; or the release that took a lock away, who sent it, and who was robbed by
-    it: whoever is robbed will take away the next one's lock with its own release.
-    """
-    release, key = taken_by(finding), finding.key
-    if release is not None:
-        parties = finding.holds[:2] if finding.code is Code.FOREIGN_RELEASE else finding.holds[:1]
-        by = finding.blame.released_by
-        known = [*parties, *([by] if by else [])]
-        owners: list[Hashable] = [(key, "hold", hold_identity(hold)) for hold in known]
-        return [(key, "release", operation_identity(release)), *owners]
-    if finding.holds:
-        return [(key, "hold", hold_identity(finding.holds[0]))]
-    return [(key, finding.time_ns)]
-
-
-class _Joined:
-    """Union-find: what is joined has the same head."""
-
-    def __init__(self) -> None:
-        self._above: dict[Hashable, Hashable] = {}
-
-    def head(self, item: Hashable) -> Hashable:
-        path = []
-        while (above := self._above.setdefault(item, item)) != item:
-            path.append(item)
-            item = above
-        for passed in path:
-            self._above[passed] = item
-        return item
-
-    def join(self, one: Hashable, other: Hashable) -> None:
-        self._above[self.head(other)] = self.head(one)

@@ -12,11 +12,18 @@ from lockcheck.history.event import NS_PER_MS
 from lockcheck.results.story import texts
 from lockcheck.results.story.between import between
 from lockcheck.results.story.cast import Part, cast_of
-from lockcheck.results.story.incidents import Identity, Incident, operation_identity, taken_by
+from lockcheck.results.story.evidence import WEIGHT, evidence_of, evidence_steps
+from lockcheck.results.story.incidents import (
+    TOLD_BY_HOLDS,
+    Identity,
+    Incident,
+    operation_identity,
+    taken_by,
+)
 from lockcheck.results.story.stalls import own_stalls
 from lockcheck.results.story.step import Kind, Step, weightiest
 from lockcheck.results.story.titles import robbery
-from lockcheck.results.story.words import in_letters, names, plain, span
+from lockcheck.results.story.words import in_letters, lock_name, names, plain, span
 
 MOST_STEPS = 15
 # An operation or a proof that took longer than this is told as two steps: begun, and answered.
@@ -46,6 +53,9 @@ class _Scene:
         self.holds = incident.holds
         self.cast = cast_of(incident)
         self.guarded = guard_of(history.terms) != "none"
+        by_holds = any(f.code in TOLD_BY_HOLDS for f in incident.findings)
+        self.at_once = max(1, history.terms.permits) if by_holds else None
+        self.at_fault = {operation_identity(o) for o in evidence_of(incident)}
 
     def steps(self) -> Iterator[Step]:
         for hold in self.cast.told:
@@ -57,6 +67,7 @@ class _Scene:
             yield from self._lease(hold)
         yield from self._between()
         yield from self._data()
+        yield from evidence_steps(self.incident, self.cast)
         for hold in self.cast.told:
             yield self._end(hold)
 
@@ -75,7 +86,7 @@ class _Scene:
     # --- grants and leases
 
     def _grant(self, hold: Hold) -> Step:
-        key, who, part = plain(hold.key), plain(hold.node), self.cast.part_of(hold)
+        key, who, part = lock_name(hold.key), plain(hold.node), self.cast.part_of(hold)
         ttl_ms = hold.acquire.invoke.ttl_ms or self.history.terms.ttl_ms
         terms = [f"lease {span(ttl_ms * NS_PER_MS)}"] if ttl_ms and part is not Part.EXTRA else []
         terms += [f"token {hold.token}"] if hold.token is not None else []
@@ -84,12 +95,12 @@ class _Scene:
         shown = f" ({', '.join(terms)})" if terms else ""
         tries = self._attempts_before(hold)
         after = f" at attempt {tries + 1:,}" if tries else ""
-        others = [h for h in self.holds if h is not hold and h.start_ns <= hold.start_ns < h.end_ns]
+        others = [h for h in self.holds if _excludes(h, hold)]
         text = f"was granted {key}{shown}{after}"
         if not others:
             return Step(hold.start_ns, who, text, Kind.LOCK, GRANT[part])
         still = names(h.node for h in others)
-        if part is Part.EXTRA:
+        if part is Part.EXTRA or self.at_once is None or len(others) < self.at_once:
             return Step(
                 hold.start_ns, who, f"{text}, {still} still held it", Kind.LOCK, GRANT[part]
             )
@@ -109,14 +120,15 @@ class _Scene:
         )
 
     def _lease(self, hold: Hold) -> Iterator[Step]:
-        key, who, part = plain(hold.key), plain(hold.node), self.cast.part_of(hold)
+        key, who, part = lock_name(hold.key), plain(hold.node), self.cast.part_of(hold)
         for renewal in hold.renewals:
             answer = renewal.answer
             when = answer.time if answer else renewal.start_ns
             reason = plain((answer and answer.error) or "no answer")
             failed = f"could not renew its lease on {key}: {reason}"
             text = f"renewed its lease on {key}" if renewal.ok else failed
-            yield Step(when, who, text, Kind.LOCK, RENEWED[part])
+            weight = WEIGHT if operation_identity(renewal) in self.at_fault else RENEWED[part]
+            yield Step(when, who, text, Kind.LOCK, weight)
         until_ns = hold.promised_until_ns(self.history.terms.ttl_ms)
         if until_ns is None:
             return
@@ -184,13 +196,16 @@ class _Scene:
 
     def _data(self) -> Iterator[Step]:
         evidence = {operation_identity(o): o for o in self.cast.evidence}
-        told: set[Identity] = set()
+        told: set[Identity] = self.at_fault - self.cast.stale - set(self.cast.losses)
         for hold in self.cast.told:
             part = self.cast.part_of(hold)
             mine = [
                 o
                 for o in self._operations_between(hold.start_ns, hold.end_ns)
-                if o.process == hold.process and o.key == hold.key and o.f in {F.READ, F.WRITE}
+                if o.process == hold.process
+                and o.key == hold.key
+                and o.f in {F.READ, F.WRITE}
+                and operation_identity(o) not in told
             ]
             last = len(mine) - DATA_STEPS_AT_EACH_END
             middle = mine[DATA_STEPS_AT_EACH_END:last]
@@ -231,7 +246,7 @@ class _Scene:
     def _end(self, hold: Hold) -> Step:
         who, key, part, release = (
             plain(hold.node),
-            plain(hold.key),
+            lock_name(hold.key),
             self.cast.part_of(hold),
             hold.release,
         )
@@ -249,5 +264,12 @@ class _Scene:
         when = release.start_ns if release.end_ns is None else release.end_ns
         findings = self.incident.findings
         robbed = next((robbery(f)[1] for f in findings if taken_by(f) == release), "its holder")
-        text = f"released {plain(release.key)}, no longer its own: took it away from {robbed}"
+        text = f"released {lock_name(release.key)}, no longer its own: took it away from {robbed}"
         return Step(when, plain(release.node), text, Kind.HARM, HARM)
+
+
+def _excludes(other: Hold, hold: Hold) -> bool:
+    """It had the lock, or a permit, when this one was let in to it."""
+    if other is hold or other.key != hold.key or (other.shared and hold.shared):
+        return False
+    return other.start_ns <= hold.start_ns < other.end_ns

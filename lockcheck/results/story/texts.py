@@ -5,13 +5,14 @@ from __future__ import annotations
 from lockcheck.history import F, FaultSpan, Hold, Operation
 from lockcheck.results.story.cast import Cast
 from lockcheck.results.story.incidents import Loss, operation_identity
-from lockcheck.results.story.words import amount, names, numbers, plain
+from lockcheck.results.story.words import amount, lock_name, names, numbers, plain
 
 
 def data(cast: Cast, operation: Operation) -> str:
     answer, key = operation.answer, plain(operation.key)
     number = f" as #{answer.seq}" if answer and answer.seq is not None else ""
-    reason = plain((answer and answer.error) or "no answer came", 120)
+    silence = "no answer came" if operation.unknown else "no reason given"
+    reason = plain((answer and answer.error) or silence, 120)
     if operation.f == F.READ:
         if operation.ok and answer:
             found = "nothing written yet" if answer.value is None else plain(answer.value)
@@ -59,7 +60,8 @@ def release_outcome(release: Operation | None) -> str:
         return ""
     error = plain((release.answer and release.answer.error) or "no answer")
     if release.failed:
-        return f"; the service refused: {error} (it had lost the lock before)"
+        why = f": {error}" if release.answer and release.answer.error else ""
+        return f"; the service refused{why} (it had lost the lock before)"
     return f"; whether it took is unknown: {error}"
 
 
@@ -67,5 +69,5 @@ def healed(fault: FaultSpan, believed: Hold | None) -> str:
     if believed is None:
         return f"{plain(fault.name)} healed"
     ran = "it runs again" if fault.name == "pause" else "all is as before"
-    belief = f"still believing that it holds {plain(believed.key)}"
+    belief = f"still believing that it holds {lock_name(believed.key)}"
     return f"{plain(fault.name)} healed: {ran}, {belief}"

@@ -7,7 +7,9 @@ from collections.abc import Iterable, Iterator
 
 from lockcheck.checker.finding import Code, Culprit, Finding
 from lockcheck.history import F, Operation
+from lockcheck.results.story.anomalies import anomalies, anomaly_title
 from lockcheck.results.story.incidents import (
+    TOLD_BY_EVIDENCE,
     Incident,
     guilty_writes,
     losses,
@@ -17,13 +19,14 @@ from lockcheck.results.story.incidents import (
 )
 from lockcheck.results.story.words import (
     amount,
+    full_stop,
     listed,
+    lock_name,
     names,
     names_with_counts,
     node_of,
     numbers,
     plain,
-    sentence,
     span,
     spans,
     times,
@@ -42,19 +45,35 @@ def incident_title(incident: Incident) -> str:
         return _taken_away(incident)
     main = incident.main
     if main.code is Code.OVERLAP:
-        held = _held_by_many(incident) if len(incident.rivals) > 1 else _held_by_two(main)
+        held = _held(incident)
         return f"{held}; {also_taken(incident)}" if incident.takings else held
+    if main.code in TOLD_BY_EVIDENCE:
+        return _often(incident)
     return _stale(main) if main.code is Code.STALE_WRITE else _lost(main)
+
+
+def _often(incident: Incident) -> str:
+    """The first of its kind; the others are counted."""
+    others = len(incident.of(incident.main.code)) - 1
+    more = f" (and {others:,} more like it)" if others else ""
+    return f"{anomaly_title(incident.main)}{more}"
+
+
+def _held(incident: Incident) -> str:
+    if incident.crowd:
+        who, key = names(hold.node for hold in incident.crowd), lock_name(incident.key)
+        return f"{who} all held {key} for {span(incident.main.length_ns)}"
+    return _held_by_many(incident) if len(incident.rivals) > 1 else _held_by_two(incident.main)
 
 
 def _held_by_two(finding: Finding) -> str:
     first = node_of(finding.holds, 0, "a client")
     second = node_of(finding.holds, 1, "another client")
-    return f"{first} and {second} both held {plain(finding.key)} for {span(finding.length_ns)}"
+    return f"{first} and {second} both held {lock_name(finding.key)} for {span(finding.length_ns)}"
 
 
 def _held_by_many(incident: Incident) -> str:
-    main, key, rivals = incident.main, plain(incident.key), incident.rivals
+    main, key, rivals = incident.main, lock_name(incident.key), incident.rivals
     earlier, others = node_of(main.holds, 0, "a client"), let_in(incident)
     if main.blame.promised_until_ns is None or main.blame.who is Culprit.CLIENT:
         return f"{earlier} still held {key} while {others}"
@@ -66,7 +85,7 @@ def _held_by_many(incident: Incident) -> str:
 
 def let_in(incident: Incident) -> str:
     """Who came in while the first one still believed."""
-    rivals = incident.rivals or incident.main.holds[1:]
+    rivals = incident.rivals or incident.main.holds[1:2]
     first, nodes = node_of(rivals, 0, "another client"), {hold.node for hold in rivals}
     if len(rivals) <= 1:
         return f"{first} was let in"
@@ -80,19 +99,21 @@ def _stale(finding: Finding) -> str:
         (plain(o.node) for o in guilty_writes(finding)), node_of(finding.holds, 0, "a client")
     )
     late = f", {span(finding.length_ns)} too late" if finding.length_ns else " after a later one's"
-    return f"Stale write on {plain(finding.key)}: the storage accepted a write of {writer}{late}"
+    return (
+        f"Stale write on {lock_name(finding.key)}: the storage accepted a write of {writer}{late}"
+    )
 
 
 def _lost(finding: Finding) -> str:
     writers = [plain(o.node) for o in finding.operations if o.f == F.WRITE]
-    key = plain(finding.key)
+    key = lock_name(finding.key)
     if len(writers) > 1:
         return f"Lost update on {key}: {writers[-1]} overwrote what {writers[-2]} had written"
     return f"Lost update on {key}: an accepted write is missing in the final state"
 
 
 def _taken_away(incident: Incident) -> str:
-    main, key, many = incident.main, plain(incident.key), len(incident.takings)
+    main, key, many = incident.main, lock_name(incident.key), len(incident.takings)
     first, robbed = robbery(main)
     let_in = f", and {plain(incident.guest.node)} was let in" if incident.guest else ""
     if many == 1:
@@ -107,7 +128,7 @@ def also_taken(incident: Incident) -> str:
     """What the release of a late holder did in the end."""
     release = incident.takings[0]
     thief, robbed = robbery(next(f for f in incident.findings if taken_by(f) == release))
-    return f"then a blind release by {thief} took {plain(incident.key)} away from {robbed}"
+    return f"then a blind release by {thief} took {lock_name(incident.key)} away from {robbed}"
 
 
 def robbery(finding: Finding) -> tuple[str, str]:
@@ -123,7 +144,17 @@ def robbery(finding: Finding) -> tuple[str, str]:
 def harm(incident: Incident) -> tuple[str, ...]:
     """One line for each kind of harm, however often it was done."""
     lines = (*_overlaps(incident), *_foreign(incident), *_stale_writes(incident))
-    return (*lines, *_lost_updates(incident))
+    return (*lines, *_lost_updates(incident), *_anomalies(incident))
+
+
+def _anomalies(incident: Incident) -> Iterator[str]:
+    for code in TOLD_BY_EVIDENCE:
+        found = incident.of(code)
+        if len(found) == 1:
+            yield _noted(anomaly_title(found[0]), found)
+        elif found:
+            each = listed(map(anomaly_title, found), LISTED_AT_MOST)
+            yield _noted(f"{anomalies(code, len(found))}: {each}", found)
 
 
 def _overlaps(incident: Incident) -> Iterator[str]:
@@ -202,7 +233,7 @@ def _noted(text: str, found: Iterable[Finding]) -> str:
     notes = Counter(f.note for f in found)
     total = notes.total()
     told = [
-        sentence(note) if often == total else f"({often:,} of them: {sentence(note)})"
+        full_stop(note) if often == total else f"({often:,} of them: {full_stop(note)})"
         for note, often in notes.most_common(NOTES_AT_MOST + 1)
         if note and (often > 1 or total <= NOTES_AT_MOST)
     ]

@@ -8,24 +8,29 @@ from collections.abc import Sequence
 from lockcheck.checker.finding import Blame, Code, Culprit, Judgement, Verdict
 from lockcheck.checker.guard import guard_of
 from lockcheck.history import History
+from lockcheck.results.story import remedies
+from lockcheck.results.story.anomalies import anomalies
+from lockcheck.results.story.grouping import incidents
 from lockcheck.results.story.incidents import (
+    TOLD_BY_EVIDENCE,
+    TOLD_BY_HOLDS,
     Incident,
-    incidents,
     losses,
     most_at_once,
     stale_in_order,
-    worst_first,
 )
+from lockcheck.results.story.no_violation import ok, unknown
 from lockcheck.results.story.titles import also_taken, incident_title, let_in, robbery
 from lockcheck.results.story.words import (
     amount,
     fault_name,
     in_letters,
     listed,
+    lock_name,
+    lower_first,
     moment,
     node_of,
     plain,
-    sentence,
     span,
     times,
     upper_first,
@@ -36,8 +41,8 @@ def headline(history: History, judgement: Judgement) -> str:
     if judgement.verdict is Verdict.VIOLATION:
         return _violation(history, judgement)
     if judgement.verdict is Verdict.UNKNOWN:
-        return _unknown(judgement)
-    return _ok(history, judgement)
+        return unknown(history, judgement)
+    return ok(history, judgement)
 
 
 # --- violation ---------------------------------------------------------------------------------
@@ -52,22 +57,41 @@ def _violation(history: History, judgement: Judgement) -> str:
         happened, fault = _happened(first), _fault(first)
     else:
         many, at = amount(len(counted), "incident"), moment(first.start_ns)
-        happened = f"{many}, the first at {at}: {incident_title(first)}"
+        happened = f"{many}, the first at {at}: {_title_within(first)}"
         fault = _faults(counted)
+    data = _data(counted) or (
+        "No data came to harm this time" if _unharmed(history, judgement) else ""
+    )
+    others = remedies.whose_besides(counted)
+    fault += f"; {others}" if others else ""
+    parts = (happened, data, _besides(counted), fault)
+    return " ".join(f"{part}." for part in parts if part)
+
+
+def _title_within(incident: Incident) -> str:
+    title = incident_title(incident)
+    return lower_first(title) if incident.main.code in TOLD_BY_EVIDENCE else title
+
+
+def _unharmed(history: History, judgement: Judgement) -> bool:
+    """Worth a word where there was data, and what was found lets clients harm it."""
     wrote = judgement.counts.writes_accepted > 0 and guard_of(history.terms) == "none"
-    data = _data(counted) or ("No data came to harm this time" if wrote else "")
-    return " ".join(f"{part}." for part in (happened, data, fault) if part)
+    codes = {f.code for f in judgement.findings if f.effect is Verdict.VIOLATION}
+    return wrote and codes <= _ENDANGERS_DATA
+
+
+_ENDANGERS_DATA = TOLD_BY_HOLDS | {Code.TOKEN_REGRESSION, Code.SILENT_LOSS, Code.REVIVED}
 
 
 def _happened(incident: Incident) -> str:
-    main, key, at = incident.main, plain(incident.key), moment(incident.start_ns)
+    main, key, at = incident.main, lock_name(incident.key), moment(incident.start_ns)
     if incident.chained:
         return _taken(incident)
     if main.code is not Code.OVERLAP:
-        story = incident_title(incident)
-        return f"At {at}: {story[:1].lower()}{story[1:]}"
+        return f"At {at}: {lower_first(incident_title(incident))}"
     long = f", for {span(main.length_ns)}" if len(incident.rivals) <= 1 else ""
-    return f"At {at} two clients held {key} at once{long}: {_how(incident)}"
+    many = in_letters(len(incident.crowd)) if incident.crowd else "two"
+    return f"At {at} {many} clients held {key} at once{long}: {_how(incident)}"
 
 
 def _how(incident: Incident) -> str:
@@ -85,7 +109,7 @@ def _how(incident: Incident) -> str:
 
 
 def _taken(incident: Incident) -> str:
-    key, many, at = plain(incident.key), len(incident.takings), moment(incident.start_ns)
+    key, many, at = lock_name(incident.key), len(incident.takings), moment(incident.start_ns)
     overlaps = incident.of(Code.OVERLAP)
     longest = span(max((f.length_ns for f in overlaps), default=0))
     if many == 1:
@@ -116,6 +140,19 @@ def _data(counted: Sequence[Incident]) -> str:
     return upper_first(", and ".join(parts))
 
 
+def _besides(counted: Sequence[Incident]) -> str:
+    """What else was found with it. That no order explains an overlap goes without saying."""
+    found: Counter[Code] = Counter(
+        finding.code
+        for incident in counted
+        for finding in incident.findings
+        if finding.code in TOLD_BY_EVIDENCE
+        and finding.code not in {incident.main.code, Code.NOT_LINEARIZABLE}
+    )
+    told = listed(anomalies(code, found[code]) for code in TOLD_BY_EVIDENCE if found[code])
+    return f"With it came {told}" if told else ""
+
+
 # --- whose fault -------------------------------------------------------------------------------
 
 
@@ -128,9 +165,13 @@ def _fault(incident: Incident) -> str:
     if blame.who is Culprit.HOLDER:
         then = f"; {also_taken(incident)}" if incident.takings else ""
         return f"Not the service's fault: the holder outlived its lease{_because(blame)}{then}"
+    if blame.who is not Culprit.MACHINE and incident.main.code in TOLD_BY_EVIDENCE:
+        return remedies.fault(incident.main, _because(blame))
     if blame.who is Culprit.SERVICE:
         why = _because(blame) or " (no injected fault explains it)"
-        return f"The service's fault: it broke the promise of its lease{why}"
+        leased = blame.promised_until_ns is not None
+        did = "it broke the promise of its lease" if leased else "the lock had not been released"
+        return f"The service's fault: {did}{why}"
     if blame.who is Culprit.MACHINE:
         return "The machine itself had stalled"
     return "Neither the lock nor its lease is to blame: the client is"
@@ -156,57 +197,22 @@ def _faults(counted: Sequence[Incident]) -> str:
         Culprit.CLIENT: "a client took away or overwrote what was not its own",
         Culprit.MACHINE: "the machine itself had stalled",
     }
+    promised = any(i.main.blame.promised_until_ns is not None for i in counted)
+    if not promised or any(incident.main.code in TOLD_BY_EVIDENCE for incident in counted):
+        words = words | _WHOEVER
     whose = Counter(incident.main.blame.who for incident in counted).most_common()
     if len(whose) == 1:
         worst = max(incident.main.blame.by_ns for incident in counted)
-        by = f" (by up to {span(worst)})" if whose[0][0] in _MEASURED and worst else ""
+        measured = promised and whose[0][0] in _MEASURED
+        by = f" (by up to {span(worst)})" if measured and worst else ""
         not_its = ", which is not the service's fault" if whose[0][0] is Culprit.HOLDER else ""
         return f"Each time {words[whose[0][0]]}{by}{not_its}"
     return upper_first(listed(f"{times(many)} {words[who]}" for who, many in whose))
 
 
+# Where not every incident is about a lease, or about somebody else's lock or write.
+_WHOEVER = {
+    Culprit.SERVICE: "the service is to blame",
+    Culprit.CLIENT: "a client is to blame",
+}
 _MEASURED = (Culprit.HOLDER, Culprit.SERVICE)
-
-
-# --- unknown and ok ----------------------------------------------------------------------------
-
-
-def _unknown(judgement: Judgement) -> str:
-    start = "This run cannot tell whether the lock is safe."
-    if judgement.doubts:
-        first, *others = judgement.doubts
-        more = f" ({amount(len(others), 'more doubt')})" if others else ""
-        return f"{start} {sentence(first)}{more}"
-    found = [i for i in incidents(judgement.findings) if i.effect is Verdict.UNKNOWN]
-    return f"{start} {amount(len(found), 'incident')} came from stalls of the machine itself."
-
-
-def _ok(history: History, judgement: Judgement) -> str:
-    counts = judgement.counts
-    faults = (
-        f"under {amount(counts.faults, 'proven fault')}" if counts.faults else "without any fault"
-    )
-    scope = (
-        f"In {amount(counts.acquisitions, 'acquisition')} by {amount(counts.holders, 'client')} "
-        f"{faults}"
-    )
-    if guard_of(history.terms) == "none":
-        return f"{scope} no two clients held a lock at the same time."
-    kept = f"{scope} the storage accepted nothing that it should have refused"
-    stale = counts.stale_writes_refused
-    refused = f"the guard refused {amount(stale, 'stale write')}"
-    found = [i for i in worst_first(incidents(judgement.findings)) if i.of(Code.OVERLAP)]
-    if not found:
-        return f"{kept}; {refused}."
-    return f"{kept}. {_shared(found)}; {refused}."
-
-
-def _shared(found: Sequence[Incident]) -> str:
-    """Behind a guard two holders at once are worth a word, not a verdict."""
-    mains = [incident.main for incident in found]
-    often = upper_first(times(len(mains)))
-    if all(main.blame.who is Culprit.HOLDER for main in mains):
-        worst = span(max(main.blame.by_ns for main in mains))
-        upto = "" if len(mains) == 1 else "up to "
-        return f"{often} a holder outlived its lease, by {upto}{worst}, while others were let in"
-    return f"{often} two clients or more held a lock at the same time"

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from lockcheck.history import FaultSpan, Hold
 from lockcheck.history.event import NS_PER_MS
 
+_OPENINGS = {"A", "The", "No", "Stale", "Lost"}  # the words of ours that a title begins with
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six")
 
 
@@ -56,12 +57,29 @@ def times(number: int) -> str:
     return {1: "once", 2: "twice"}.get(number, f"{number:,} times")
 
 
+def lock_name(key: str) -> str:
+    """A history with only one lock, or object, need not name it."""
+    return plain(key) or "the lock"
+
+
 def in_letters(number: int) -> str:
     return _NUMBERS[number] if number < len(_NUMBERS) else f"{number:,}"
 
 
 def upper_first(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}"
+
+
+def lower_first(text: str) -> str:
+    """In the middle of a sentence; a name at its start stays as it is."""
+    return f"{text[:1].lower()}{text[1:]}" if text.partition(" ")[0] in _OPENINGS else text
+
+
+def full_stop(text: str) -> str:
+    """A judge's sentence: what it begins with may be a name, which stays as it is."""
+    shown = plain(text, 400)
+    shown = upper_first(shown) if shown.startswith("process ") else shown
+    return f"{shown}{'' if not shown or shown.endswith(('.', '!', '?', ':')) else '.'}"
 
 
 def sentence(text: str) -> str:

@@ -1,0 +1,97 @@
+"""A job that must run once ran twice."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterator
+from itertools import pairwise
+
+from lockcheck.checker.blame import Court
+from lockcheck.checker.check import Check
+from lockcheck.checker.finding import Blame, Code, Culprit, Finding
+from lockcheck.checker.guard import effect_of
+from lockcheck.checker.order import HoldIndex
+from lockcheck.checker.rivals import exclude
+from lockcheck.checker.words import at, otherwise_of_two, shown
+from lockcheck.checker.writes import canonical
+from lockcheck.history import F, History, Hold, Operation, Terms
+
+Run = tuple[Operation, Hold | None]
+# The holds, earlier first; who is to blame; and why it was no failure of the lock, if it was none.
+Judged = tuple[tuple[Hold, ...], Blame, str]
+
+
+def find(history: History) -> Iterator[Finding]:
+    runs: defaultdict[tuple[str, Hashable], list[Operation]] = defaultdict(list)
+    for operation in history.operations:
+        if operation.f == F.RUN and operation.ok and operation.invoke.value is not None:
+            runs[operation.key, canonical(operation.invoke.value)].append(operation)
+    again = [same for same in runs.values() if len(same) > 1]
+    if not again:
+        return
+    court, index = Court(history), HoldIndex(history.holds)
+    for same in again:
+        for before, after in pairwise(same):
+            pair = (before, index.of(before)), (after, index.of(after))
+            judged = _blame(history.terms, court, *pair)
+            yield _finding(history.terms, judged, before, after)
+
+
+def _finding(terms: Terms, judged: Judged, before: Operation, after: Operation) -> Finding:
+    holds, blame, reason = judged
+    otherwise = f"The job {shown(after.invoke.value)} would have had to be marked as done."
+    if not reason:
+        otherwise = otherwise_of_two(holds[0], holds[1], blame)
+    return Finding(
+        code=Code.DOUBLE_RUN,
+        key=after.key,
+        time_ns=after.start_ns if after.end_ns is None else after.end_ns,
+        effect=effect_of(terms, Code.DOUBLE_RUN, blame),
+        holds=holds,
+        operations=(before, after),
+        length_ns=max(0, after.start_ns - (before.end_ns or before.start_ns)),
+        blame=blame,
+        note=reason,
+        otherwise=otherwise,
+    )
+
+
+def _blame(terms: Terms, court: Court, first: Run, second: Run) -> Judged:
+    (before, one), (after, other) = first, second
+    if one is None or other is None:
+        holds = tuple(hold for hold in (one, other) if hold is not None)
+        return holds, Blame(Culprit.CLIENT, 0, None), "It ran without the lock."
+    if one is other:
+        return (one,), Blame(Culprit.CLIENT, 0, None), "One holder ran it twice."
+    earlier, later = court.in_order(one, other)
+    promised_ns = court.promised_until_ns(earlier, later)
+    run = before if earlier is one else after
+    if one.process == other.process:
+        reason = "The same client ran it twice."
+    elif not exclude(terms, one, other):
+        reason = "The lock lets both in at once."
+    elif run.end_ns is not None and run.end_ns < later.start_ns:
+        reason = f"It had been done {at(run.end_ns)}, before {later.node} was granted the lock."
+    else:
+        return (earlier, later), court.blame(earlier, later, run), ""
+    return (earlier, later), Blame(Culprit.CLIENT, 0, promised_ns), reason
+
+
+CHECK = Check(
+    code=Code.DOUBLE_RUN,
+    meaning="a job that must run once ran twice",
+    explanation="""\
+A lock is often used so that a job runs once: send the invoice, move the money. Jobs have names, and
+here one of the same name was done twice (both times the client was told so; a run of which nobody
+knows whether it happened does not count).
+
+Where two holders ran it although the lock should have kept them apart, they are to blame who would
+be for an overlap: the service, if it let the second one in too early, or the first holder, if it
+outlived its lease. Where the first run was over before the second holder was granted the lock, or
+one client ran it twice, or there was no lock, the lock did its work: what is missing is the mark
+that the job is done, looked at under the lock.
+
+No guard at a storage makes up for it. The cure is to make the job harmless when it is repeated, or
+to have whoever receives it look at the fencing token.""",
+    find=find,
+)

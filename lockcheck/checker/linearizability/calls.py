@@ -1,0 +1,114 @@
+"""From the rows of a table to the calls that a model knows, equal ones being one class."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lockcheck.checker.linearizability.models import Call, Model
+from lockcheck.history.table import NO_TOKEN, NOTHING, Codes, Ints, Op, Outcome, Symbols, Table
+
+# They tell about the state and never change it.
+LOOKS = (Op.READ, Op.RENEW)
+NOBODY = -2  # no process: the model does not ask who called
+WIDEST = 1 << 31  # the product of two such numbers fits into 64 bits
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """The rows that matter to a model, in the order of their invocations, and their classes."""
+
+    rows: Ints  # of the table
+    start: Ints  # nanoseconds
+    end: Ints  # NEVER where nobody confirmed it
+    kind: Codes  # an index of `classes`
+    classes: tuple[Call, ...]  # all different
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def call(self, index: int) -> Call:
+        return self.classes[int(self.kind[index])]
+
+
+def calls_of(table: Table, model: Model) -> Calls:
+    """What failed did not happen. What nobody confirmed and only looks leaves no trace: whether
+    it took effect makes no difference to anybody.
+    """
+    confirmed = table.outcome == Outcome.OK
+    known = np.isin(table.f, sorted(model.operations))
+    matters = known & (confirmed | ((table.outcome == Outcome.INFO) & ~np.isin(table.f, LOOKS)))
+    rows = np.flatnonzero(matters)
+    rows = rows[np.argsort(table.start[rows], kind="stable")]
+    columns = _telling(table.take(rows), model)
+    kind, first = _numbered(columns)
+    distinct = columns[:, first]
+    classes = tuple(_call(column, table.symbols, model) for column in distinct.T.tolist())
+    return Calls(rows, table.start[rows], table.end[rows], kind, classes)
+
+
+def _telling(table: Table, model: Model) -> Ints:
+    """The columns that make calls differ, without what the model does not look at."""
+    confirmed = table.outcome == Outcome.OK
+    reads, writes = table.f == Op.READ, table.f == Op.CAS
+    granted = confirmed & (table.f == Op.ACQUIRE)
+    nobody = np.full(len(table), NOBODY)
+    columns = (
+        table.f,
+        table.process if model.owners else nobody,
+        np.where(reads, NOTHING, table.argument),
+        np.where(writes, table.second, NOTHING),
+        np.where(reads, table.result, NOTHING),
+        np.where(granted, table.token, NO_TOKEN) if model.tokens else nobody,
+        confirmed,
+    )
+    return np.stack([column.astype(np.int64) for column in columns])
+
+
+def _numbered(columns: Ints) -> tuple[Codes, NDArray[np.intp]]:
+    """Equal columns have equal numbers, in the order in which they are first seen."""
+    kind, kinds = np.zeros(columns.shape[1], dtype=np.int64), 1
+    for row in columns if columns.size else ():
+        codes, count = row, int(row.max()) - int(row.min()) + 1
+        if count > WIDEST:
+            codes, count = _renumbered(row)
+        if kinds > WIDEST:
+            kind, kinds = _renumbered(kind)
+        kind, kinds = kind * count + (codes - codes.min()), kinds * count
+    _, first, number = np.unique(kind, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty(len(order), dtype=np.int32)
+    rank[order] = np.arange(len(order), dtype=np.int32)
+    return rank[number], first[order]
+
+
+def _renumbered(values: Ints) -> tuple[Ints, int]:
+    """Numbers from 0 on, as many as there are values."""
+    distinct, codes = np.unique(values, return_inverse=True)
+    return codes.astype(np.int64), len(distinct)
+
+
+def _call(column: list[int], symbols: Symbols, model: Model) -> Call:
+    f, process, argument, second, result, token, confirmed = column
+    plural = model.many and f == Op.READ
+    return Call(
+        Op(f),
+        process=symbols.hashable(process) if model.owners else None,
+        argument=symbols.hashable(argument),
+        second=symbols.hashable(second),
+        result=_elements(symbols, result) if plural else symbols.hashable(result),
+        token=token if model.tokens and token != NO_TOKEN else None,
+        confirmed=bool(confirmed),
+    )
+
+
+def _elements(symbols: Symbols, result: int) -> Hashable:
+    """A list of values as the set of them; no answer at all tells of no elements."""
+    value = symbols.value(result)
+    if value is not None and not isinstance(value, list):
+        return symbols.hashable(result)
+    elements: Iterable[object] = value or ()
+    return frozenset(symbols.hashable(symbols.number(element)) for element in elements)

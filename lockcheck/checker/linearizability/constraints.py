@@ -1,0 +1,110 @@
+"""Why no order of the operations on a register explains their answers: a circle of constraints.
+
+The engine knows who is at fault, so the graph is made of a handful of operations, and of every rule
+that says which of two has to come first:
+
+- real time: one ended before the other began;
+- a value is seen after it was written, and by nobody after a cas has replaced it;
+- along a piece (see `pieces`) what comes earlier by cas comes earlier;
+- a piece comes in one go: where one operation of it has to come before one of another piece, all
+  have to; and the piece that the initial value began comes before all others.
+
+Its shortest circle, those rules being preferred that take the fewest words, is the explanation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise, permutations
+
+from lockcheck.checker.linearizability.answer import Answer, Because
+from lockcheck.checker.linearizability.sentences import (
+    INITIAL,
+    Edge,
+    Part,
+    Rule,
+    Sentences,
+    replaces,
+)
+from lockcheck.history.table import Table
+
+ENGINE = "zones"
+ALL_PAIRS = 12  # operations; of more only neighbours are compared
+
+
+def explain(table: Table, parts: Sequence[Part]) -> Answer:
+    """`parts` are those of one key that cannot all be put in an order."""
+    circle = _shortest_circle(list(_edges(table, parts)))
+    words = Sentences(table)
+    rows = {part.row for edge in circle for part in (edge.before, edge.after, *edge.witness)}
+    return Answer(
+        False,
+        ENGINE,
+        reason=words.why_not(circle),
+        rows=tuple(sorted(rows)),
+        circle=tuple(
+            Because(edge.before.row, edge.after.row, words.because(edge)) for edge in circle
+        ),
+    )
+
+
+def unwritten(table: Table, row: int, witness: int | None = None) -> Answer:
+    """Nobody wrote what `row` saw; where nobody confirmed it, `witness` saw that it was done."""
+    rows = (row,) if witness is None else tuple(sorted((row, witness)))
+    return Answer(False, ENGINE, reason=Sentences(table).unwritten(row, witness), rows=rows)
+
+
+def _edges(table: Table, parts: Sequence[Part]) -> Iterator[Edge]:
+    """Of each two operations the easiest rule. Many are a circle of cas, and need only that."""
+    many = len(parts) > ALL_PAIRS
+    pairs = pairwise((*parts, parts[0])) if many else permutations(parts, 2)
+    ended = [] if many else [pair for pair in permutations(parts, 2) if _ended(table, *pair)]
+    for before, after in pairs:
+        rules = _rules(table, before, after, ended)
+        easiest = min(rules, key=lambda edge: edge.rule, default=None)
+        if easiest is not None:
+            yield easiest
+
+
+def _ended(table: Table, before: Part, after: Part) -> bool:
+    return bool(table.end[before.row] < table.start[after.row])
+
+
+def _rules(
+    table: Table, before: Part, after: Part, ended: Sequence[tuple[Part, Part]]
+) -> Iterator[Edge]:
+    pair = before, after
+    if pair in ended:
+        yield Edge(*pair, Rule.ENDED, pair)
+    if after.source == before.row:
+        yield Edge(*pair, Rule.SAW, pair)
+    elif after.source is not None and after.source == before.source and replaces(table, after.row):
+        yield Edge(*pair, Rule.REPLACED, pair)
+    if before.piece is None or after.piece is None:
+        return
+    if before.piece == after.piece:
+        if before.stage < after.stage:
+            yield Edge(*pair, Rule.LED, pair)
+        return
+    if before.piece == INITIAL:
+        yield Edge(*pair, Rule.FIRST, pair)
+    for one, other in ended:
+        if (one.piece, other.piece) == (before.piece, after.piece):
+            rule = Rule.OVER if other is after else Rule.APART if one is before else Rule.BOTH
+            yield Edge(*pair, rule, (one, other))
+
+
+def _shortest_circle(edges: Sequence[Edge]) -> list[Edge]:
+    import networkx as nx
+
+    graph = nx.DiGraph()
+    for edge in edges:
+        graph.add_edge(edge.before.row, edge.after.row, edge=edge, weight=int(edge.rule))
+    circles = []
+    for edge in edges if len(graph) <= ALL_PAIRS else edges[:1]:
+        ends = edge.after.row, edge.before.row
+        if nx.has_path(graph, *ends):
+            cost, way = nx.single_source_dijkstra(graph, *ends)
+            circles.append((cost + edge.rule, way))
+    _, rows = min(circles)
+    return [graph.edges[pair]["edge"] for pair in pairwise((*rows, rows[0]))]

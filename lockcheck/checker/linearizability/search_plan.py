@@ -1,0 +1,123 @@
+"""What a search does when: the returns in their order, what was called before each.
+
+A confirmed operation is named by the place of its return among all returns: operation 0 returns
+first. So the operations that have yet to return at place `p` are those whose name is `p` or more.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lockcheck.checker.linearizability.calls import LOOKS, Calls
+from lockcheck.checker.linearizability.models import Illegal, Model
+
+Numbers = NDArray[np.int32]
+ILLEGAL = -1
+NONE = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Of each return, in order: */ of each call, in order: **"""
+
+    kind: Numbers  # * the class of its operation
+    slot: Numbers  # * its bit in the masks; used again by others once it has returned
+    twin: Numbers  # * the equal operation that returns last before it, or NONE
+    called: Numbers  # * how many calls there were by then
+    calls: Numbers  # ** the name of the operation; -1 - u for one of `maybe` class u
+    looks: NDArray[np.int8]  # of each class: it never changes the state
+    maybe: Numbers  # the classes of operations that may or may not have taken effect
+    returns: NDArray[np.intp]  # * its index in the `Calls`
+    slots: int
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """How a search ended."""
+
+    linearizable: bool | None
+    place: int  # the furthest return that was reached
+    path: tuple[tuple[int, int], ...] = ()  # to there: what took effect, before which return
+    states: tuple[int, ...] = ()  # that it can be reached in
+    exhausted: bool = False  # it was given up for want of memory, not of patience
+
+
+def plan_of(calls: Calls) -> Plan:
+    confirmed = np.array([call.confirmed for call in calls.classes], dtype=bool)
+    happened = confirmed[calls.kind]
+    returning = np.flatnonzero(happened)
+    # Intervals are closed: at equal times all calls are before all returns.
+    returns = returning[np.argsort(calls.end[returning], kind="stable")]
+    called = np.searchsorted(calls.start, calls.end[returns], side="right").astype(np.int32)
+    names = np.empty(len(calls), dtype=np.int32)
+    names[returns] = np.arange(len(returns))
+    maybe, number = np.unique(calls.kind[~happened], return_inverse=True)
+    names[~happened] = -1 - number
+    slot, slots = _slots(names.tolist(), called.tolist())
+    kind = calls.kind[returns].astype(np.int32)
+    looks = np.array([call.f in LOOKS for call in calls.classes], dtype=np.int8)
+    return Plan(
+        kind,
+        slot,
+        _twins(kind),
+        called,
+        names,
+        looks,
+        maybe.astype(np.int32),
+        returns,
+        slots,
+    )
+
+
+def _slots(calls: list[int], called: list[int]) -> tuple[Numbers, int]:
+    """The lowest one that is free, so that there are as many as ever ran at once."""
+    slot = np.zeros(len(called), dtype=np.int32)
+    free: list[int] = []
+    used = seen = 0
+    for place, until in enumerate(called):
+        for name in calls[seen:until]:
+            if name >= 0 and free:
+                slot[name] = heapq.heappop(free)
+            elif name >= 0:
+                slot[name] = used
+                used += 1
+        seen = until
+        heapq.heappush(free, int(slot[place]))
+    return slot, used
+
+
+def _twins(kind: Numbers) -> Numbers:
+    twin = np.full(len(kind), NONE, dtype=np.int32)
+    order = np.argsort(kind, kind="stable")
+    same = kind[order[1:]] == kind[order[:-1]]
+    twin[order[1:][same]] = order[:-1][same]
+    return twin
+
+
+class Transitions:
+    """The model as a table that is filled as it is needed: states and classes are numbers."""
+
+    def __init__(self, model: Model, calls: Calls) -> None:
+        self.states: list[Hashable] = [model.initial]
+        self._model = model
+        self._classes = calls.classes
+        self._numbers: dict[Hashable, int] = {model.initial: 0}
+
+    def step(self, kind: int, state: int) -> int:
+        """The number of the next state, or ILLEGAL."""
+        after = self._model.step(self.states[state], self._classes[kind])
+        if isinstance(after, Illegal):
+            return ILLEGAL
+        number = self._numbers.setdefault(after, len(self.states))
+        if number == len(self.states):
+            self.states.append(after)
+        return number
+
+    def why_not(self, kind: int, state: int) -> str:
+        after = self._model.step(self.states[state], self._classes[kind])
+        return after.reason if isinstance(after, Illegal) else ""

@@ -1,0 +1,176 @@
+"""What is said of operations on a register, and of what makes one of them come before another."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+from lockcheck.history.table import Op, Outcome, Table
+
+INITIAL = -1  # stands for the row that would have written the initial value
+LONGEST = 40  # characters of a value
+MANY = 4  # operations in a sentence
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What an operation is in the story of its register."""
+
+    row: int  # of the table
+    source: int | None  # the row that wrote what it saw, or INITIAL; None: it saw nothing
+    piece: int | None = None  # the row that began its piece, or INITIAL; None: it cannot be told
+    stage: int = 0  # within its piece: even for who wrote, one more for who read that
+
+
+class Rule(IntEnum):
+    """Why one comes before another; the easier it is to understand, the less it costs."""
+
+    ENDED = 2  # the one ended before the other began
+    SAW = 3  # what the one wrote
+    REPLACED = 4  # what the one saw
+    FIRST = 5  # the one is in the piece of the initial value
+    LED = 6  # both are in the same piece
+    OVER = 7  # one of the same piece as the one ended before the other began
+    APART = 8  # the one ended before one of the same piece as the other began
+    BOTH = 9  # one of the same piece as the one ended before one of the same piece as the other
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    before: Part
+    after: Part
+    rule: Rule
+    witness: tuple[Part, Part]  # the two whose times tell; elsewhere the same as the first two
+
+
+def replaces(table: Table, row: int) -> bool:
+    return bool(table.f[row] == Op.CAS and table.argument[row] != table.second[row])
+
+
+@dataclass(frozen=True, slots=True)
+class Sentences:
+    table: Table
+
+    def unwritten(self, row: int, witness: int | None) -> str:
+        said = f"{self._did(row)}, but nobody wrote {self._seen(row)}"
+        return said if witness is None else f"{said}; that it did shows as {self._did(witness)}"
+
+    def why_not(self, circle: Sequence[Edge]) -> str:
+        rules = sorted(edge.rule for edge in circle)
+        if rules[-1] is Rule.SAW and rules[0] is Rule.SAW:
+            return (
+                f"{self._list(circle)}: each needs the one before it, the first one needs the last"
+            )
+        if rules == [Rule.REPLACED] * 2:
+            return f"{self._list(circle)}, but {self._once(circle[0].before)}"
+        if len(rules) == 2 and rules[0] is Rule.ENDED:
+            ended, other = sorted(circle, key=lambda edge: edge.rule)
+            return self._too_late(ended, other)
+        return "; ".join(self.because(edge) for edge in circle)
+
+    def _too_late(self, ended: Edge, other: Edge) -> str:
+        """Who came later should have come before, by the other rule."""
+        early, late = ended.before, ended.after
+        said = self._in_turn(early, late)
+        if other.rule is Rule.SAW:
+            return said
+        but = {
+            Rule.REPLACED: self._once(late),
+            Rule.FIRST: self._first(late),
+            Rule.LED: self._led(other),
+        }.get(other.rule)
+        return f"{said}, but {but}" if but else self._between(early, late, other)
+
+    def _between(self, early: Part, late: Part, other: Edge) -> str:
+        """A value, then another, then the first one again."""
+        one, another = other.witness
+        if other.rule is Rule.OVER:
+            said = self._in_turn(one, early, late)
+        elif other.rule is Rule.APART:
+            said = self._in_turn(early, late, another)
+        else:
+            said = f"{self._in_turn(early, late)}; but also: {self._in_turn(one, another)}"
+        pairs = (other.before, one), (other.after, another)
+        joined = [
+            self._piece(*pair) for pair in pairs if self._left(pair[0]) != self._left(pair[1])
+        ]
+        return "; ".join((said, *joined))
+
+    def because(self, edge: Edge) -> str:
+        before, after = self._the(edge.before), self._the(edge.after)
+        one, other = (self._the(part) for part in edge.witness)
+        ended = f"{one} ended before {other} began"
+        plain = {
+            Rule.ENDED: ended,
+            Rule.SAW: f"{after} saw what {before} wrote",
+            Rule.REPLACED: f"{after} replaced what {before} saw",
+            Rule.FIRST: f"{self._first(edge.before)}, which comes before all others",
+            Rule.LED: self._led(edge),
+        }
+        first, then = self._left(edge.before), self._left(edge.after)
+        return plain.get(edge.rule) or f"all on {first} came before all on {then}, for {ended}"
+
+    def _led(self, edge: Edge) -> str:
+        steps = edge.after.stage // 2 - edge.before.stage // 2
+        return f"{steps} cas led from {self._left(edge.before)} to {self._left(edge.after)}"
+
+    def _first(self, part: Part) -> str:
+        if part.source == INITIAL:
+            return f"{self._seen(part.row)} was the initial value"
+        return f"cas had made {self._left(part)} of the initial value"
+
+    def _piece(self, part: Part, witness: Part) -> str:
+        return f"cas joins {self._left(part)} to {self._left(witness)}"
+
+    def _once(self, part: Part) -> str:
+        return f"{self._seen(part.row)} was there only once"
+
+    def _in_turn(self, *parts: Part) -> str:
+        return ", and only then ".join(self._did(part.row) for part in parts)
+
+    def _list(self, circle: Sequence[Edge]) -> str:
+        did = [self._did(edge.before.row) for edge in circle]
+        more = [f"{len(did) - MANY} more like them"] if len(did) > MANY else []
+        *first, last = did[:MANY] + more
+        return f"{', '.join(first)} and {last}"
+
+    def _did(self, row: int) -> str:
+        who, seen, left = self._who(row), self._seen(row), self._text(self._left_symbol(row))
+        said = {
+            Op.READ: f"{who} read {seen}",
+            Op.WRITE: f"{who} wrote {left}",
+            Op.CAS: f"{who} replaced {seen} by {left}",
+        }[Op(self.table.f[row])]
+        return f"{said} (unconfirmed)" if self.table.outcome[row] == Outcome.INFO else said
+
+    def _the(self, part: Part) -> str:
+        f = Op(self.table.f[part.row])
+        old = f"from {self._seen(part.row)} to" if f is Op.CAS else "of"
+        return f"{self._who(part.row)}'s {f.name.lower()} {old} {self._left(part)}"
+
+    def _left(self, part: Part) -> str:
+        """The value that was there when it was done."""
+        return self._text(self._left_symbol(part.row))
+
+    def _left_symbol(self, row: int) -> int:
+        table = self.table
+        column = {Op.READ: table.result, Op.WRITE: table.argument, Op.CAS: table.second}
+        return int(column[Op(table.f[row])][row])
+
+    def _seen(self, row: int) -> str:
+        read = self.table.f[row] == Op.READ
+        return self._text(int(self.table.result[row] if read else self.table.argument[row]))
+
+    def _who(self, row: int) -> str:
+        process = self.table.symbols.value(int(self.table.process[row]))
+        return "somebody" if process is None else f"process {_short(process)}"
+
+    def _text(self, symbol: int) -> str:
+        return _short(self.table.symbols.value(symbol))
+
+
+def _short(value: object) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."

@@ -1,0 +1,85 @@
+"""A renewal succeeded after somebody else had held the lock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lockcheck.checker.blame import Court
+from lockcheck.checker.check import Check
+from lockcheck.checker.finding import Blame, Code, Culprit, Finding
+from lockcheck.checker.guard import effect_of
+from lockcheck.checker.order import by_key
+from lockcheck.checker.rivals import Reentries, Rivals
+from lockcheck.checker.words import at
+from lockcheck.history import History, Hold, Operation, Terms
+
+
+def find(history: History) -> Iterator[Finding]:
+    if history.terms.permits > 1:
+        return
+    revived = list(_revived(history))
+    if revived:
+        court = Court(history)
+        yield from (_finding(history.terms, court, *found) for found in revived)
+
+
+def _revived(history: History) -> Iterator[tuple[Hold, Hold, Operation]]:
+    reentries = Reentries(history)
+    for holds in by_key(history.holds).values():
+        rivals = Rivals(holds)
+        for hold in holds:
+            granted = [renewal for renewal in hold.renewals if renewal.ok]
+            other = next(rivals.after(hold, granted[-1].start_ns), None) if granted else None
+            if other is not None:
+                renewal = next(r for r in granted if r.start_ns > other.start_ns)
+                if not reentries.between(hold, other.start_ns, renewal.start_ns):
+                    yield hold, other, renewal
+
+
+def _finding(terms: Terms, court: Court, hold: Hold, other: Hold, renewal: Operation) -> Finding:
+    late_ns = renewal.start_ns - other.start_ns
+    promised_ns = court.promised_until_ns(hold, other)
+    renewed_ns = renewal.start_ns if renewal.end_ns is None else renewal.end_ns
+    fault = court.fault_anywhere(hold.acquire.start_ns, renewed_ns)
+    blame = Blame(Culprit.SERVICE, late_ns, promised_ns, fault)
+    return Finding(
+        code=Code.REVIVED,
+        key=hold.key,
+        time_ns=renewed_ns,
+        effect=effect_of(terms, Code.REVIVED, blame),
+        holds=(hold, other),
+        operations=(renewal,),
+        length_ns=late_ns,
+        blame=blame,
+        note=_note(hold, other, renewal),
+        otherwise=(
+            f"The renewal of {hold.node} {at(renewal.start_ns)} would have had to be refused:"
+            f" {other.node} had been granted the lock {at(other.start_ns)}."
+        ),
+    )
+
+
+def _note(hold: Hold, other: Hold, renewal: Operation) -> str:
+    if other.end_ns > (renewal.end_ns or renewal.start_ns):
+        return f"{other.node} still held it then."
+    return f"{other.node} had let go by then; {hold.node} was never granted it again."
+
+
+CHECK = Check(
+    code=Code.REVIVED,
+    meaning="a renewal succeeded after somebody else had held the lock",
+    explanation="""\
+A lease ran out, somebody else was granted the lock, and then the first client asked to renew its
+lease, and was told that it had been renewed. A renewal must refuse whoever does not hold the lock
+any more, even if nobody holds it just then: what the first client knows of the data is out of date,
+and its fencing token too.
+
+It is reported where the other client asked for the lock after the first one had been granted it,
+and its grant was answered before the renewal was invoked. Only the first renewal of each hold that
+should have been refused is told.
+
+The usual cause is a renewal that sets the time to live of whatever lock is there (`PEXPIRE` without
+a look at the owner), or that makes the lock anew where it is gone. Whether the other one was let in
+rightly is told by the overlap, if there was one.""",
+    find=find,
+)

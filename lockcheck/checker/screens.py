@@ -1,0 +1,212 @@
+"""What the columns of a history alone can clear of suspicion, code by code.
+
+A screen may suspect too much, and then the judge looks at the events and finds nothing. It may
+never clear what the judge would find: `tests/checker/test_screens.py` holds each to that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lockcheck.checker.finding import Code
+from lockcheck.history.event import Notice
+from lockcheck.history.ordering import order_by
+from lockcheck.history.scan import Scan
+from lockcheck.history.table import NO_TOKEN, NOTHING, Ints, Op, Outcome, Table
+
+# Of a history that is wrong all over, this many places are looked at.
+MOST_PLACES = 1_000
+BEFORE_ALL = -(1 << 62)
+
+Mask: TypeAlias = NDArray[np.bool_]
+
+
+def whole(scan: Scan) -> str:
+    """Why the history has to be judged event by event; empty: it need not be."""
+    for reason, applies in WHOLE.items():
+        if applies(scan):
+            return reason
+    return ""
+
+
+def places(scan: Scan) -> dict[Code, list[Ints]]:
+    """Groups of rows in which there may be something to find, by code; what is clear is left out.
+
+    Groups are whole: nothing that one of them is about lies outside of it and its time."""
+    found = {
+        Code.OVERLAP: list(_overlapping(scan)),
+        Code.TOKEN_REGRESSION: list(_regressions(scan.table)),
+        Code.REVIVED: list(_revivals(scan.table)),
+    }
+    found[Code.SILENT_LOSS] = found[Code.OVERLAP]  # whoever held it after a loss overlapped
+    return {code: groups for code, groups in found.items() if groups}
+
+
+# --- what needs the events ------------------------------------------------------------------
+
+
+def _has_data(scan: Scan) -> bool:
+    return scan.columns.sequenced or bool(scan.beside.testimony)
+
+
+def _has_faults(scan: Scan) -> bool:
+    return bool(scan.terms.faults or scan.beside.faults)
+
+
+def _tells_of_losses(scan: Scan) -> bool:
+    """Who is told that it lost the lock holds it no longer: the columns do not show that."""
+    return any(event.f == Notice.LOST for event in scan.beside.events)
+
+
+def _is_fair(scan: Scan) -> bool:
+    return scan.terms.fair
+
+
+def _has_permits(scan: Scan) -> bool:
+    return scan.terms.permits > 1
+
+
+def _has_blind_releases(scan: Scan) -> bool:
+    table = scan.table
+    said = (table.f == Op.RELEASE) & (table.result != NOTHING)
+    results = np.unique(table.result[said]).tolist() if said.any() else []
+    return any(table.symbols.text(number).startswith(b"{") for number in results)
+
+
+def _has_sections(scan: Scan) -> bool:
+    """What ran, or was written, on keys that are locks too."""
+    table = scan.table
+    acts = np.isin(table.f, (Op.WRITE, Op.CAS, Op.ADD))
+    if (table.f == Op.RUN).any():
+        return True
+    return bool(acts.any()) and bool(np.isin(table.key[acts], _locked_keys(table)).any())
+
+
+def _locked_keys(table: Table) -> NDArray[np.int32]:
+    return np.unique(table.key[table.f == Op.ACQUIRE])
+
+
+def _may_be_stuck(scan: Scan) -> bool:
+    """Attempts after the last grant of a key: a few there are at the end of any history."""
+    table = scan.table
+    acquires = np.flatnonzero(table.f == Op.ACQUIRE)
+    granted = acquires[table.outcome[acquires] == Outcome.OK]
+    last = np.full(int(table.key.max(initial=0)) + 2, -1, np.int64)
+    last[table.key[granted] + 1] = granted
+    after = acquires[acquires > last[table.key[acquires] + 1]]
+    tried = np.bincount(table.key[after] + 1) if len(after) else np.zeros(1)
+    return bool((tried >= FEWEST_ATTEMPTS).any())
+
+
+FEWEST_ATTEMPTS = 5
+
+
+def _waits_while_holding(scan: Scan) -> bool:
+    """Somebody asked for a lock while holding another one: else nobody waits in a circle."""
+    table = scan.table
+    granted = (table.f == Op.ACQUIRE) & (table.outcome == Outcome.OK)
+    if len(_locked_keys(table)) < 2:
+        return False
+    rows = np.flatnonzero((table.f == Op.ACQUIRE) | (table.f == Op.RELEASE))
+    rows = rows[order_by(table.process[rows])]
+    change = granted[rows].astype(np.int64) - (table.f[rows] == Op.RELEASE)
+    before = np.cumsum(change) - change
+    first = np.append(True, table.process[rows][1:] != table.process[rows][:-1])
+    begun = before[np.maximum.accumulate(np.where(first, np.arange(len(rows)), 0))]
+    asks = table.f[rows] == Op.ACQUIRE
+    return bool((asks & (before - begun != 0)).any())
+
+
+WHOLE: dict[str, Callable[[Scan], bool]] = {
+    "the storage numbered its writes": _has_data,
+    "it tells of faults": _has_faults,
+    "clients were told that they lost it": _tells_of_losses,
+    "its lock promises fairness": _is_fair,
+    "several may hold its lock": _has_permits,
+    "its releases tell what they removed": _has_blind_releases,
+    "it tells of what was done under the lock": _has_sections,
+    "its lock may be stuck at the end": _may_be_stuck,
+    "somebody asked for a lock while holding another one": _waits_while_holding,
+}
+
+
+# --- where to look -------------------------------------------------------------------------------
+
+
+def _overlapping(scan: Scan) -> Iterator[Ints]:
+    """Holds of a key that have an instant in common, and all that overlap with them."""
+    table, holds = scan.table, scan.holds
+    if len(holds.granted) < 2:
+        return
+    key = table.key[holds.granted]
+    latest = _latest_before(key, holds.end)
+    alone = holds.start >= latest
+    if alone.all():
+        return
+    first = np.flatnonzero(alone)
+    sizes = np.diff(np.append(first, len(alone)))
+    for at, size in zip(*_first(first[sizes > 1], sizes[sizes > 1]), strict=True):
+        together = slice(at, at + size)
+        rows = np.concatenate((holds.granted[together], holds.ended[together]))
+        yield rows[rows >= 0]
+
+
+def _latest_before(key: NDArray[np.int32], end: Ints) -> Ints:
+    """For each row the latest end of those above it with the same key; rows are sorted by key."""
+    low = int(end.min())
+    span = int(end.max()) - low + 2
+    group = np.cumsum(np.append(False, key[1:] != key[:-1]))
+    if int(group[-1] + 1) * span >= 1 << 62:
+        return _latest_before(key, np.unique(end, return_inverse=True)[1].astype(np.int64))
+    words = np.maximum.accumulate(group * span + (end - low + 1))
+    before = np.append(0, words[:-1]) - group * span
+    return np.where(before > 0, before - 1 + low, BEFORE_ALL)
+
+
+def _regressions(table: Table) -> Iterator[Ints]:
+    """Grants whose token is not above those of all that were granted before."""
+    told = np.flatnonzero((table.f == Op.ACQUIRE) & (table.token != NO_TOKEN))
+    if len(told) < 2:
+        return
+    by_end = told[order_by(table.key[told], table.end[told])]
+    key, token = table.key[by_end], table.token[by_end]
+    same = key[1:] == key[:-1]
+    if not (same & (token[1:] <= token[:-1])).any():
+        return  # tokens grow from answer to answer, so from any grant to any later one
+    suspected = np.flatnonzero(same & (token[1:] <= token[:-1])) + 1
+    for at in suspected[:MOST_PLACES].tolist():
+        first = int(np.searchsorted(key[: at + 1], key[at], "left"))
+        above = first + np.flatnonzero(token[first:at] >= token[at])
+        yield by_end[np.append(above[-MOST_PLACES:], at)]
+
+
+def _revivals(table: Table) -> Iterator[Ints]:
+    """Renewals that were granted to somebody who was not the last one to be granted the lock."""
+    ok = table.outcome == Outcome.OK
+    renewals = np.flatnonzero(ok & (table.f == Op.RENEW))
+    grants = np.flatnonzero(ok & (table.f == Op.ACQUIRE))
+    if len(renewals) == 0 or len(grants) == 0:
+        return
+    # Each renewal among the grants: the last one of its key that was answered before it was sent.
+    both = np.concatenate((grants, renewals))
+    time = np.concatenate((table.end[grants], table.start[renewals]))
+    is_renewal = np.arange(len(both)) >= len(grants)
+    order = order_by(table.key[both], time, (~is_renewal).astype(np.int8))
+    both, is_renewal = both[order], is_renewal[order]
+    last = np.maximum.accumulate(np.where(is_renewal, -1, np.arange(len(both))))
+    at = np.flatnonzero(is_renewal & (last >= 0))
+    grant, renewal = both[last[at]], both[at]
+    others = (table.key[grant] == table.key[renewal]) & (
+        table.process[grant] != table.process[renewal]
+    )
+    for one, other in zip(*_first(grant[others], renewal[others]), strict=True):
+        own = (table.process[:other] == table.process[other]) & (table.f[:other] == Op.ACQUIRE)
+        yield np.append(np.flatnonzero(own)[-1:], (one, other))
+
+
+def _first(*columns: Ints) -> list[list[int]]:
+    return [column[:MOST_PLACES].tolist() for column in columns]

@@ -1,0 +1,117 @@
+"""The lock was gone and the client was never told, for longer than its lease."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterator
+
+from lockcheck.checker.awake import StoodStill
+from lockcheck.checker.blame import Court
+from lockcheck.checker.check import Check
+from lockcheck.checker.finding import Code, Finding
+from lockcheck.checker.guard import effect_of
+from lockcheck.checker.order import by_key
+from lockcheck.checker.rivals import Reentries, Rivals
+from lockcheck.checker.stalls import total_ns
+from lockcheck.checker.words import lasting, moment
+from lockcheck.history import Ending, History, Hold, Terms
+from lockcheck.history.event import NS_PER_MS
+
+
+def find(history: History) -> Iterator[Finding]:
+    if history.terms.permits > 1:
+        return
+    lost = list(_lost(history))
+    if lost:
+        court, awake, reentries = Court(history), _Awake(history), Reentries(history)
+        for hold, other, lease_ns in lost:
+            again = reentries.between(hold, other.start_ns, hold.end_ns)
+            if not again and awake.ran_ns(hold, other) > lease_ns:
+                yield _finding(history.terms, court, hold, other, lease_ns)
+
+
+def _lost(history: History) -> Iterator[tuple[Hold, Hold, int]]:
+    """Holds that went on for a lease after somebody else had been granted the lock."""
+    for holds in by_key(history.holds).values():
+        rivals = Rivals(holds)
+        for hold in holds:
+            lease_ns = _lease_ns(hold, history.terms)
+            # Without a lease nothing says by when it should have been told.
+            if lease_ns is not None and hold.end_ns - hold.start_ns > lease_ns:
+                other = next(rivals.after(hold, hold.end_ns - lease_ns), None)
+                if other is not None:
+                    yield hold, other, lease_ns
+
+
+def _lease_ns(hold: Hold, terms: Terms) -> int | None:
+    """The longest that it asked for."""
+    asked = (operation.invoke.ttl_ms for operation in (hold.acquire, *hold.renewals))
+    longest_ms = max((ttl_ms or terms.ttl_ms or 0 for ttl_ms in asked), default=0)
+    return longest_ms * NS_PER_MS or None
+
+
+class _Awake:
+    """How long a client certainly ran. One that stands still cannot be told anything."""
+
+    def __init__(self, history: History) -> None:
+        # Our own clients note their stalls, so a silent one was running. Of somebody else's we
+        # know it only at the moments at which it said something.
+        self._notes_stalls = bool(history.terms.backend)
+        self._still = StoodStill(history)
+        self._said: defaultdict[tuple[int | str, str], list[int]] = defaultdict(list)
+        if not self._notes_stalls:
+            for operation in history.operations:
+                self._said[operation.process, operation.key].append(operation.start_ns)
+
+    def ran_ns(self, hold: Hold, other: Hold) -> int:
+        since_ns, until_ns = other.start_ns, hold.end_ns
+        if not self._notes_stalls:
+            said = self._said[hold.process, hold.key]
+            position = bisect_right(said, since_ns)
+            since_ns = min(said[position], until_ns) if position < len(said) else until_ns
+        still = self._still.during([hold.node], since_ns, until_ns)
+        return until_ns - since_ns - total_ns(still)
+
+
+def _finding(terms: Terms, court: Court, hold: Hold, other: Hold, lease_ns: int) -> Finding:
+    blame = court.blame(hold, other)
+    length_ns = hold.end_ns - other.start_ns
+    released = hold.release
+    return Finding(
+        code=Code.SILENT_LOSS,
+        key=hold.key,
+        time_ns=other.start_ns + lease_ns,
+        effect=effect_of(terms, Code.SILENT_LOSS, blame),
+        holds=(hold, other),
+        operations=() if released is None else (released,),
+        length_ns=length_ns,
+        blame=blame,
+        note="It was told so in the end." if hold.ending is Ending.LOST else "",
+        otherwise=(
+            f"{hold.node} would have had to be told by {moment(other.start_ns + lease_ns)}, a lease"
+            f" of {lasting(lease_ns)} after {other.node} was granted it; it believed for"
+            f" {lasting(length_ns)}."
+        ),
+    )
+
+
+CHECK = Check(
+    code=Code.SILENT_LOSS,
+    meaning="the lock was gone and the client was never told, for longer than its lease",
+    explanation="""\
+A client that loses its lock should learn it: by a renewal that is refused, a session that expires,
+or its own clock. If somebody else has been granted the lock, and a whole lease later the first
+client still believes that it holds it, nothing and nobody told it, and it would have gone on for
+ever.
+
+It is reported where the other one certainly was granted the lock later, and the first client's own
+doings show that it still believed, and ran, for more than its lease after that. The time of a fault
+on its node and of the machine's stalls is not counted: whoever stands still cannot be told. In
+histories that do not note stalls, time counts only from the next operation on that key that the
+client invoked. Locks without a lease are not judged by this.
+
+Every silent loss is an overlap, too; this says that it would not have ended by itself. The cure is
+to renew in the background and to stop where that fails, or to watch the validity.""",
+    find=find,
+)

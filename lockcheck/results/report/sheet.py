@@ -1,0 +1,76 @@
+"""What all parts of the timeline share: lanes, numbered texts, and what is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
+
+from lockcheck.history import History
+from lockcheck.results.report.choice import chosen
+from lockcheck.results.report.columns import Numbered
+from lockcheck.results.story import Incident, natural, own_stalls, plain
+
+T = TypeVar("T")
+
+LONGEST_TEXT = 40
+# Beyond this many a picture shows no more than their density: reads go first, then what is far from
+# any finding.
+MOST_MARKS = 20_000
+MOST_LANES = 48  # processes of other people's histories are many: each unknown answer ends one
+
+
+class Sheet:
+    def __init__(
+        self, history: History, incidents: Sequence[Incident], windows: Sequence[range]
+    ) -> None:
+        self.history = history
+        self.incidents = incidents
+        self.windows = windows
+        self.keys = Numbered()
+        self.texts = Numbered()
+        self.omitted = 0
+        self.stalls = own_stalls(history, history.stalls)
+        self.rows: dict[str, int] = {}  # of a lane, where it has more than one
+        self.at_fault: set[str] = set()  # lanes with evidence
+        about = [node for incident in incidents for node in _nodes(incident)]
+        clients = sorted({*about, *(o.node for o in history.operations)}, key=natural)
+        self._clients = _drawn(about, clients)
+        self.hidden = len(clients) - len(self._clients)
+        others = {f.node for f in history.faults} | {s.node for s in self.stalls}
+        servers = sorted(others - set(clients), key=natural)[:MOST_LANES]
+        self.lanes = {node: number for number, node in enumerate([*self._clients, *servers])}
+
+    def choose(self, items: Sequence[T], start_ns: Callable[[T], int]) -> Sequence[T]:
+        picked = chosen(items, MOST_MARKS, self.windows, start_ns)
+        self.omitted += len(items) - len(picked)
+        return picked
+
+    def text(self, value: object, longest: int = LONGEST_TEXT) -> int:
+        return -1 if value is None else self.texts.number(plain(value, longest))
+
+    def key(self, key: str) -> int:
+        return self.keys.number(plain(key))
+
+    def described(self) -> list[dict[str, object]]:
+        clients, held = set(self._clients), int(bool(self.history.holds))
+        return [
+            {
+                "name": plain(node, 24) or "cluster",
+                "client": node in clients,
+                "rows": self.rows.get(node, held),
+                "evidence": node in self.at_fault,
+            }
+            for node in self.lanes
+        ]
+
+
+def _drawn(about: list[str], clients: list[str]) -> list[str]:
+    """Where they are too many, those that some finding is about."""
+    if len(clients) <= MOST_LANES:
+        return clients
+    return sorted(list(dict.fromkeys([*about, *clients]))[:MOST_LANES], key=natural)
+
+
+def _nodes(incident: Incident) -> Iterator[str]:
+    yield from (hold.node for hold in incident.holds)
+    yield from (o.node for f in incident.findings for o in f.operations)

@@ -1,0 +1,115 @@
+"""Which findings belong together: a late client meets many, and that is one incident."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+
+from lockcheck.checker.finding import Code, Finding, Verdict
+from lockcheck.results.story.incidents import (
+    TOLD_BY_HOLDS,
+    Incident,
+    hold_identity,
+    operation_identity,
+    taken_by,
+)
+
+_Shared = Callable[[Finding], list[Hashable]]
+
+
+def incidents(findings: Iterable[Finding]) -> tuple[Incident, ...]:
+    """Findings that share a cause read as one."""
+    every = tuple(findings)
+    order = {id(finding): number for number, finding in enumerate(every)}
+    groups = _grouped([f for f in every if f.code in TOLD_BY_HOLDS], _causes)
+    groups += _grouped(_left_alone(groups, every), _things)
+    for group in groups:
+        group.sort(key=lambda finding: order[id(finding)])
+    groups.sort(key=lambda group: order[id(group[0])])
+    return tuple(Incident(tuple(group)) for group in groups)
+
+
+def worst_first(found: Iterable[Incident]) -> tuple[Incident, ...]:
+    """What counts comes first; in the order of time where it counts the same."""
+    rank = list(Verdict)
+    return tuple(sorted(found, key=lambda incident: -rank.index(incident.effect)))
+
+
+def _grouped(findings: Sequence[Finding], shared: _Shared) -> list[list[Finding]]:
+    causes = [shared(finding) for finding in findings]
+    joined = _Joined()
+    for group in causes:
+        for cause in group:
+            joined.join(group[0], cause)
+    groups: dict[Hashable, list[Finding]] = {}
+    for finding, group in zip(findings, causes, strict=True):
+        groups.setdefault(joined.head(group[0]), []).append(finding)
+    return list(groups.values())
+
+
+def _left_alone(groups: list[list[Finding]], findings: Iterable[Finding]) -> list[Finding]:
+    """Joins what is about the same holds or operations as an incident, and returns the others.
+
+    A finding that shares something with several incidents joins the first: it does not make one
+    of two that have different causes.
+    """
+    at = {thing: group for group in reversed(groups) for f in group for thing in _things(f)}
+    alone = []
+    for finding in findings:
+        if finding.code in TOLD_BY_HOLDS:
+            continue
+        group = next((at[thing] for thing in _things(finding) if thing in at), None)
+        if group is None:
+            alone.append(finding)
+        else:
+            group.append(finding)
+    return alone
+
+
+def _causes(finding: Finding) -> list[Hashable]:
+    """The late holder; or the release that took a lock away, who sent it, and who was robbed by
+    it: whoever is robbed will take away the next one's lock with its own release.
+    """
+    release, key = taken_by(finding), finding.key
+    if release is not None:
+        parties = finding.holds[:2] if finding.code is Code.FOREIGN_RELEASE else finding.holds[:1]
+        by = finding.blame.released_by
+        known = [*parties, *([by] if by else [])]
+        owners: list[Hashable] = [(key, "hold", hold_identity(hold)) for hold in known]
+        return [(key, "release", operation_identity(release)), *owners]
+    if finding.holds:
+        return [(key, "hold", hold_identity(finding.holds[0]))]
+    return [(key, finding.time_ns)]
+
+
+def _things(finding: Finding) -> list[Hashable]:
+    """All that it is about, as operations: a hold is known by those that began and ended it."""
+    return list(_operations_of(finding)) or [(finding.code, finding.key, finding.time_ns)]
+
+
+def _operations_of(finding: Finding) -> Iterator[Hashable]:
+    for hold in finding.holds:
+        yield operation_identity(hold.acquire)
+        if hold.release is not None:
+            yield operation_identity(hold.release)
+    yield from map(operation_identity, finding.operations)
+    if (release := taken_by(finding)) is not None:
+        yield operation_identity(release)
+
+
+class _Joined:
+    """Union-find: what is joined has the same head."""
+
+    def __init__(self) -> None:
+        self._above: dict[Hashable, Hashable] = {}
+
+    def head(self, item: Hashable) -> Hashable:
+        path = []
+        while (above := self._above.setdefault(item, item)) != item:
+            path.append(item)
+            item = above
+        for passed in path:
+            self._above[passed] = item
+        return item
+
+    def join(self, one: Hashable, other: Hashable) -> None:
+        self._above[self.head(other)] = self.head(one)

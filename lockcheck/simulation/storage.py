@@ -1,0 +1,70 @@
+"""What the lock protects, and the witness: it decides, numbers and remembers like the real one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from lockcheck.errors import InternalError
+from lockcheck.history import Event, EventType, F
+from lockcheck.history.event import STORAGE
+from lockcheck.simulation.world import Ask, Reply
+
+
+class Memory(NamedTuple):
+    ask: Ask
+    reply: Reply
+
+
+class Storage:
+    def __init__(self, guard: str) -> None:
+        self._guard = guard
+        self._values: dict[str, str] = {}
+        self._highest: dict[str, int] = {}
+        self.memories: list[Memory] = []
+
+    def handle(self, ask: Ask, wall_ns: int) -> Reply:  # noqa: ARG002 - it looks at no clock
+        current = self._values.get(ask.key)
+        refusal = self._refusal(ask, current)
+        if ask.f == F.WRITE and ask.value is not None and not refusal:
+            self._values[ask.key] = ask.value
+        told = ask.value if ask.f == F.WRITE or refusal else current
+        reply = Reply(not refusal, refusal, value=told, seq=len(self.memories) + 1)
+        self.memories.append(Memory(ask, reply))
+        return reply
+
+    def _refusal(self, ask: Ask, current: str | None) -> str:
+        if self._guard == "fence":
+            return self._below_the_highest(ask)
+        if self._guard == "cas" and ask.f == F.WRITE and ask.base != current:
+            base, there = ask.base or "nothing", current or "nothing"
+            return f"cas: based on {base}, but the value is {there}"
+        return ""
+
+    def _below_the_highest(self, ask: Ask) -> str:
+        if ask.token is None:
+            return "fenced: no token"
+        highest = self._highest.get(ask.key)
+        if highest is not None and ask.token < highest:
+            return f"fenced: token {ask.token} is below {highest}"
+        self._highest[ask.key] = ask.token
+        return ""
+
+    def forget(self) -> None:
+        raise InternalError("the storage is never faulted")
+
+    def testimony(self, time_ns: int) -> Iterator[Event]:
+        for ask, reply in self.memories:
+            yield Event(
+                time=time_ns,
+                process=STORAGE,
+                type=EventType.OK if reply.ok else EventType.FAIL,
+                f=ask.f,
+                key=ask.key,
+                value=reply.value,
+                base=ask.base if ask.f == F.WRITE else None,
+                token=ask.token,
+                seq=reply.seq,
+                of=ask.process,
+                error=reply.why or None,
+            )

@@ -1,0 +1,128 @@
+"""Is an explanation a proof? Every constraint is looked at again, from the rows alone."""
+
+from __future__ import annotations
+
+from itertools import product
+
+from lockcheck.checker.linearizability.answer import Answer, Because
+from lockcheck.history.table import NOTHING, Op, Outcome, Table
+
+
+class Proof:
+    """What can be known of the operations on one key, by the plainest means."""
+
+    def __init__(self, table: Table, key: int, initial: int = NOTHING) -> None:
+        self.table = table
+        self.initial = initial
+        self.rows = [
+            row
+            for row in range(len(table))
+            if key == table.key[row]
+            and table.outcome[row] != Outcome.FAIL
+            and not (table.outcome[row] == Outcome.INFO and table.f[row] == Op.READ)
+        ]
+        self._writers: dict[int, list[int]] = {}
+        for row in self.rows:
+            new = self.wrote(row)
+            if new is not None:
+                self._writers.setdefault(new, []).append(row)
+
+    def seen(self, row: int) -> int | None:
+        column = {Op.READ: self.table.result, Op.CAS: self.table.argument}.get(self.table.f[row])
+        return None if column is None else int(column[row])
+
+    def wrote(self, row: int) -> int | None:
+        column = {Op.WRITE: self.table.argument, Op.CAS: self.table.second}.get(self.table.f[row])
+        new = None if column is None else int(column[row])
+        return None if new == self.seen(row) else new
+
+    def writers(self, value: int | None) -> list[int]:
+        return [] if value is None else self._writers.get(value, [])
+
+    def piece(self, row: int) -> tuple[int | None, int]:
+        """The row that began it (None: the initial value did), and how far from there."""
+        stage = 0 if self.wrote(row) is not None else 1
+        at = row if stage == 0 else self.source(row)
+        passed = set()
+        while at is not None and self.seen(at) is not None:
+            assert at not in passed, "a piece that goes in a circle has no beginning"
+            passed.add(at)
+            at, stage = self.source(at), stage + 2
+        return at, stage
+
+    def source(self, row: int) -> int | None:
+        """None: the initial value. Only for what is unique."""
+        sources = self.writers(self.seen(row))
+        if self.seen(row) == self.initial:
+            assert not sources
+            return None
+        assert len(sources) == 1
+        return sources[0]
+
+    def ended(self, before: int, after: int) -> bool:
+        return bool(self.table.end[before] < self.table.start[after])
+
+    def holds(self, because: Because) -> bool:
+        """By the rule that its words name."""
+        before, after, said = because.before, because.after, because.reason
+        if " came before all on " in said:
+            return self._in_one_go(before, after)
+        if " ended before " in said:
+            return self.ended(before, after)
+        if " saw what " in said:
+            return self.source(after) == before
+        if " replaced what " in said:
+            both_saw = self.seen(before) == self.seen(after) and self.seen(before) is not None
+            return before != after and both_saw and self.wrote(after) is not None
+        if " initial value" in said:
+            return self.piece(before)[0] is None and self.piece(after)[0] is not None
+        assert " cas led from " in said, said
+        (one, stage), (other, later) = self.piece(before), self.piece(after)
+        return one == other and stage < later
+
+    def _in_one_go(self, before: int, after: int) -> bool:
+        one, other = self.piece(before)[0], self.piece(after)[0]
+        happened = self.happened()
+        ends = [row for row in happened if self.piece(row)[0] == one]
+        begins = [row for row in happened if self.piece(row)[0] == other]
+        return one != other and any(self.ended(a, b) for a, b in product(ends, begins))
+
+    def happened(self) -> list[int]:
+        """Those whose value was seen by what happened, besides those that were confirmed."""
+        known = [row for row in self.rows if self.table.outcome[row] == Outcome.OK]
+        found = set(known)
+        for row in known:
+            more = set(self.writers(self.seen(row))) - found
+            found |= more
+            known += sorted(more)
+        return known
+
+    def check(self, answer: Answer) -> None:
+        assert answer.linearizable is False
+        assert answer.reason
+        assert list(answer.rows) == sorted(set(answer.rows))
+        assert set(answer.rows) <= set(self.happened())
+        if answer.circle:
+            self._check_circle(answer)
+        else:
+            self._check_unwritten(answer)
+
+    def _check_circle(self, answer: Answer) -> None:
+        circle = answer.circle
+        for one, following in zip(circle, (*circle[1:], circle[0]), strict=True):
+            assert one.after == following.before
+        assert len({each.before for each in circle}) == len(circle) > 1
+        for each in circle:
+            assert {each.before, each.after} <= set(answer.rows)
+            assert self.holds(each), each
+
+    def _check_unwritten(self, answer: Answer) -> None:
+        strange = [
+            row
+            for row in answer.rows
+            if self.seen(row) not in (None, self.initial) and not self.writers(self.seen(row))
+        ]
+        assert len(strange) == 1
+        if self.table.outcome[strange[0]] == Outcome.INFO:
+            (witness,) = set(answer.rows) - set(strange)
+            assert self.source(witness) == strange[0]

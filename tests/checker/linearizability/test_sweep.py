@@ -1,0 +1,375 @@
+"""The sweeps over locks: named tiny histories, and good histories of which something is changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from lockcheck.checker.linearizability.answer import Answer
+from lockcheck.checker.linearizability.models import MODELS, Model, semaphore
+from lockcheck.checker.linearizability.sweep import OVERLAPPING, TOUCHING, sweep
+from lockcheck.history.table import NEVER, NOTHING, Op, Table
+from tests.checker.linearizability.brief import table
+from tests.checker.linearizability.locks import many_turns
+
+FINE = Answer(True, "sweep")
+OWNED = ("owner-mutex", "reentrant", "fenced", "reentrant-fenced")
+LOCKS = ("mutex", *OWNED)
+
+
+def judged(lines: str, model: Model, until: list[int] | None = None) -> Answer:
+    rows = table(*lines.split(","))
+    promised = None if until is None else np.array(until, dtype=np.int64)
+    return sweep(rows, model, promised).get(NOTHING, FINE)
+
+
+# name: history, the models that accept it, those that reject it
+HISTORIES: dict[str, tuple[str, str, str]] = {
+    "nothing": ("", "mutex owner-mutex reentrant fenced reentrant-fenced semaphore", ""),
+    "one after the other": (
+        "0 acquire 1-2 token=1,0 release 4-5,1 acquire 3-6 token=2,1 release 8-9",
+        "mutex owner-mutex reentrant fenced reentrant-fenced semaphore",
+        "",
+    ),
+    "two at once": (
+        "0 acquire 1-2 token=1,1 acquire 3-4 token=2,0 release 5-6,1 release 7-8",
+        "semaphore",
+        "mutex owner-mutex reentrant fenced reentrant-fenced",
+    ),
+    "three at once": (
+        "0 acquire 1-2,1 acquire 3-4,2 acquire 5-6,0 release 7-8",
+        "",
+        "mutex owner-mutex reentrant semaphore",
+    ),
+    "a moment is enough, and equal times are concurrent": (
+        "0 acquire 1-2 token=1,0 release 5-9,1 acquire 3-5 token=2",
+        "mutex owner-mutex reentrant fenced reentrant-fenced",
+        "",
+    ),
+    "never released": (
+        "0 acquire 1-2 token=1,1 acquire 3-4 token=2",
+        "semaphore",
+        "mutex owner-mutex reentrant fenced reentrant-fenced",
+    ),
+    "released by another": (
+        "0 acquire 1-2 token=1,1 release 3-4,1 acquire 5-6 token=2",
+        "mutex semaphore",
+        "owner-mutex reentrant fenced reentrant-fenced",
+    ),
+    "released without an acquire": (
+        "0 release 1-2",
+        "",
+        "mutex semaphore owner-mutex reentrant fenced reentrant-fenced",
+    ),
+    "released twice": (
+        "0 acquire 1-2,0 release 3-4,0 release 5-6",
+        "",
+        "mutex semaphore owner-mutex reentrant fenced",
+    ),
+    "renewed in time": (
+        "0 acquire 1-2,0 renew 3-4,0 release 5-6,1 acquire 7-8",
+        "mutex semaphore owner-mutex reentrant fenced reentrant-fenced",
+        "",
+    ),
+    "renewed after the release": (
+        "0 acquire 1-2,0 release 3-4,0 renew 5-6",
+        "",
+        "mutex semaphore owner-mutex reentrant fenced reentrant-fenced",
+    ),
+    "renewed while another has it": (
+        "0 acquire 1-2,1 renew 3-4,0 release 5-6",
+        "mutex semaphore",
+        "owner-mutex reentrant fenced reentrant-fenced",
+    ),
+    "entered again": (
+        "0 acquire 1-2 token=1,0 acquire 3-4 token=1,0 release 5-6,0 release 7-8",
+        "reentrant reentrant-fenced semaphore",
+        "mutex owner-mutex fenced",
+    ),
+    "entered again with another token": (
+        "0 acquire 1-2 token=1,0 acquire 3-4 token=2,0 release 5-6,0 release 7-8",
+        "reentrant",
+        "reentrant-fenced fenced",
+    ),
+    "still inside after one release of two": (
+        "0 acquire 1-2,0 acquire 3-4,0 release 5-6,1 acquire 7-8",
+        "",
+        "reentrant reentrant-fenced",
+    ),
+    "tokens shrink": (
+        "0 acquire 1-2 token=2,0 release 3-4,1 acquire 5-6 token=1",
+        "owner-mutex reentrant",
+        "fenced reentrant-fenced",
+    ),
+    "a token twice": (
+        "0 acquire 1-2 token=2,0 release 3-4,1 acquire 5-6 token=2",
+        "owner-mutex",
+        "fenced reentrant-fenced",
+    ),
+    "concurrent grants in the order of their tokens": (
+        "0 acquire 1-9 token=2,0 release 10-11,1 acquire 2-5 token=1,1 release 6-7",
+        "fenced reentrant-fenced",
+        "",
+    ),
+    "a grant without a token, room for one": (
+        "0 acquire 1-2 token=1,0 release 3-4,1 acquire 5-6,1 release 7-8,0 acquire 9-10 token=3",
+        "fenced reentrant-fenced",
+        "",
+    ),
+    "a grant without a token, no room": (
+        "0 acquire 1-2 token=1,0 release 3-4,1 acquire 5-6,1 release 7-8,0 acquire 9-10 token=2",
+        "owner-mutex",
+        "fenced reentrant-fenced",
+    ),
+    "nobody confirmed the release": (
+        "0 acquire 1-2,0 release 3-,1 acquire 4-5",
+        "mutex semaphore owner-mutex reentrant fenced reentrant-fenced",
+        "",
+    ),
+    "the release was asked for too late": (
+        "0 acquire 1-2,1 acquire 3-4,0 release 5-",
+        "semaphore",
+        "mutex owner-mutex reentrant fenced reentrant-fenced",
+    ),
+    "nobody confirmed the acquire, and it takes nothing": (
+        "0 acquire 1-,1 acquire 2-3,1 release 4-5",
+        "mutex semaphore owner-mutex reentrant fenced reentrant-fenced",
+        "",
+    ),
+    "a refused release did not happen": (
+        "0 acquire 1-2,0 release 3-4!,1 acquire 5-6",
+        "semaphore",
+        "mutex owner-mutex reentrant fenced reentrant-fenced",
+    ),
+    "goes on: granted, released?, granted": (
+        "0 acquire 1-2,0 release 3-4?,1 acquire 5-6,1 release 7-8,0 acquire 9-10",
+        "mutex semaphore owner-mutex reentrant fenced reentrant-fenced",
+        "",
+    ),
+    "goes on: granted, granted": ("0 acquire 1-2,0 acquire 9-10", "reentrant", "owner-mutex mutex"),
+    "goes on: granted?, released": (
+        "0 acquire 1-2?,0 release 5-6,1 acquire 7-8",
+        "mutex semaphore owner-mutex reentrant fenced reentrant-fenced",
+        "",
+    ),
+    "one unconfirmed acquire explains one release": (
+        "0 acquire 1-2?,0 release 5-6,0 release 7-8",
+        "",
+        "mutex owner-mutex reentrant fenced reentrant-fenced",
+    ),
+    "goes on: interrupted": (
+        "0 acquire 1-2,0 release 3-4?,0 acquire 5-6?,1 acquire 7-8,1 release 9-10,0 release 11-12",
+        "mutex semaphore owner-mutex reentrant fenced reentrant-fenced",
+        "",
+    ),
+    "the unconfirmed acquire had to be released first": (
+        "0 acquire 1-2?,1 acquire 3-4,0 release 5-6,1 release 7-8",
+        "semaphore",
+        "owner-mutex reentrant fenced reentrant-fenced",
+    ),
+    "goes on: spare ones interrupt a later hold": (
+        "0 acquire 1-2?,0 release 3-4?,0 acquire 5-6,1 acquire 7-8,1 release 9-10,0 release 11-12",
+        "mutex semaphore owner-mutex reentrant fenced reentrant-fenced",
+        "",
+    ),
+    "goes on: nothing to spare": (
+        "0 acquire 1-2?,0 acquire 5-6,1 acquire 7-8,1 release 9-10,0 release 11-12",
+        "semaphore",
+        "owner-mutex mutex fenced",
+    ),
+    "an old release that arrives late": (
+        "0 acquire 1-2,0 release 3-4?,0 release 5-6,0 acquire 7-8,1 acquire 9-10",
+        "owner-mutex reentrant fenced reentrant-fenced mutex",
+        "",
+    ),
+}
+
+
+def model_of(name: str) -> Model:
+    return semaphore(2) if name == "semaphore" else MODELS[name]
+
+
+VERDICTS = [
+    pytest.param(lines, name, wanted, id=f"{what}: {name}")
+    for what, (lines, good, bad) in HISTORIES.items()
+    for names, wanted in ((good, True), (bad, False))
+    for name in names.split()
+]
+
+
+@pytest.mark.parametrize(("lines", "name", "wanted"), VERDICTS)
+def test_named_histories(lines: str, name: str, wanted: bool) -> None:
+    answer = judged(lines, model_of(name))
+    assert answer.linearizable is wanted
+    assert (answer.engine, bool(answer.reason), bool(answer.rows)) == (
+        "sweep",
+        not wanted,
+        not wanted,
+    )
+
+
+LEASED: dict[str, tuple[str, list[int], bool]] = {
+    "ended when it was promised to": ("0 acquire 1-2,1 acquire 9-10", [9, NEVER], True),
+    "ended before": ("0 acquire 1-2,1 acquire 7-8", [9, NEVER], False),
+    "renewed": ("0 acquire 1-2,0 renew 3-4,1 acquire 10-11", [9, 15, NEVER], False),
+    "renewed, and over": ("0 acquire 1-2,0 renew 3-4,1 acquire 14-15", [9, 15, NEVER], True),
+    "released later than promised": (
+        "0 acquire 1-2,0 release 12-13,1 acquire 14-15",
+        [9, NEVER, NEVER],
+        True,
+    ),
+    "so it had not ended": (
+        "0 acquire 1-2,1 acquire 10-11,0 release 12-13",
+        [9, NEVER, NEVER],
+        False,
+    ),
+    "granted again after its end": ("0 acquire 1-2,0 acquire 10-11", [9, NEVER], True),
+    "granted again before": ("0 acquire 1-2,0 acquire 7-8", [9, NEVER], False),
+    "released? before the end": (
+        "0 acquire 1-2,0 release 3-,1 acquire 5-6",
+        [9, NEVER, NEVER],
+        True,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ["owner-mutex", "fenced"])
+@pytest.mark.parametrize("case", LEASED)
+def test_leases(case: str, name: str) -> None:
+    lines, until, wanted = LEASED[case]
+    assert judged(lines, MODELS[name], until).linearizable is wanted
+
+
+EVIDENCE = {
+    "0 acquire 1-2,1 acquire 3-4,0 release 5-6": (
+        (0, 2, 1),
+        "process 1 was granted it while process 0 had it",
+    ),
+    "0 acquire 1-2,0 release 3-,1 release 5-6": (
+        (2,),
+        "process 1 released it without having been granted it",
+    ),
+    "0 acquire 1-2,0 acquire 3-4": (
+        (0, 1),
+        "process 0 was granted it again without having released it",
+    ),
+    "0 acquire 1-2,0 release 3-4,0 renew 5-6": (
+        (1, 2),
+        "process 0 renewed it without having been granted it",
+    ),
+}
+
+
+@pytest.mark.parametrize("lines", EVIDENCE)
+def test_evidence(lines: str) -> None:
+    answer = judged(lines, MODELS["owner-mutex"])
+    assert (answer.rows, answer.reason) == EVIDENCE[lines]
+
+
+def test_evidence_of_tokens() -> None:
+    shrunk = "0 acquire 1-2 token=7,0 release 3-4,1 acquire 5-6 token=3"
+    answer = judged(shrunk, MODELS["fenced"])
+    assert answer.rows == (0, 1, 2)
+    assert answer.reason == "token 3 is lower than 7, but was held later"
+    repeated = judged(shrunk.replace("=3", "=7"), MODELS["fenced"])
+    assert repeated.reason == "token 7 was granted twice"
+    together = "0 acquire 1-2 token=1,1 acquire 3-4 token=2,0 release 5-6"
+    assert judged(together, MODELS["fenced"]).reason == (
+        "process 1 was granted it while process 0 had it"
+    )
+
+
+def test_the_earliest_conflict_is_told() -> None:
+    early = "0 acquire 1-2,1 acquire 3-4,1 release 5-6,0 release 7-8"
+    late = "2 acquire 21-22,1 acquire 23-24,2 release 25-26"
+    assert judged(f"{early},{late}", MODELS["owner-mutex"]).rows == (0, 3, 1, 2)
+
+
+def test_what_cannot_be_told_says_why() -> None:
+    overlapping = "0 acquire 1-5,0 release 2-6"
+    assert judged(overlapping, MODELS["owner-mutex"]) == Answer(None, "sweep", OVERLAPPING)
+    touching = "0 release 1-2,0 acquire 2-3"
+    assert judged(touching, MODELS["owner-mutex"]) == Answer(None, "sweep", TOUCHING)
+
+
+@pytest.mark.parametrize("name", [*LOCKS, "semaphore"])
+def test_good_histories_of_many_clients_that_go_on(name: str) -> None:
+    for seed in range(5):
+        assert sweep(many_turns(seed), model_of(name)) == {}
+
+
+def test_keys_do_not_mix() -> None:
+    one, other = many_turns(1), many_turns(2)
+    rows = {name: np.concatenate((getattr(one, name), getattr(other, name))) for name in COLUMNS}
+    rows["key"] = np.repeat(np.array([0, 1], np.int32), [len(one), len(other)])
+    both = Table(**rows, symbols=one.symbols)
+    both = both.take(np.argsort(both.start, kind="stable"))
+    broken = both.token.copy()
+    last = np.flatnonzero((both.key == 1) & (both.token > 1))[-1]
+    broken[last] = 1
+    for name in LOCKS:
+        assert sweep(both, model_of(name)) == {}
+    found = sweep(replace(both, token=broken), MODELS["fenced"])
+    assert {key: answer.linearizable for key, answer in found.items()} == {1: False}
+    assert int(last) in found[1].rows
+
+
+COLUMNS = [name for name in Table.__slots__ if name != "symbols"]
+
+
+def _swapped(rows: Table, at: int) -> Table:
+    """Two grants that were told each other's token."""
+    granted = np.flatnonzero(rows.token > 0)
+    token = rows.token.copy()
+    pair = granted[[at, at + 2]]
+    token[pair] = token[pair[::-1]]
+    return replace(rows, token=token)
+
+
+def _repeated(rows: Table, at: int) -> Table:
+    granted = np.flatnonzero(rows.token > 0)
+    token = rows.token.copy()
+    token[granted[at + 1]] = token[granted[at]]
+    return replace(rows, token=token)
+
+
+def _without_a_release(rows: Table, at: int) -> Table:
+    releases = np.flatnonzero((rows.f == Op.RELEASE) & (rows.outcome == 0))
+    return rows.take(np.arange(len(rows)) != releases[at])
+
+
+def _returned_early(rows: Table, at: int) -> Table:
+    """A waiting client is told that it has the lock right when it asks, while another has it."""
+    waits = (rows.f == Op.ACQUIRE) & (rows.outcome == 0) & (rows.end - rows.start > 200)
+    end = rows.end.copy()
+    row = np.flatnonzero(waits)[at]
+    end[row] = rows.start[row] + 1
+    return replace(rows, end=end)
+
+
+@pytest.mark.parametrize("name", ["fenced", "reentrant-fenced"])
+@pytest.mark.parametrize("spoil", [_swapped, _repeated, _without_a_release])
+def test_mutations_of_good_histories_are_caught(
+    name: str, spoil: Callable[[Table, int], Table]
+) -> None:
+    for seed in range(5):
+        spoiled = spoil(many_turns(seed, unconfirmed=0.0), 30)
+        found = sweep(spoiled, MODELS[name])
+        assert found[NOTHING].linearizable is False
+        assert found[NOTHING].rows
+
+
+@pytest.mark.parametrize("name", LOCKS)
+def test_a_grant_that_was_told_too_early_is_caught(name: str) -> None:
+    for seed in range(5):
+        found = sweep(_returned_early(many_turns(seed, unconfirmed=0.0), 20), MODELS[name])
+        assert found[NOTHING].linearizable is False
+
+
+def test_dropping_a_release_is_caught_by_all_that_know_no_lease() -> None:
+    rows = _without_a_release(many_turns(3, unconfirmed=0.0), 30)
+    for name in LOCKS:
+        assert sweep(rows, MODELS[name])[NOTHING].linearizable is False

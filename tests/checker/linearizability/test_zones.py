@@ -1,0 +1,376 @@
+"""Registers with unique values: what is accepted, what is not, what is left to others."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import event, given
+from hypothesis import strategies as st
+
+from lockcheck.checker.linearizability.answer import Answer
+from lockcheck.checker.linearizability.models import cas_register
+from lockcheck.checker.linearizability.pieces import Kind
+from lockcheck.checker.linearizability.zones import EXPLAINED, zones
+from lockcheck.history.table import NOTHING, Symbols, Table
+from tests.checker.linearizability.brief import table
+from tests.checker.linearizability.brute import brute
+from tests.checker.linearizability.registers import INFO, Row, correct, maybe_spoiled, table_of
+from tests.often import often
+
+Verdict = bool | None
+
+
+def verdict(what: Table) -> Verdict:
+    """Of a history with one key."""
+    answer = zones(what).get(NOTHING)
+    return True if answer is None else answer.linearizable
+
+
+def by_key(
+    rows: list[Row], symbols: Symbols | None = None
+) -> dict[str, tuple[Table, Answer | None]]:
+    whole = table_of(rows, symbols)
+    answers = zones(whole)
+    numbers = {key: whole.symbols.number(key) for key in {row.key for row in rows}}
+    assert set(answers) <= set(numbers.values())
+    return {
+        key: (whole.take(whole.key == number), answers.get(number))
+        for key, number in numbers.items()
+    }
+
+
+ACCEPTED = {
+    "nothing": "",
+    "only a read of the initial value": "0 read 1-2 null",
+    "a write and its read": "0 write 1-2 5\n1 read 3-4 5",
+    "a read while its value is written": "0 write 1-9 5\n1 read 2-3 5",
+    "a read that ends when its write begins": "1 read 1-3 5\n0 write 3-4 5",
+    "the old value until the new one is there for sure": "0 write 1-5 5\n1 read 2-5 null",
+    "equal times are concurrent": "0 write 1-2 5\n1 write 2-3 6\n2 read 3-4 5",
+    "old and new while both are written": (
+        "0 write 1-9 5\n1 write 1-9 6\n2 read 2-3 6\n2 read 4-5 5"
+    ),
+    "zones that touch": "0 write 1-2 5\n1 read 4-4 5\n2 write 3-4 6\n1 read 5-6 6",
+    "a piece without a zone fits between two": (
+        "0 write 1-2 5\n0 read 4-5 5\n1 write 5-6 6\n2 write 5-7 7\n0 read 8-9 7"
+    ),
+    "a cas": "0 write 1-2 5\n1 cas 3-4 5 6\n0 read 5-6 6",
+    "a cas of the initial value": "0 cas 1-2 null 6\n0 read 3-4 6",
+    "cas at the same time, one after another": (
+        "0 cas 1-9 null 1\n1 cas 1-9 1 2\n2 cas 1-9 2 3\n3 read 9-10 3"
+    ),
+    "a read of each value on the way": (
+        "0 write 1-2 1\n1 cas 3-8 1 2\n2 read 3-4 1\n2 read 5-6 2\n2 cas 8-9 2 3"
+    ),
+    "a cas to the same value is a read": "0 write 1-2 5\n1 cas 3-4 5 5\n2 cas 3-4 5 5",
+    "what failed did not happen": "0 write 1-2! 5\n0 cas 3-4! 7 8\n0 read 5-6 null",
+    "nobody knows what an unconfirmed read said": "0 write 1-2 5\n1 read 3-4? null\n1 read 5- 6",
+    "an unconfirmed write that nobody saw": "0 write 1-2? 5\n0 read 3-4 null",
+    "an unconfirmed write takes effect late": "0 write 1-2? 5\n0 read 3-4 null\n0 read 9-10 5",
+    "an unconfirmed cas from what nobody wrote did not happen": "0 cas 1-2? 7 8\n0 read 3-4 null",
+    "an unconfirmed cas to the same value is nothing": "0 cas 1-2? 7 7\n0 read 3-4 null",
+    "unconfirmed cas in a row, of which the last is seen": (
+        "0 cas 1- null 1\n0 cas 1- 1 2\n0 cas 1- 2 3\n0 cas 1- 3 4\n0 cas 1- 4 5\n1 read 2-3 5"
+    ),
+    "two unconfirmed cas from the same value, one seen": (
+        "0 cas 1- null 1\n1 cas 1- null 2\n2 read 3-4 2"
+    ),
+    "a value that nobody saw may be written often": "0 write 1-2 5\n0 write 3-4 5\n0 write 5-6 7",
+    "unconfirmed twins that nobody saw": "0 write 1- 5\n0 write 2- 5\n1 read 3-4 null",
+    "the initial value again, and nobody saw it": "0 write 1-2 null\n0 write 3-4 5\n0 read 5-6 5",
+    "a value is no other one of another type": "0 write 1-2 1\n0 write 3-4 true\n0 read 5-6 true",
+}
+
+REJECTED = {
+    "a value that nobody wrote": "0 read 1-2 5",
+    "a value whose write failed": "0 write 1-2! 5\n0 read 3-4 5",
+    "a cas from what nobody wrote": "0 cas 1-2 5 6",
+    "a cas to the same value that nobody wrote": "0 cas 1-2 5 5",
+    "a value that came from nothing": "0 cas 1- 7 8\n0 read 3-4 8",
+    "values twice, but one that nobody wrote": (
+        "0 write 1-2 5\n0 write 1-2 5\n0 read 3-4 5\n0 read 5-6 6"
+    ),
+    "read before it was written": "1 read 1-2 5\n0 write 3-4 5",
+    "read before an unconfirmed write": "1 read 1-2 5\n0 write 3- 5",
+    "a stale read": "0 write 1-2 5\n0 write 3-4 6\n1 read 5-6 5",
+    "a stale read of the initial value": "0 write 1-2 5\n1 read 3-4 null",
+    "the initial value after another was read": "0 write 1- 5\n1 read 2-3 5\n1 read 4-5 null",
+    "back and forth": "0 write 1-20 5\n1 write 1-20 6\n2 read 2-3 5\n2 read 4-5 6\n2 read 6-7 5",
+    "zones that overlap": "0 write 1-2 5\n1 write 1-2 6\n2 read 3-4 5\n2 read 3-4 6",
+    "a value that squeezes into a zone": "0 write 1-2 5\n1 write 3-4 6\n1 read 5-6 5\n1 read 7-8 6",
+    "a value that begins to squeeze in at once": (
+        "0 write 1-6 5\n1 write 2-4 6\n2 read 5-7 5\n2 read 8-9 6"
+    ),
+    "two cas from the same value": "0 write 1-2 5\n1 cas 3-9 5 6\n2 cas 3-9 5 7",
+    "two cas from the initial value": "1 cas 3-9 null 6\n2 cas 3-9 null 7",
+    "two cas, one of them seen only": "1 cas 3-9 null 6\n2 cas 3- null 7\n0 read 10-11 7",
+    "cas in a circle": "0 cas 1-9 1 2\n1 cas 1-9 2 1",
+    "unconfirmed cas in a circle": "0 cas 1- 1 2\n1 cas 1- 2 3\n2 cas 1- 3 1\n3 read 2-4 2",
+    "a way into a circle of cas": "0 cas 1-9 1 2\n1 cas 1-9 2 1\n2 cas 1-9 2 3\n3 cas 1-9 3 4",
+    "cas the wrong way round": "0 write 1-2 1\n1 cas 3-4 2 3\n1 cas 5-6 1 2",
+    "read after it was replaced": "0 write 1-2 1\n1 cas 3-4 1 2\n2 read 5-6 1",
+    "read after what it became was replaced": (
+        "0 write 1-2 1\n1 cas 1-6 1 2\n1 cas 1-6 2 3\n2 read 3-4 3\n2 read 5-6 1"
+    ),
+    "read after what it became was seen": (
+        "0 write 1-2 1\n1 cas 1-9 1 2\n2 read 3-4 2\n2 read 5-6 1"
+    ),
+    "a write in the midst of a piece": (
+        "0 write 1-2 1\n0 read 3-4 1\n1 write 5-6 9\n0 cas 7-8 1 2"
+    ),
+    "a cas of the initial value after a write": "0 write 1-2 5\n1 cas 3-4 null 6",
+}  # fmt: skip
+
+UNTOLD = {
+    "a value written twice": "0 write 1-2 5\n0 write 3-4 5\n0 read 5-6 5",
+    "the initial value written again": "0 write 1-2 5\n0 write 3-4 null\n0 read 5-6 null",
+    "once confirmed, once not": "0 write 1-2 5\n0 write 3- 5\n0 read 5-6 5",
+    "twice unconfirmed": "0 write 1- 5\n0 write 3- 5\n0 read 5-6 5",
+    "by a cas and a write": "0 write 1-2 5\n0 write 3-4 6\n0 cas 5-6 6 5\n0 read 7-8 5",
+    "seen by an unconfirmed cas that was seen": (
+        "0 write 1- 5\n0 write 3- 5\n0 cas 5- 5 6\n0 read 7-8 6"
+    ),
+}
+
+
+@pytest.mark.parametrize("lines", ACCEPTED.values(), ids=ACCEPTED)
+def test_accepted(lines: str) -> None:
+    assert verdict(table(lines)) is True
+    assert brute(table(lines), cas_register())
+
+
+@pytest.mark.parametrize("lines", REJECTED.values(), ids=REJECTED)
+def test_rejected(lines: str) -> None:
+    assert verdict(table(lines)) is False
+    assert not brute(table(lines), cas_register())
+
+
+@pytest.mark.parametrize("lines", UNTOLD.values(), ids=UNTOLD)
+def test_left_to_others(lines: str) -> None:
+    (answer,) = zones(table(lines)).values()
+    assert answer.linearizable is None
+    assert not answer.told
+    assert answer.engine == "zones"
+    assert answer.reason == Kind.TWICE.value
+
+
+def test_another_initial_value() -> None:
+    what = table("0 write 1-2 6\n1 read 1-2 5")
+    five, six = what.symbols.number(5), what.symbols.number(6)
+    assert zones(what, initial=five) == {}
+    assert zones(what, initial=NOTHING)[NOTHING].linearizable is False
+    assert zones(what, initial=six)[NOTHING].linearizable is False  # 5 is not written
+    again = table("0 write 1-2 5\n1 read 1-2 5")
+    assert zones(again, initial=again.symbols.number(5))[NOTHING].linearizable is None
+
+
+@often
+@given(st.data(), st.sampled_from([0, 5000]))
+def test_agrees_with_all_orders(data: st.DataObject, more_symbols: int) -> None:
+    rows = maybe_spoiled(lambda below: data.draw(st.integers(0, below - 1)))
+    symbols = Symbols()
+    for number in range(more_symbols):  # so that a table of all keys and values would be large
+        symbols.number(f"another {number}")
+    for part, answer in by_key(rows, symbols).values():
+        told = True if answer is None else answer.linearizable
+        event(f"{told}")
+        if told is not None:
+            assert told == brute(part, cas_register())
+
+
+def test_what_is_generated_is_worth_it() -> None:
+    """Of what the test above is given enough is good, bad, and bad in each way."""
+    choose = random.Random(4).randrange
+    verdicts: Counter[Verdict] = Counter()
+    kinds: Counter[str] = Counter()
+    for _ in range(1500):
+        for part, answer in by_key(maybe_spoiled(choose)).values():
+            told = True if answer is None else answer.linearizable
+            assert told in (None, brute(part, cas_register()))
+            verdicts[told] += 1
+            kinds[_shape(answer)] += 1
+    total = verdicts.total()
+    assert verdicts[True] > 0.3 * total
+    assert verdicts[False] > 0.15 * total
+    assert verdicts[None] < 0.15 * total
+    assert min(kinds[shape] for shape in SHAPES) > 0, kinds
+
+
+SHAPES = ("nobody wrote", "initial value", "only once", "led", "needs the one", "and only then")
+
+
+def _shape(answer: Answer | None) -> str:
+    reason = "" if answer is None else answer.reason
+    return next((shape for shape in SHAPES if shape in reason), reason)
+
+
+# Mutations of good histories ----------------------------------------------------------------------
+
+Mutation = Callable[[list[Row]], list[Row] | None]  # None: nothing in it that it could spoil
+
+
+def good(seed: int) -> list[Row]:
+    """Of one key, with values that are unique."""
+    for attempt in range(100):
+        rows = correct(random.Random(f"{seed}.{attempt}").randrange, most=60)
+        if len({row.key for row in rows}) == 1 and len(rows) > 30 and verdict_of(rows):
+            return sorted(rows, key=lambda row: row.start)
+    raise AssertionError("no such history was made")
+
+
+def verdict_of(rows: list[Row]) -> Verdict:
+    ((_, answer),) = by_key(rows).values()
+    return True if answer is None else answer.linearizable
+
+
+def reads(rows: list[Row]) -> list[tuple[int, int]]:
+    """Confirmed reads and who wrote what they read."""
+    writer = {row.wrote: i for i, row in enumerate(rows)}
+    return [
+        (i, writer[row.told])
+        for i, row in enumerate(rows)
+        if row.f == "read" and row.outcome is not INFO and row.told is not None
+    ]
+
+
+def swap_two_answers(rows: list[Row]) -> list[Row] | None:
+    """One of them then reads what will be written only later."""
+    for one, _ in reads(rows):
+        for other, writer in reads(rows):
+            if rows[one].end < rows[writer].start:
+                first, second = rows[one], rows[other]
+                return changed(
+                    rows,
+                    {
+                        one: replace(first, told=second.told),
+                        other: replace(second, told=first.told),
+                    },
+                )
+    return None
+
+
+def move_a_return(rows: list[Row]) -> list[Row] | None:
+    """A read ends before its value is written."""
+    for read, writer in reads(rows):
+        if rows[read].start < rows[writer].start:
+            return changed(rows, {read: replace(rows[read], end=rows[writer].start - 1)})
+    return None
+
+
+def delay_a_write(rows: list[Row]) -> list[Row] | None:
+    for read, writer in reads(rows):
+        late = rows[read].end + 1
+        return changed(rows, {writer: replace(rows[writer], start=late, end=late + 1)})
+    return None
+
+
+def delay_a_read(rows: list[Row]) -> list[Row] | None:
+    """Until after another value was read, that was written after its own."""
+    end = max(row.end for row in rows) + 1
+    for read, writer in reads(rows):
+        for other, later in reads(rows):
+            if (
+                rows[writer].end < rows[later].start
+                and rows[writer].outcome is not INFO
+                and other != read
+            ):
+                return changed(rows, {read: replace(rows[read], start=end, end=end + 1)})
+    return None
+
+
+def changed(rows: list[Row], to: dict[int, Row]) -> list[Row]:
+    return [to.get(i, row) for i, row in enumerate(rows)]
+
+
+@pytest.mark.parametrize("mutation", [swap_two_answers, move_a_return, delay_a_write, delay_a_read])
+def test_mutations_are_caught(mutation: Mutation) -> None:
+    spoiled = [(seed, rows) for seed in range(60) if (rows := mutation(good(seed))) is not None]
+    assert len(spoiled) >= 20
+    for seed, rows in spoiled:
+        assert verdict_of(rows) is False, seed
+
+
+# Many keys, many steps ----------------------------------------------------------------------------
+
+
+def test_one_key_does_not_matter_to_another() -> None:
+    keys = [f"k{i}" for i in range(30)]
+    first = Row(0, "k", "write", 1, 2, asked=1)
+    last = [Row(0, "k", "write", 3, 4, asked=2), Row(1, "k", "read", 5, 6, told=2)]
+    fine, stale = [first, *last], [first, last[0], replace(last[1], told=1)]
+    twins = [first, replace(last[0], asked=1), replace(last[1], told=1)]
+    kinds = [(fine, stale, twins)[i % 3] for i in range(30)]
+    rows = [replace(row, key=key) for key, kind in zip(keys, kinds, strict=True) for row in kind]
+    answers = {key: answer for key, (_, answer) in by_key(rows).items()}
+    for i, key in enumerate(keys):
+        answer = answers[key]
+        assert (True if answer is None else answer.linearizable) is (True, False, None)[i % 3]
+
+
+def test_two_keys_at_the_same_time() -> None:
+    """Zones of the one are between those of the other."""
+    stale = [
+        Row(0, "x", "write", 1, 2, asked=5),
+        Row(1, "x", "write", 10, 11, asked=6),
+        Row(2, "x", "read", 20, 21, told=5),
+    ]
+    other = [Row(3, "y", "write", i, i + 1, asked=i) for i in (3, 12)]
+    other += [Row(3, "y", "read", i + 2, i + 3, told=i) for i in (3, 12)]
+    answers = {key: answer for key, (_, answer) in by_key([*stale, *other]).items()}
+    assert answers["x"] is not None
+    assert answers["x"].linearizable is False
+    assert answers["y"] is None
+
+
+def test_some_operations_without_a_key() -> None:
+    """Are on an object of their own."""
+    rows = [Row(0, "x", "write", 1, 2, asked=1), Row(0, "y", "read", 3, 4)]
+    for keys in ((), ("x",), ("y",), ("x", "y")):
+        what = table_of([*rows, *(Row(1, key, "read", 5, 6, told=9) for key in keys)])
+        x, y = (what.symbols.number(key) for key in ("x", "y"))
+        answers = zones(replace(what, key=np.where(what.key == y, NOTHING, what.key)))
+        assert set(answers) == {{"x": x, "y": NOTHING}[key] for key in keys}
+
+
+def test_only_so_many_keys_are_explained_at_length() -> None:
+    writes = [Row(0, f"twins{i}", "write", 1, 2, asked=1) for i in range(EXPLAINED)]
+    twins = [*writes, *writes, *(replace(row, f="read", told=1) for row in writes)]
+    stale = [Row(0, f"k{i}", "read", 1, 2, told=1) for i in range(EXPLAINED + 50)]
+    told = by_key([*twins, *stale])
+    answers = [answer for _, answer in told.values() if answer is not None and answer.told]
+    assert len(answers) == EXPLAINED + 50
+    assert not any(answer.linearizable for answer in answers)
+    assert sum(bool(answer.rows) for answer in answers) == EXPLAINED
+    assert all(answer.reason for answer in answers)
+
+
+@pytest.mark.parametrize("steps", [1, 2, 3, 64, 1000])
+def test_as_many_unconfirmed_steps_as_you_like(steps: int) -> None:
+    """Of which only the last one was seen."""
+    chain = [Row(0, "x", "cas", 1, 1, INFO, asked=i, second=i + 1) for i in range(steps)]
+    read = Row(1, "x", "read", 5, 6, told=steps)
+    first = Row(1, "x", "write", 2, 3, asked=0)
+    assert verdict_of([*chain, first, read]) is True
+    assert verdict_of([*chain, read]) is False
+    assert verdict_of([*chain, replace(first, start=8, end=9), read]) is False
+    circle = Row(0, "x", "cas", 1, 1, INFO, asked=steps, second=0)
+    assert verdict_of([*chain, circle, read]) is False
+
+
+@pytest.mark.parametrize("steps", [2, 3, 31, 32, 33, 1000])
+def test_cas_in_a_row(steps: int) -> None:
+    rows = [
+        Row(0, "x", "cas", 10 * i, 10 * i + 5, asked=i or None, second=i + 1) for i in range(steps)
+    ]
+    assert verdict_of(rows) is True
+    for step in {0, 1, steps // 2, steps - 2} - {steps - 1}:
+        swapped = changed(rows, {
+            step: replace(rows[step], start=rows[step + 1].start, end=rows[step + 1].end),
+            step + 1: replace(rows[step + 1], start=rows[step].start, end=rows[step].end),
+        })  # fmt: skip
+        assert verdict_of(swapped) is False

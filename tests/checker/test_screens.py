@@ -1,0 +1,166 @@
+"""Judging from columns finds what judging event by event finds."""
+
+from __future__ import annotations
+
+import io
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lockcheck.checker import Judgement, judge, judge_scan
+from lockcheck.checker.screens import MOST_PLACES, places, whole
+from lockcheck.history import Event, EventType, F, History, Notice, Terms
+from lockcheck.history.event import encode_event, terms_event
+from lockcheck.history.scan import Scan, scan
+from lockcheck.native import core
+
+pytestmark = pytest.mark.skipif(core() is None, reason="the compiled reader was not built")
+
+
+@dataclass
+class Chaos:
+    """Clients of a lock that works most of the time, and breaks every promise now and then."""
+
+    seed: int
+    keys: int = 1
+    leases: bool = False
+    tokens: bool = True
+    wrong: float = 0.1
+    time: int = 0
+    token: int = 0
+    owner: dict[str, int] = field(default_factory=dict)
+    open: dict[int, tuple[str, str]] = field(default_factory=dict)
+    mine: dict[int, str] = field(default_factory=dict)
+    next_process: int = 4
+
+    def __post_init__(self) -> None:
+        self.choices = random.Random(self.seed)
+        self.processes = [0, 1, 2, 3]
+
+    def history(self, steps: int) -> list[Event]:
+        terms = Terms(ttl_ms=1 if self.leases else None)
+        events = [terms_event(terms)] if self.choices.random() < 0.5 or self.leases else []
+        for _ in range(steps):
+            events += self.step()
+        return events
+
+    def step(self) -> Iterator[Event]:
+        client = self.choices.randrange(4)
+        process = self.processes[client]
+        self.time += self.choices.choice((0, 1, 1, 5, 100_000, 700_000))
+        if process not in self.open:
+            yield self.ask(process)
+        elif (told := self.answer(process)) is not None:
+            yield told
+            if told.type is EventType.INFO:
+                self.processes[client], self.next_process = self.next_process, self.next_process + 1
+        elif process in self.mine and self.choices.random() < self.wrong / 40:
+            yield self.event(process, EventType.INFO, Notice.LOST, self.mine[process])
+
+    def ask(self, process: int) -> Event:
+        key = self.mine.get(process)
+        odd = self.choices.random() < self.wrong
+        f = F.ACQUIRE if (key is None) != odd else self.choices.choice((F.RELEASE, F.RENEW))
+        if key is None or odd:
+            key = f"k{self.choices.randrange(self.keys)}"
+        self.open[process] = (f, key)
+        return self.event(process, EventType.INVOKE, f, key)
+
+    def answer(self, process: int) -> Event | None:
+        f, key = self.open[process]
+        odd = self.choices.random() < self.wrong
+        owner = self.owner.get(key)
+        fits = owner is None if f == F.ACQUIRE else owner == process
+        if not fits and not odd and f == F.ACQUIRE and self.choices.random() < 0.9:
+            return None  # it waits
+        del self.open[process]
+        kind = EventType.OK if fits != odd else EventType.FAIL
+        if self.choices.random() < self.wrong / 3:
+            kind = EventType.INFO
+        if kind is EventType.OK and f == F.ACQUIRE:
+            self.owner[key], self.mine[process] = process, key
+            self.token += 0 if odd else 1
+        elif f == F.RELEASE:
+            self.mine.pop(process, None)
+            if owner == process:
+                del self.owner[key]
+        granted = kind is EventType.OK and f == F.ACQUIRE and self.tokens
+        return self.event(process, kind, f, key, self.token if granted else None)
+
+    def event(
+        self, process: int, kind: EventType, f: str, key: str, token: int | None = None
+    ) -> Event:
+        node = f"n{process % 4}" if self.seed % 3 else None
+        return Event(self.time, process, kind, f, key=key, node=node, token=token)
+
+
+def scanned(events: list[Event]) -> Scan:
+    text = b"".join(encode_event(event) + b"\n" for event in events)
+    found = scan(lambda: io.BytesIO(text), "h")
+    assert found is not None
+    return found
+
+
+def told(judgement: Judgement) -> list[tuple[object, ...]]:
+    return [
+        (f.code, f.key, f.time_ns, f.effect, f.length_ns, f.holds, f.operations, f.blame, f.note)
+        for f in judgement.findings
+    ]
+
+
+chaos = st.builds(
+    Chaos,
+    seed=st.integers(0, 2**32),
+    keys=st.integers(1, 2),
+    leases=st.booleans(),
+    tokens=st.booleans(),
+    wrong=st.sampled_from([0.0, 0.03, 0.1, 0.4]),
+)
+
+
+@given(chaos, st.integers(0, 120))
+def test_columns_and_events_are_judged_alike(chaos: Chaos, steps: int) -> None:
+    events = chaos.history(steps)
+    judgement, looked_at = judge_scan(scanned(events))
+    expected = judge(History.of(events))
+    assert told(judgement) == told(expected)
+    assert judgement == expected
+    assert set(looked_at.operations) <= set(History.of(events).operations)
+
+
+def test_most_of_it_is_judged_from_columns_and_some_of_it_is_wrong() -> None:
+    """Else the test above would show nothing."""
+    scans = [scanned(Chaos(seed, wrong=seed % 3 / 50).history(80)) for seed in range(200)]
+    cleared = [scan for scan in scans if not whole(scan)]
+    suspected = [scan for scan in cleared if places(scan)]
+    wrong = [scan for scan in suspected if judge_scan(scan)[0].findings]
+    assert len(cleared) > 100
+    assert len(wrong) > 30
+    assert len(cleared) - len(suspected) > 20
+
+
+def test_where_too_much_is_suspected_it_is_looked_at_all() -> None:
+    """The only overlap lies behind more innocent places than are looked at one by one: holds that
+    their clients, who watch their validity, no longer believed in when the next one was let in."""
+    terms = Terms(ttl_ms=1_000, honours_validity=True)
+    events = [terms_event(terms)]
+    for number in range(MOST_PLACES + 5):
+        events += hold(number % 3, 1_000_000 * number, until=1_500_000, valid_ms=0.5)
+    end = events[-1].time + 1_000_000
+    events += hold(3, end, until=4_000_000, valid_ms=100.0)
+    events += hold(4, end + 1_000_000, until=4_000_000, valid_ms=100.0)
+    events.sort(key=lambda event: event.time)
+    judgement, _ = judge_scan(scanned(events))
+    assert [f.code.value for f in judgement.findings if f.code.value == "overlap"] == ["overlap"]
+    assert judgement == judge(History.of(events))
+
+
+def hold(process: int, time: int, *, until: int, valid_ms: float) -> Iterator[Event]:
+    yield Event(time, process, EventType.INVOKE, F.ACQUIRE, key="k")
+    yield Event(time + 1, process, EventType.OK, F.ACQUIRE, key="k", valid_ms=valid_ms)
+    yield Event(time + until, process, EventType.INVOKE, F.RELEASE, key="k")
+    yield Event(time + until + 1, process, EventType.FAIL, F.RELEASE, key="k")

@@ -1,0 +1,62 @@
+"""verdict.json: what a program wants to know of each finding."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+
+from lockcheck.checker.finding import Code, Definition, Verdict
+from lockcheck.results.store import MOST_EVIDENCE, verdict_summary
+from tests.checker.dsl import history
+from tests.results.made_up import deadlock, found, judgement, not_linearizable
+
+
+def summary(*args: Any, **more: Any) -> dict[str, Any]:
+    told = verdict_summary(judgement(*args, **more))
+    read: dict[str, Any] = json.loads(msgspec.json.encode(told))
+    return read
+
+
+def test_a_finding_with_all_that_it_stands_on() -> None:
+    case = deadlock()
+    [told] = summary(case.history, case.finding)["findings"]
+    assert told["code"] == "deadlock"
+    assert told["blame"] == "client"
+    assert told["nodes"] == ["n1", "n2", "n3"]
+    assert told["steps"][0] == "n1 held k1 and asked for k2"
+    assert told["otherwise"] == "n3 would have had to ask for k1 first"
+    assert told["holds"][0] == {
+        "node": "n1", "process": 1, "key": "k1", "start_ms": 1.0, "end_ms": 10.0, "token": None,
+    }  # fmt: skip
+    assert told["operations"][0] == {
+        "node": "n1", "process": 1, "f": "acquire", "key": "k2", "start_ms": 10.0, "end_ms": None,
+        "outcome": "none",
+    }  # fmt: skip
+
+
+def test_a_finding_without_holds_names_who_did_it() -> None:
+    case = not_linearizable()
+    [told] = summary(case.history, case.finding)["findings"]
+    assert told["holds"] == []
+    assert told["nodes"] == ["process 0", "process 1", "process 2", "process 3"]
+    assert [o["outcome"] for o in told["operations"]] == ["ok"] * 4
+
+
+def test_very_much_evidence_is_cut() -> None:
+    told = history(*[f"1 write {n}-{n + 0.5} {n}" for n in range(100)])
+    case = found(Code.NOT_LINEARIZABLE, told, operations=tuple(range(100)))
+    [one] = summary(told, case.finding)["findings"]
+    assert len(one["operations"]) == MOST_EVIDENCE
+
+
+def test_both_definitions_are_there() -> None:
+    told = Definition("k", "mutex", "sweep", Verdict.OK, 1, "They disagree")
+    read = summary(history("1 acquire 0-1"), definitions=(told,))
+    assert read["definitions"] == [
+        {
+            "key": "k", "model": "mutex", "engine": "sweep", "linearizable": "ok", "overlaps": 1,
+            "sentence": "They disagree",
+        }
+    ]  # fmt: skip
