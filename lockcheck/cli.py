@@ -15,7 +15,7 @@ import click
 
 from lockcheck import __version__
 from lockcheck.errors import InternalError, LockcheckError, UserError
-from lockcheck.options import Duration, LateChoice, read_config_file
+from lockcheck.options import Duration, LateChoice, patient_for, read_config_file
 
 if TYPE_CHECKING:
     from lockcheck.config import RunConfig
@@ -201,19 +201,61 @@ def _print_json(outcome: Outcome) -> None:
 
 
 @main.command("check")
-@click.argument("run_or_file")
+@click.argument("history")
+@click.option(
+    "--format",
+    "format_",
+    type=LateChoice("format"),
+    help="Of somebody else's history; without it, what the file looks like.",
+)
+@click.option(
+    "--model",
+    type=LateChoice("model"),
+    help="What the object is; without it, what its operations look like.",
+)
+@click.option("--permits", type=click.IntRange(1), help="How many may hold a semaphore at once.")
+@click.option("--ttl", type=Duration(), help="The lease of the lock, where the history has none.")
+@click.option(
+    "--patience",
+    type=Duration(),
+    default="60s",
+    show_default=True,
+    help="How long a search for an order of the operations may take before it is `unknown`.",
+)
 @click.option("--report", type=click.Path(dir_okay=False), help="Write an HTML report there.")
 @click.option("--json", "as_json", is_flag=True, help="The verdict as JSON on standard output.")
-def check_command(run_or_file: str, report: str | None, as_json: bool) -> int:
-    """Judge a stored history again.
+def check_command(
+    history: str,
+    *,
+    format_: str | None,
+    model: str | None,
+    permits: int | None,
+    ttl: int | None,
+    patience: int,
+    report: str | None,
+    as_json: bool,
+) -> int:
+    """Judge a history: a stored run's again, or somebody else's. Needs no cluster.
 
-    RUN_OR_FILE is a run's folder, its name, `latest`, or a history file. Needs no cluster.
-    A run's verdict and report are written anew in its folder.
+    HISTORY is a run's folder, its name, `latest`, a file, or - for standard input. A run's verdict
+    and report are written anew in its folder. Files may end in .gz or .zst, and be in lockcheck's
+    JSON Lines, Jepsen's history.edn, history.txt or JSON, the log of a Jepsen test, CSV
+    (client,key,op,start_ns,end_ns,outcome,token), or OpenTelemetry's spans.
     """
+    from lockcheck.formats import Asked
     from lockcheck.recheck import recheck
-    from lockcheck.terminal import print_error, print_verdict
+    from lockcheck.terminal import print_error, print_verdict, reading_progress
 
-    checked = recheck(Path(run_or_file), Path(report) if report else None)
+    asked = Asked(format=format_ or "", model=model or "", permits=permits, ttl_ms=ttl)
+    with reading_progress() as on_bytes:
+        checked = recheck(
+            history,
+            Path(report) if report else None,
+            asked=asked,
+            patience=patient_for(patience),
+            out=_out_of_runs(),
+            on_bytes=on_bytes,
+        )
     if as_json:
         import msgspec
 
@@ -224,9 +266,38 @@ def check_command(run_or_file: str, report: str | None, as_json: bool) -> int:
         )
     else:
         print_verdict(checked.history, checked.judgement, checked.report, checked.facts)
+    for note in checked.notes:
+        _tell(partial(click.echo, f"lockcheck: {note}", err=True))
     if checked.unwritten:
         _tell(partial(print_error, f"judged, but not written down: {checked.unwritten}", ""))
     return checked.exit_code
+
+
+def _out_of_runs() -> Path:
+    """Where runs are kept, as `run` would have it: `check latest` looks there."""
+    asked = click.get_current_context().find_root().default_map or {}
+    return Path(os.environ.get("LOCKCHECK_RUN_OUT") or asked.get("run", {}).get("out", "results"))
+
+
+@main.command("export")
+@click.argument("history")
+@click.option("--format", "format_", type=LateChoice("export"), required=True, help="Into what.")
+@click.option(
+    "--from", "from_", type=LateChoice("format"), help="Out of what, if it can't be seen."
+)
+@click.option("--out", type=click.Path(dir_okay=False), help="Into this file; without, on stdout.")
+def export_command(history: str, format_: str, from_: str | None, out: str | None) -> int:
+    """Write a history in another format, for other tools.
+
+    HISTORY is what `lockcheck check` takes.
+    """
+    from lockcheck.export import export
+    from lockcheck.formats import Asked
+
+    to = Path(out) if out else None
+    for note in export(history, format_, Asked(format=from_ or ""), to, _out_of_runs()):
+        _tell(partial(click.echo, f"lockcheck: {note}", err=True))
+    return 0
 
 
 @main.command("list")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 import click
@@ -64,20 +65,62 @@ def _as_typed(parameter: click.Parameter, value: object, where: str) -> object:
     return texts if parameter.multiple else texts[0]
 
 
-def choices_of(registry: str) -> list[str]:
-    """What an option takes, from the registry that serves it."""
+def _backends() -> Iterable[str]:
     from lockcheck.backends import BACKENDS
-    from lockcheck.config import RUNTIMES
-    from lockcheck.storage import Guard
+
+    return BACKENDS
+
+
+def _workloads() -> Iterable[str]:
     from lockcheck.workloads import WORKLOADS
 
-    known: dict[str, Iterable[str]] = {
-        "backend": BACKENDS,
-        "workload": WORKLOADS,
-        "runtime": RUNTIMES,
-        "guard": Guard,
-    }
-    return [str(name) for name in known[registry]]
+    return WORKLOADS
+
+
+def _runtimes() -> Iterable[str]:
+    from lockcheck.config import RUNTIMES
+
+    return RUNTIMES
+
+
+def _guards() -> Iterable[str]:
+    from lockcheck.storage import Guard
+
+    return Guard
+
+
+def _formats() -> Iterable[str]:
+    from lockcheck.formats import FORMATS
+
+    return FORMATS
+
+
+def _exports() -> Iterable[str]:
+    from lockcheck.formats.export import EXPORTS
+
+    return EXPORTS
+
+
+def _models() -> Iterable[str]:
+    from lockcheck.checker.linearizability import MODELS
+
+    return MODELS
+
+
+# What an option takes, from the registry that serves it.
+CHOICES: dict[str, Callable[[], Iterable[str]]] = {
+    "backend": _backends,
+    "workload": _workloads,
+    "runtime": _runtimes,
+    "guard": _guards,
+    "format": _formats,
+    "export": _exports,
+    "model": _models,
+}
+
+
+def choices_of(registry: str) -> list[str]:
+    return [str(name) for name in CHOICES[registry]()]
 
 
 class LateChoice(click.ParamType):  # type: ignore[type-arg,unused-ignore]
@@ -110,3 +153,13 @@ class Duration(click.ParamType):  # type: ignore[type-arg,unused-ignore]
             return parse_duration_ms(value)
         except UserError as error:
             self.fail(f"{error.message}: {error.cure}", param, ctx)
+
+
+def patient_for(length_ms: int) -> Callable[[], bool]:
+    """The judges have no clock: whether they may go on, they ask this."""
+    until = time.monotonic() + length_ms / 1000
+
+    def may_go_on() -> bool:
+        return time.monotonic() < until
+
+    return may_go_on

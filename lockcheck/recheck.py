@@ -3,56 +3,79 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from lockcheck.checker import judge
+from lockcheck.checker import Patience, judge, judge_scan
 from lockcheck.checker.finding import Judgement
 from lockcheck.errors import UserError
-from lockcheck.history import History, read_history
+from lockcheck.formats import Asked
+from lockcheck.formats.opening import STANDARD_INPUT, name_of
+from lockcheck.history import History
+from lockcheck.history.scan import Scan
+from lockcheck.loading import Loaded, loaded
 from lockcheck.results.publish import publish, write_page
 from lockcheck.results.store import HISTORY_FILE, RunFacts, Store
-
-DEFAULT_OUT = Path("results")
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    history: History
+    history: History  # all of it, or of a long one the part that had to be looked at
     judgement: Judgement
     report: Path | None
     facts: RunFacts
     unwritten: str  # why the run's folder could not be brought up to date; empty: it was
+    notes: tuple[str, ...]  # what was left out in reading, and why
 
     @property
     def exit_code(self) -> int:
         return self.judgement.verdict.exit_code
 
 
-def recheck(run_or_file: Path, report: Path | None) -> Checked:
+def recheck(
+    given: str,
+    report: Path | None,
+    *,
+    asked: Asked,
+    patience: Patience,
+    out: Path,
+    on_bytes: Callable[[int], object] | None = None,
+) -> Checked:
     """A run's verdict and report are written anew; a bare file is only read."""
-    store = _run_folder(run_or_file)
-    source = store.history if store else run_or_file
-    history = read_history(source)
-    facts = (store.load_facts() if store else None) or _facts_of_a_stranger(source)
-    judgement = facts.applied_to(judge(history))
-    unwritten = ""
-    if store is not None:
-        try:
-            publish(store, history, judgement, facts)
-        except OSError as error:  # somebody else's run, perhaps: it is judged all the same
-            unwritten = str(error)
-    if report is not None:
-        _write_report(report, history, judgement, facts)
+    store = run_folder(given, out)
+    source = str(store.history) if store else given
+    with loaded(source, asked, on_bytes) as found:
+        judgement, history = _judged(found.history, patience)
+        facts = (store.load_facts() if store else None) or _facts_of_a_stranger(given, found)
+        judgement = facts.applied_to(judgement)
+        unwritten = _published(store, history, judgement, facts) if store else ""
+        if report is not None:
+            _write_report(report, history, judgement, facts)
     written = store.report if store and not unwritten else None
-    return Checked(history, judgement, report or written, facts, unwritten)
+    return Checked(history, judgement, report or written, facts, unwritten, found.notes)
 
 
-def _run_folder(given: Path) -> Store | None:
-    """A folder, or the name of one below `results`; None where a file is meant."""
-    if given.is_file():
+def _judged(history: History | Scan, patience: Patience) -> tuple[Judgement, History]:
+    if isinstance(history, Scan):
+        return judge_scan(history, patience)
+    return judge(history, patience), history
+
+
+def _published(store: Store, history: History, judgement: Judgement, facts: RunFacts) -> str:
+    try:
+        publish(store, history, judgement, facts)
+    except OSError as error:  # somebody else's run, perhaps: it is judged all the same
+        return str(error)
+    return ""
+
+
+def run_folder(given: str, out: Path) -> Store | None:
+    """A folder, or the name of one below `out`; None where a file, or a pipe, is meant."""
+    path = Path(given)
+    if given == STANDARD_INPUT or (path.exists() and not path.is_dir()):
         return None
-    for folder in (given, DEFAULT_OUT / given):
+    for folder in (path, out / given):
         if folder.is_dir():
             if not (folder / HISTORY_FILE).is_file():
                 raise UserError(
@@ -62,18 +85,18 @@ def _run_folder(given: Path) -> Store | None:
             return Store(folder.resolve())
     raise UserError(
         f"{given} is neither a run nor a history file",
-        cure="name a run's folder, `latest`, or a history in JSON Lines",
+        cure="name a run's folder, `latest`, a history file, or - for standard input",
     )
 
 
-def _facts_of_a_stranger(source: Path) -> RunFacts:
+def _facts_of_a_stranger(given: str, found: Loaded) -> RunFacts:
     return RunFacts(
-        run_id=source.name,
+        run_id=Path(given).name if given != STANDARD_INPUT else name_of(given),
         started_at="",
-        plan=(("history", str(source)),),
+        plan=(("history", name_of(given)), ("format", found.format)),
         versions=(),
         rerun_command="",
-        check_command=shlex.join(["lockcheck", "check", str(source)]),
+        check_command=shlex.join(["lockcheck", "check", given]),
     )
 
 

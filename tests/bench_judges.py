@@ -1,0 +1,142 @@
+"""How long it takes to read and judge long histories, and how that grows. A part of `make bench`.
+
+Each measurement is a process of its own, so that its memory is its own. The yardstick is what it
+takes to decode the same lines one by one with msgspec, and do nothing with them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from itertools import islice, pairwise
+from pathlib import Path
+
+from lockcheck.checker import judge_scan
+from lockcheck.history import read_history
+from lockcheck.history.event import decode_event
+from lockcheck.history.scan import scan
+from tests.long_histories import lock, register, write
+
+SIZES = (10_000, 100_000, 1_000_000, 10_000_000)
+SEARCHED = (1_000, 10_000, 100_000)
+YARD = 200_000  # lines that are decoded for the yardstick
+
+KINDS: dict[str, Callable[[int], Iterator[str]]] = {
+    "lock": lock,
+    "register": register,
+    "cas-register": lambda operations: register(operations, cas=True),
+}
+SEARCHES: dict[str, Callable[[int], Iterator[str]]] = {
+    "5 clients": lambda operations: register(operations, values=5, clients=5),
+    "20 clients": lambda operations: register(operations, values=5),
+}
+
+
+def measure(path: Path) -> None:
+    """Reads and judges one file, and says how long that took and how much memory."""
+    began = time.perf_counter()
+    scanned = scan(lambda: path.open("rb"), path.name)
+    read = time.perf_counter()
+    judgement = judge_scan(scanned)[0] if scanned else None
+    ended = time.perf_counter()
+    if judgement is None:  # without the compiled reader
+        from lockcheck.checker import judge
+
+        judgement = judge(read_history(path))
+        ended = time.perf_counter()
+    told = {
+        "verdict": judgement.verdict.value,
+        "read": read - began,
+        "seconds": ended - began,
+        "mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "engines": sorted({definition.engine for definition in judgement.definitions}),
+    }
+    print(json.dumps(told))
+
+
+def measured(path: Path, *, pure: bool = False) -> dict[str, float]:
+    command = [sys.executable, "-m", "tests.bench_judges", "--measure", str(path)]
+    environment = {**os.environ, "LOCKCHECK_PURE": "1"} if pure else None
+    said = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
+    told: dict[str, float] = json.loads(said.stdout)
+    return told
+
+
+def yardstick(path: Path) -> float:
+    """Seconds a line."""
+    with path.open("rb") as lines:
+        some = list(islice(lines, YARD))
+    began = time.perf_counter()
+    for line in some:
+        decode_event(line)
+    return (time.perf_counter() - began) / len(some)
+
+
+def bench(kind: str, sizes: tuple[int, ...], folder: Path) -> None:
+    took: list[tuple[int, float]] = []
+    for size in sizes:
+        path = folder / f"{kind}-{size}.jsonl"
+        write(path, KINDS[kind](size))
+        told, yard = measured(path), 2 * size * yardstick(path)
+        path.unlink()
+        took.append((size, told["seconds"]))
+        print(
+            f"{kind:>14} {size:>12,} {told['seconds']:8.3f} s {told['seconds'] / yard:6.2f} x"
+            f" {told['read'] / told['seconds']:6.0%} {told['mb']:8.0f} MB  {told['verdict']}"
+            f"{_exponent(took)}",
+            flush=True,
+        )
+
+
+def _exponent(took: list[tuple[int, float]]) -> str:
+    """Of the cost between the last two sizes: 1 is linear."""
+    if len(took) < 2:
+        return ""
+    (size, seconds), (more, longer) = list(pairwise(took))[-1]
+    return f"  n^{math.log(longer / seconds) / math.log(more / size):.2f}"
+
+
+def bench_search(kind: str, folder: Path) -> None:
+    for size in SEARCHED:
+        path = folder / f"search-{size}.jsonl"
+        write(path, SEARCHES[kind](size))
+        told, slow = measured(path), measured(path, pure=True)
+        path.unlink()
+        slower = slow["seconds"] / told["seconds"]
+        print(
+            f"{kind:>14} {size:>12,} {told['seconds']:8.3f} s {told['mb']:6.0f} MB"
+            f"  {told['verdict']}; without the compiled part {slower:.1f} x as long",
+            flush=True,
+        )
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--measure", type=Path, help=argparse.SUPPRESS)
+    arguments.add_argument("--most", type=int, default=SIZES[-1], help="the longest history")
+    given = arguments.parse_args()
+    if given.measure:
+        measure(given.measure)
+        return
+    sizes = tuple(size for size in SIZES if size <= given.most)
+    with tempfile.TemporaryDirectory() as folder:
+        print(
+            "Read and judged: 20 clients, 1 % indeterminate (x: decoding the same lines; % reading)"
+        )
+        for kind in KINDS:
+            bench(kind, sizes, Path(folder))
+        print("Searched: a register that is written five different values")
+        for kind in SEARCHES:
+            bench_search(kind, Path(folder))
+
+
+if __name__ == "__main__":
+    main()
