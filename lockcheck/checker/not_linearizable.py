@@ -22,6 +22,7 @@ from lockcheck.history.guess import models_of
 from lockcheck.history.table import NEVER, NOTHING, Ints, Op, Outcome, Table
 
 MOST_TOLD = 100  # objects that are told of one by one
+DRIFT = 100  # clocks that drift by less than one part in so many are right enough
 MOST_STEPS = 12  # of an order or a circle that are written out
 
 
@@ -75,12 +76,14 @@ def _examined(table: Table, model: Model, until: Ints | None, patience: Patience
 def promised_until(table: Table, terms: Terms, losses: Iterable[Event]) -> Ints | None:
     """Until when each grant and renewal was promised; None where nothing says so.
 
-    A lease runs from its invocation. Without one, a client that is told that it lost the lock (its
+    A lease runs from its invocation, and by the clock of the service, which may be a little faster
+    than the one that we know. Without a lease, a client that is told that it lost the lock (its
     session expired) had been promised it up to that moment.
     """
     ttl_ms = np.where(table.ttl_ms > 0, table.ttl_ms, terms.ttl_ms or 0).astype(np.int64)
     granted = (table.outcome == Outcome.OK) & ((table.f == Op.ACQUIRE) | (table.f == Op.RENEW))
-    until = np.where(granted & (ttl_ms > 0), table.start + ttl_ms * NS_PER_MS, NEVER)
+    lease_ns = ttl_ms * NS_PER_MS
+    until = np.where(granted & (ttl_ms > 0), table.start + lease_ns - lease_ns // DRIFT, NEVER)
     endless = granted & (until == NEVER)
     for loss in losses if endless.any() else ():
         row = _grant_before(table, loss)

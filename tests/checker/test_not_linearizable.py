@@ -1,0 +1,218 @@
+"""Which histories no order explains; what is made of leases and refusals; what is said of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from lockcheck.checker import CHECKS, Code, Culprit, Judgement, Verdict, judge
+from lockcheck.checker.finding import Definition
+from tests.checker.dsl import codes, history, judged
+
+EXPLAINED = {
+    "one after the other": ("1 acquire 0-1 \n 1 release 5-6 \n 2 acquire 2-8 \n 2 release 9-", {}),
+    "let in while it is being released": ("1 acquire 0-1 \n 1 release 5-9 \n 2 acquire 2-6", {}),
+    "let in at the instant of the release": ("1 acquire 0-1 \n 1 release 5-9 \n 2 acquire 2-5", {}),
+    "a release that nobody confirmed": ("1 acquire 0-1 \n 1 release 5-6? \n 2 acquire 2-6", {}),
+    "an acquire that nobody confirmed": ("1 acquire 0-1? \n 2 acquire 2-6", {}),
+    "a lease that had run out": ("1 acquire 0-1 \n 2 acquire 2-11 \n 2 release 12-",
+        {"ttl_ms": 10}),
+    "a lease of its own": ("1 acquire 0-1 ttl_ms=10 \n 2 acquire 2-11", {}),
+    "a lease by a clock that is a little fast": (
+        "1 acquire 0-1 \n 2 acquire 2-99.1", {"ttl_ms": 100}
+    ),
+    "a renewed lease that had run out": (
+        "1 acquire 0-1 \n 1 renew 8-9 \n 2 acquire 2-19", {"ttl_ms": 10}
+    ),
+    "told that its session was over": ("1 acquire 0-1 \n 1 lost 50 \n 2 acquire 2-51", {}),
+    "a blind release of what was gone": (
+        '1 acquire 0-1 \n 2 acquire 2-11 \n 1 release 12-13 = {"removed": 0, "blind": true}',
+        {"ttl_ms": 10},
+    ),
+    "a reentrant lock": (
+        "1 acquire 0-1 \n 1 acquire 2-3 \n 1 release 4-5 \n 1 release 6-7 \n 2 acquire 8-9", {}
+    ),
+    "tokens in order": ("1 acquire 0-1 token=4 \n 1 release 2-3 \n 2 acquire 4-5 token=9", {}),
+    "two of a semaphore": (
+        "1 acquire 0-1 \n 2 acquire 2-3 \n 1 release 4-5 \n 3 acquire 6-7", {"permits": 2}
+    ),
+    "a mutex that another releases": (
+        "1 acquire 0-1 \n 2 release 2-3 \n 2 acquire 4-5", {"model": "mutex"}
+    ),
+    "a register": ("1 write 0-1 7 \n 2 read 2-3 = 7", {}),
+    "a write that nobody confirmed, and was read": ("1 write 0-1? 7 \n 2 read 2-3 = 7", {}),
+    "a read of either while it is written": ("1 write 0-9 7 \n 2 read 2-3 = null", {}),
+    "a refused cas": ("1 write 0-1 7 \n 2 cas 2-3! [3,4] \n 1 read 4-5 = 7", {}),
+    "values that are written twice": (
+        "1 write 0-1 7 \n 1 write 2-3 8 \n 1 write 4-5 7 \n 2 read 6-7 = 7", {}
+    ),
+    "a counter": ("1 add 0-1 2 \n 2 add 0-1 3 \n 1 read 2-3 = 5", {}),
+    "a set": ('1 add 0-1 "a" \n 2 add 0-9 "b" \n 1 read 2-3 = ["a"]', {}),
+    "locks apart": ("1 acquire:j 0-1 \n 2 acquire:k 2-3", {}),
+}  # fmt: skip
+
+UNEXPLAINED = {
+    "two at once": ("1 acquire 0-1 \n 2 acquire 2-3 \n 1 release 5-6", {}),
+    "let in before the lease was over": (
+        "1 acquire 0-1 \n 2 acquire 2-97 \n 2 release 98-99", {"ttl_ms": 100}
+    ),
+    "let in before the renewed lease was over": (
+        "1 acquire 0-1 \n 1 renew 8-9 \n 2 acquire 2-17", {"ttl_ms": 10}
+    ),
+    "released although the lease had gone to another": (
+        "1 acquire 0-1 \n 2 acquire 2-12 \n 1 release 13-14 \n 2 release 15-16", {"ttl_ms": 10}
+    ),
+    "released what was never granted": ("1 acquire 0-1 \n 1 release 2-3 \n 2 release 4-5", {}),
+    "granted twice to one that never released": (
+        "1 acquire 0-1 \n 1 acquire 2-3", {"model": "owner-mutex"}
+    ),
+    "tokens that go back": ("1 acquire 0-1 token=9 \n 1 release 2-3 \n 2 acquire 4-5 token=4", {}),
+    "three of a semaphore": (
+        "1 acquire 0-1 \n 2 acquire 2-3 \n 3 acquire 4-5", {"permits": 2}
+    ),
+    "a mutex that is held": ("1 acquire 0-1 \n 2 acquire 2-3", {"model": "mutex"}),
+    "an old value": ("1 write 0-1 7 \n 1 write 2-3 8 \n 2 read 4-5 = 7", {}),
+    "a value that nobody wrote": ("1 write 0-1 7 \n 2 read 4-5 = 9", {}),
+    "a text that is no number": ('1 write 0-1 7 \n 2 read 4-5 = "7"', {}),
+    "two who replaced the same": (
+        "1 write 0-1 7 \n 1 cas 2-3 [7,8] \n 2 cas 2-3 [7,9]", {}
+    ),
+    "an old value that was written twice": (
+        "1 write 0-1 7 \n 1 write 2-3 7 \n 1 write 4-5 8 \n 2 read 6-7 = 7", {}
+    ),
+    "a counter that forgets": ("1 add 0-1 2 \n 2 add 0-1 3 \n 1 read 2-3 = 2", {}),
+    "a set that forgets": ('1 add 0-1 "a" \n 2 add 0-1 "b" \n 1 read 2-3 = ["a"]', {}),
+}  # fmt: skip
+
+
+def not_linearizable(judgement: Judgement) -> bool:
+    return Code.NOT_LINEARIZABLE.value in codes(judgement)
+
+
+@pytest.mark.parametrize(("lines", "terms"), EXPLAINED.values(), ids=EXPLAINED)
+def test_an_order_explains(lines: str, terms: dict[str, Any]) -> None:
+    judgement = judged(lines, **terms)
+    assert not not_linearizable(judgement), judgement.findings
+    assert {d.linearizable for d in judgement.definitions} == {Verdict.OK}
+
+
+@pytest.mark.parametrize(("lines", "terms"), UNEXPLAINED.values(), ids=UNEXPLAINED)
+def test_no_order_explains(lines: str, terms: dict[str, Any]) -> None:
+    judgement = judged(lines, **terms)
+    assert not_linearizable(judgement)
+    assert judgement.verdict is Verdict.VIOLATION
+    [finding] = judgement.of(Code.NOT_LINEARIZABLE)
+    assert finding.operations
+    assert finding.note.endswith(".")
+    assert finding.otherwise
+    assert finding.blame.who in (Culprit.SERVICE, Culprit.CLIENT)
+
+
+def test_the_check_by_itself_finds_the_same() -> None:
+    given = history("1 acquire 0-1 \n 2 acquire 2-3")
+    found = list(CHECKS[Code.NOT_LINEARIZABLE].find(given))
+    assert found == list(judge(given).of(Code.NOT_LINEARIZABLE))
+
+
+def test_a_circle_is_written_out() -> None:
+    [finding] = judged(UNEXPLAINED["an old value"][0]).findings
+    assert sum("has to come before" in step for step in finding.steps) >= 2
+    assert finding.steps[-1] == "That is a circle, so no order can be right."
+
+
+def test_the_longest_order_is_written_out() -> None:
+    [finding] = judged(UNEXPLAINED["an old value that was written twice"][0]).findings
+    assert any(step.startswith("The longest order that is right has 3") for step in finding.steps)
+    assert finding.steps[-1].startswith("No order can go on past process 2 read 7")
+
+
+REFUSED = "1 acquire 0-1 \n 1 release 5-6! \n 2 acquire 7-8 \n 2 release 9-10"
+
+
+def test_where_a_refused_release_explains_it_nobody_is_accused() -> None:
+    """The lease that had run out, or the same release sent twice: nobody knows."""
+    judgement = judged(REFUSED)
+    assert not not_linearizable(judgement)
+    assert judgement.verdict is Verdict.UNKNOWN
+    [doubt] = judgement.doubts
+    assert "--ttl" in doubt
+    [definition] = judgement.definitions
+    assert definition.linearizable is Verdict.VIOLATION
+    assert definition.sentence.startswith("They disagree: no two certainly held it at once, but")
+
+
+def test_with_its_lease_known_that_is_explained_or_not() -> None:
+    assert judged(REFUSED, ttl_ms=5).verdict is Verdict.OK
+    assert judged(f"{REFUSED} \n 3 acquire 8.1-8.5", ttl_ms=5).verdict is Verdict.VIOLATION
+
+
+def test_what_the_machine_did_is_no_violation() -> None:
+    judgement = judged(
+        "1 acquire 0-1 \n 1 release 90-91 \n 2 acquire 2-52 \n 2 release 95-96",
+        "clock-step n1 50 60",
+        ttl_ms=100,
+    )
+    assert not_linearizable(judgement)
+    assert judgement.verdict is Verdict.UNKNOWN
+
+
+def test_behind_a_guard_the_lock_is_shown_and_the_data_count() -> None:
+    terms: dict[str, Any] = {"backend": "b", "workload": "register", "guard": "cas"}
+    lock = judged(UNEXPLAINED["two at once"][0], **terms)
+    assert {f.effect for f in lock.of(Code.NOT_LINEARIZABLE)} == {Verdict.OK}
+    data = judged(UNEXPLAINED["an old value"][0], **terms)
+    assert {f.effect for f in data.of(Code.NOT_LINEARIZABLE)} == {Verdict.VIOLATION}
+
+
+def test_impatience_is_unknown() -> None:
+    """Values written twice need the search, and it may not go on when it asks."""
+    writes = [f"{n % 5} write {n // 5 * 10}-{n // 5 * 10 + 9} {n % 3}" for n in range(20_000)]
+    reads = [f"6 read {n * 10 + 9.2}-{n * 10 + 9.5} = {n % 3}" for n in range(4_000)]
+    given = history(*writes, *reads)
+    judgement = judge(given, lambda: False)
+    assert judgement.verdict is Verdict.UNKNOWN
+    assert "could not be told" in judgement.doubts[0]
+    assert judge(given).verdict is Verdict.OK
+
+
+def test_a_lock_that_some_share_has_no_model() -> None:
+    shared = "1 acquire 0-1 shared=true \n 2 acquire 2-3 shared=true \n 1 release 4-5"
+    assert judged(shared).definitions == ()
+    assert judged(shared).verdict is Verdict.OK
+
+
+def definitions(lines: str, **terms: Any) -> dict[str, Definition]:
+    return {definition.key: definition for definition in judged(lines, **terms).definitions}
+
+
+def test_both_definitions_stand_side_by_side() -> None:
+    agreed = definitions("1 acquire 0-1 \n 1 release 2-3 \n 2 acquire 4-5")["k"]
+    assert (agreed.model, agreed.engine, agreed.overlaps) == ("owner-mutex", "sweep", 0)
+    assert agreed.sentence.startswith("Both agree: no two")
+    wrong = definitions("1 acquire 0-1 \n 2 acquire 2-3 \n 1 release 5-6 \n 2 release 7-8")["k"]
+    assert (wrong.linearizable, wrong.overlaps) == (Verdict.VIOLATION, 1)
+    assert wrong.sentence.startswith("Both agree: two certainly held it at once.")
+    outlived = definitions(
+        "1 acquire 0-1 \n 2 acquire 2-12 \n 1 lost 20 \n 2 release 30-31", ttl_ms=10
+    )
+    assert (outlived["k"].linearizable, outlived["k"].overlaps) == (Verdict.OK, 1)
+    assert outlived["k"].sentence.startswith("They disagree: two certainly held it at once, but")
+
+
+def test_objects_with_nothing_to_tell_are_one_line() -> None:
+    quiet = [f"1 acquire:k{n} {n}-{n}.1 \n 1 release:k{n} {n}.2-{n}.3" for n in range(5)]
+    assert list(definitions("\n".join(quiet))) == ["5 objects"]
+    loud = "2 acquire:k0 0.15-0.18 \n 2 release:k0 0.4-0.5"
+    assert list(definitions("\n".join([*quiet, loud]))) == ["k0", "4 others"]
+
+
+def test_the_engine_is_told() -> None:
+    engines = {
+        "sweep": "1 acquire 0-1",
+        "zones": "1 write 0-1 7 \n 2 read 2-3 = 7",
+        "search": "1 write 0-1 7 \n 1 write 2-3 7 \n 2 read 4-5 = 7",
+    }
+    for engine, lines in engines.items():
+        [definition] = definitions(lines).values()
+        assert definition.engine == engine
