@@ -15,7 +15,8 @@ import click
 
 from lockcheck import __version__
 from lockcheck.errors import InternalError, LockcheckError, UserError
-from lockcheck.options import Duration, LateChoice, patient_for, read_config_file
+from lockcheck.options import Duration, LateChoice, read_config_file
+from lockcheck.patience import patient_for
 
 if TYPE_CHECKING:
     from lockcheck.config import RunConfig

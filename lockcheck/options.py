@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
@@ -153,13 +152,3 @@ class Duration(click.ParamType):  # type: ignore[type-arg,unused-ignore]
             return parse_duration_ms(value)
         except UserError as error:
             self.fail(f"{error.message}: {error.cure}", param, ctx)
-
-
-def patient_for(length_ms: int) -> Callable[[], bool]:
-    """The judges have no clock: whether they may go on, they ask this."""
-    until = time.monotonic() + length_ms / 1000
-
-    def may_go_on() -> bool:
-        return time.monotonic() < until
-
-    return may_go_on

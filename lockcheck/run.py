@@ -22,6 +22,7 @@ from lockcheck.config import RunConfig
 from lockcheck.errors import LockcheckError
 from lockcheck.experiment import Watcher, await_ready, conduct, keep
 from lockcheck.history import History
+from lockcheck.patience import FOR_A_RUN_MS, patient_for
 from lockcheck.plan import Rows, node_specs, plan_rows, terms
 from lockcheck.results.publish import publish
 from lockcheck.results.store import CONFIG_FILE, RunFacts, Store, now_in_words, out_of_space
@@ -103,7 +104,7 @@ def _conclude(
 ) -> Outcome:
     try:
         history = store.assemble_history(terms(config))
-        judgement = facts.applied_to(judge(history))
+        judgement = facts.applied_to(judge(history, patient_for(FOR_A_RUN_MS)))
         publish(store, history, judgement, facts)
     except OSError as failed:
         raise out_of_space(failed, store.folder) from error or failed

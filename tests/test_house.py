@@ -16,6 +16,7 @@ PACKAGE = Path(lockcheck.__file__).parent
 # Each may import only those above it, and itself.
 FLOORS = (
     "errors",
+    "patience",
     "native",
     "history",
     "simulation",
