@@ -91,13 +91,14 @@ def _locked_keys(table: Table) -> NDArray[np.int32]:
 
 
 def _may_be_stuck(scan: Scan) -> bool:
-    """Attempts after the last grant of a key: a few there are at the end of any history."""
+    """Refusals after the last grant of a key: a few there are at the end of any history."""
     table = scan.table
     acquires = np.flatnonzero(table.f == Op.ACQUIRE)
     granted = acquires[table.outcome[acquires] == Outcome.OK]
     last = np.full(int(table.key.max(initial=0)) + 2, -1, np.int64)
     last[table.key[granted] + 1] = granted
-    after = acquires[acquires > last[table.key[acquires] + 1]]
+    refused = acquires[table.outcome[acquires] == Outcome.FAIL]
+    after = refused[refused > last[table.key[refused] + 1]]
     tried = np.bincount(table.key[after] + 1) if len(after) else np.zeros(1)
     return bool((tried >= FEWEST_ATTEMPTS).any())
 

@@ -11,12 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lockcheck.checker import Judgement, judge, judge_scan
+from lockcheck.checker import Judgement, Verdict, judge, judge_scan
 from lockcheck.checker.screens import MOST_PLACES, places, whole
 from lockcheck.history import Event, EventType, F, History, Notice, Terms
 from lockcheck.history.event import encode_event, terms_event
 from lockcheck.history.scan import Scan, scan
 from lockcheck.native import core
+from tests.long_histories import lock, register
 
 pytestmark = pytest.mark.skipif(core() is None, reason="the compiled reader was not built")
 
@@ -164,3 +165,14 @@ def hold(process: int, time: int, *, until: int, valid_ms: float) -> Iterator[Ev
     yield Event(time + 1, process, EventType.OK, F.ACQUIRE, key="k", valid_ms=valid_ms)
     yield Event(time + until, process, EventType.INVOKE, F.RELEASE, key="k")
     yield Event(time + until + 1, process, EventType.FAIL, F.RELEASE, key="k")
+
+
+@pytest.mark.parametrize("lines", [lock(2_000), register(2_000), register(2_000, cas=True)])
+def test_long_histories_of_what_works_are_judged_from_columns_alone(lines: Iterator[str]) -> None:
+    """What waits at the end of any history, and what was not answered, must not cost that."""
+    text = "".join(lines).encode()
+    found = scan(lambda: io.BytesIO(text), "h")
+    assert found is not None
+    assert not whole(found)
+    assert not places(found)
+    assert judge_scan(found)[0].verdict is Verdict.OK
