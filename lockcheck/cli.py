@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import traceback
@@ -15,7 +16,7 @@ import click
 
 from lockcheck import __version__
 from lockcheck.errors import InternalError, LockcheckError, UserError
-from lockcheck.options import Duration, LateChoice, read_config_file
+from lockcheck.options import Duration, LateChoice, read_config_file, unwinding_when_terminated
 from lockcheck.patience import patient_for
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ def main(context: click.Context) -> None:
     \b
     lockcheck run --backend redlock --nemesis pause     see it break
     lockcheck run --backend redis-fenced --guard fence  see a fence hold
+    lockcheck check FILE                                judge a history, yours or anybody's
     lockcheck doctor                                    what this host can do
 
     Options are also read from LOCKCHECK_RUN_... variables and from lockcheck.toml
@@ -248,7 +250,7 @@ def check_command(
     from lockcheck.terminal import print_error, print_verdict, reading_progress
 
     asked = Asked(format=format_ or "", model=model or "", permits=permits, ttl_ms=ttl)
-    with reading_progress() as on_bytes:
+    with unwinding_when_terminated(), reading_progress() as on_bytes:
         checked = recheck(
             history,
             Path(report) if report else None,
@@ -296,16 +298,21 @@ def export_command(history: str, format_: str, from_: str | None, out: str | Non
     from lockcheck.formats import Asked
 
     to = Path(out) if out else None
-    for note in export(history, format_, Asked(format=from_ or ""), to, _out_of_runs()):
+    with unwinding_when_terminated():
+        notes = export(history, format_, Asked(format=from_ or ""), to, _out_of_runs())
+    for note in notes:
         _tell(partial(click.echo, f"lockcheck: {note}", err=True))
     return 0
 
 
 @main.command("list")
 def list_command() -> int:
-    """Show the locks, faults and checks."""
+    """Show the locks, faults, checks, formats and models."""
     from lockcheck.backends import BACKENDS
     from lockcheck.checker import CHECKS
+    from lockcheck.checker.linearizability import MODELS
+    from lockcheck.formats import FORMATS
+    from lockcheck.formats.export import EXPORTS
     from lockcheck.nemesis import FAULTS
     from lockcheck.workloads import WORKLOADS
 
@@ -319,6 +326,9 @@ def list_command() -> int:
             *((k.name, f"{k.summary}; targets: {', '.join(k.targets)}") for k in FAULTS.values()),
         ],
         "checks (lockcheck explain CODE)": [(code, c.meaning) for code, c in CHECKS.items()],
+        "formats (lockcheck check --format)": [(name, f.meaning) for name, f in FORMATS.items()],
+        "models (lockcheck check --model)": [(name, m.meaning) for name, m in MODELS.items()],
+        "exports (lockcheck export --format)": [(name, e.meaning) for name, e in EXPORTS.items()],
     }
     for title, rows in sections.items():
         click.secho(title, bold=True)
@@ -414,14 +424,29 @@ def _exit_code() -> int:
 
         _tell(partial(print_error, error.message, error.cure))
         return error.exit_code
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return InternalError.exit_code
+    except OSError as error:
+        return _cannot_write(error)
     except Exception:  # noqa: BLE001 - the last resort: the cause is printed, the code is right
-        _tell(traceback.print_exc)
-        _tell(partial(click.echo, "lockcheck: this is a bug; please report the above", err=True))
-        return InternalError.exit_code
+        return _is_a_bug()
     return code if isinstance(code, int) else 0
+
+
+def _cannot_write(error: OSError) -> int:
+    """A reader that went away needs no words, and a full disk is nobody's bug."""
+    if error.errno not in (errno.EPIPE, errno.ENOSPC, errno.EDQUOT):
+        return _is_a_bug()
+    if error.errno != errno.EPIPE:
+        from lockcheck.terminal import print_error
+
+        _tell(partial(print_error, f"cannot be written: {error.strerror}", "make room for it"))
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return InternalError.exit_code
+
+
+def _is_a_bug() -> int:
+    _tell(traceback.print_exc)
+    _tell(partial(click.echo, "lockcheck: this is a bug; please report the above", err=True))
+    return InternalError.exit_code
 
 
 def _tell(say: Callable[[], object]) -> None:

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
+
+import msgspec
 
 from lockcheck.checker import Patience, judge, judge_scan
 from lockcheck.checker.finding import Judgement
+from lockcheck.checker.not_linearizable import SEMAPHORE, misfit
 from lockcheck.errors import UserError
 from lockcheck.formats import Asked
 from lockcheck.formats.opening import STANDARD_INPUT, name_of
 from lockcheck.history import History
+from lockcheck.history.guess import models_of
 from lockcheck.history.scan import Scan
+from lockcheck.history.table import OP_OF, Table
 from lockcheck.loading import Loaded, loaded
 from lockcheck.results.publish import publish, write_page
 from lockcheck.results.store import HISTORY_FILE, RunFacts, Store
+
+PARTIAL = ("csv", "otlp")  # formats in which people log what goes on for years
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +53,64 @@ def recheck(
     """A run's verdict and report are written anew; a bare file is only read."""
     store = run_folder(given, out)
     source = str(store.history) if store else given
+    _refuse_senseless(asked, report, source)
     with loaded(source, asked, on_bytes) as found:
-        judgement, history = _judged(found.history, patience)
+        if asked.model:
+            _refuse_misfit(found.history)
+        judgement, history = _judged(_understood(found), patience)
         facts = (store.load_facts() if store else None) or _facts_of_a_stranger(given, found)
         judgement = facts.applied_to(judgement)
         unwritten = _published(store, history, judgement, facts) if store else ""
         if report is not None:
             _write_report(report, history, judgement, facts)
     written = store.report if store and not unwritten else None
-    return Checked(history, judgement, report or written, facts, unwritten, found.notes)
+    notes = (*found.notes, *_notes(history))
+    return Checked(history, judgement, report or written, facts, unwritten, notes)
+
+
+def _refuse_senseless(asked: Asked, report: Path | None, source: str) -> None:
+    if asked.model == SEMAPHORE and asked.permits is None:
+        raise UserError("a semaphore has permits", cure="say how many: --permits N")
+    if asked.permits is not None and asked.model not in ("", SEMAPHORE):
+        raise UserError(
+            f"a {asked.model} has no permits", cure="use --permits with --model semaphore"
+        )
+    there = report is not None and report.exists() and Path(source).exists()
+    if report is not None and there and report.samefile(source):
+        raise UserError("the report would replace the history", cure="choose another --report")
+
+
+def _understood(found: Loaded) -> History | Scan:
+    """Somebody else's history, by what can be seen of it: whether its lock can be entered again
+    decides what its holds are, and a log of production begins wherever it begins."""
+    history, terms = found.history, found.history.terms
+    if terms.backend:
+        return history
+    table = history.table if isinstance(history, Scan) else Table.of(history.operations)
+    reentrant = [name for name in models_of(table) if name.startswith("reentrant")]
+    model = terms.model or next(iter(reentrant), "")
+    partial = terms.partial or found.format in PARTIAL
+    if (model, partial) == (terms.model, terms.partial):
+        return history
+    terms = msgspec.structs.replace(terms, model=model, partial=partial)
+    if isinstance(history, Scan):
+        return replace(history, terms=terms)
+    return History.of(history.events, terms=terms)
+
+
+def _refuse_misfit(history: History | Scan) -> None:
+    """A model that does not know the operations would find nothing, and that would look like ok."""
+    table = history.table if isinstance(history, Scan) else Table.of(history.operations)
+    wrong = misfit(table, history.terms)
+    if wrong:
+        raise UserError(wrong, cure="choose another --model, or leave it out: it is seen")
+
+
+def _notes(history: History) -> Iterator[str]:
+    unknown = Counter(o.f for o in history.operations if o.f not in OP_OF)
+    if unknown:
+        names = ", ".join(sorted(unknown))
+        yield f"{unknown.total():,} operations are of a kind that no judge knows: {names}"
 
 
 def _judged(history: History | Scan, patience: Patience) -> tuple[Judgement, History]:

@@ -140,7 +140,8 @@ def print_verdict(
     told = 1 if judgement.verdict is Verdict.UNKNOWN else 0  # the headline gives the first
     _print_doubts(console, judgement.doubts[told:])
     _print_definitions(console, judgement)
-    _print_rows(console, [("judged", f"[dim]{_counted(history, judgement)}[/]")])
+    counted = ". ".join(filter(None, (_counted(history, judgement), judgement.cut)))
+    _print_rows(console, [("judged", f"[dim]{counted}[/]")])
     # Whole, however long: a path or a command that is broken in two cannot be copied.
     if report is not None:
         console.print(_label("report") + "  " + _plain(str(report)), soft_wrap=True)

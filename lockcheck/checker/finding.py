@@ -108,6 +108,7 @@ class Judgement:
     doubts: tuple[str, ...]  # why it could not be told, each a sentence
     counts: Counts
     definitions: tuple[Definition, ...] = ()  # one for each object, side by side
+    cut: str = ""  # why there is more to find than is told here; empty: there is not
 
     def doubting(self, doubt: str) -> Judgement:
         """The same with one more reason why it cannot be told."""

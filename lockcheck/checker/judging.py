@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeVar
 
@@ -49,7 +49,11 @@ def judge_scan(scan: Scan, patience: Patience = endless) -> tuple[Judgement, His
         return judge(history, patience), history
     amounts = _amounts(scan)
     case.doubt("history itself", lambda: soundness.too_few(scan.terms, amounts))
-    return case.judgement(_counts(amounts)), history
+    judgement = case.judgement(_counts(amounts))
+    return replace(judgement, cut=MANY if many else ""), history
+
+
+MANY = f"There is more: only the first {screens.MOST_PLACES:,} suspicious places were looked at"
 
 
 @dataclass(slots=True)
@@ -110,6 +114,7 @@ def _amounts(scan: Scan) -> soundness.Amounts:
     pairs = _distinct(key, whose)
     return soundness.Amounts(
         operations=len(table),
+        judged=len(table),
         asked=int(np.count_nonzero(table.f == Op.ACQUIRE)),
         granted=len(key),
         holders=len(np.unique(whose)),

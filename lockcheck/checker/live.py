@@ -92,6 +92,8 @@ class OverlapWatch:
             self._pending[event.process] = event
             if event.f == F.RELEASE:
                 self._leave(event.process, event.key or "")
+            elif event.f == F.ACQUIRE and not self._terms.reentrant:
+                self._end(event.process, event.key or "")
         elif event.f == Notice.LOST and event.type is EventType.INFO:
             self._end(event.process, event.key or "")
         elif event.f != Notice.QUEUED:
@@ -100,6 +102,8 @@ class OverlapWatch:
                 return
             if event.type is EventType.OK:
                 self._answered(Operation(invoke, event))
+            elif event.type is EventType.FAIL and event.f == F.RENEW:
+                self._end(event.process, invoke.key or "")
             elif event.type is EventType.INFO:
                 self._retire(event.process)
 

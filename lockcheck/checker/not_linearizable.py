@@ -21,6 +21,8 @@ from lockcheck.history.event import NS_PER_MS, Event
 from lockcheck.history.guess import models_of
 from lockcheck.history.table import NEVER, NOTHING, Ints, Op, Outcome, Table
 
+SEMAPHORE = "semaphore"
+STORED = frozenset({Op.READ, Op.WRITE, Op.CAS, Op.ADD})
 MOST_TOLD = 100  # objects that are told of one by one
 DRIFT = 100  # clocks that drift by less than one part in so many are right enough
 MOST_STEPS = 12  # of an order or a circle that are written out
@@ -50,27 +52,59 @@ def examine(subject: Subject, patience: Patience) -> list[Examined]:
     if subject.shared:
         return []  # there is no model of a lock that some share
     table, terms = _without_blind_releases(subject.table), subject.terms
+    if misfit(table, terms):
+        return []
     until = promised_until(table, terms, subject.losses)
-    return [_examined(table, model, until, patience) for model in models_for(terms, table)]
+    models = models_for(terms, table)
+    return [_examined(table, model, until, terms.partial, patience) for model in models]
 
 
 def models_for(terms: Terms, table: Table) -> list[Model]:
-    names = (terms.model,) if terms.model else models_of(table)
-    return [_model(name, terms.permits) for name in names]
+    """The model that was asked for, and for what is of another family what it looks like."""
+    asked = [_model(terms.model, terms.permits)] if terms.model in MODELS else []
+    guessed = [_model(name, terms.permits) for name in models_of(table)]
+    families = {_is_lock(model) for model in asked}
+    return asked + [model for model in guessed if _is_lock(model) not in families]
 
 
 def _model(name: str, permits: int) -> Model:
-    if name == "semaphore" or (permits > 1 and MODELS[name].operations == LOCKING):
+    if name == SEMAPHORE or (permits > 1 and MODELS[name].operations == LOCKING):
         return semaphore(max(permits, 1))
     return MODELS[name]
 
 
-def _examined(table: Table, model: Model, until: Ints | None, patience: Patience) -> Examined:
-    is_lock = model.operations == LOCKING
+def _is_lock(model: Model) -> bool:
+    return model.operations == LOCKING
+
+
+def misfit(table: Table, terms: Terms) -> str:
+    """Why a history cannot be judged by the model that its terms name; empty: it can."""
+    if not terms.model:
+        return ""
+    if terms.model not in MODELS:
+        return f"there is no model {terms.model!r}: known are {', '.join(MODELS)}"
+    if terms.permits > 1 and terms.model not in (SEMAPHORE, ""):
+        return f"a {terms.model} has no permits: those are a semaphore's"
+    model = MODELS[terms.model]
+    there = {Op(f) for f in np.unique(table.f).tolist()}
+    family = there & (LOCKING if _is_lock(model) else STORED)
+    unknown = sorted(family - model.operations)
+    if there and not family:
+        unknown = sorted(there)
+    names = ", ".join(op.name.lower() for op in unknown)
+    return f"the model {model.name} does not know {names}" if unknown else ""
+
+
+def _examined(
+    table: Table, model: Model, until: Ints | None, partial: bool, patience: Patience
+) -> Examined:
+    is_lock = _is_lock(model)
     until = until if is_lock else None
     decision = decide(table, model, until, patience)
-    refused = [k for k, a in decision.answers.items() if a.linearizable is False] if is_lock else []
-    return Examined(decision, _forgiven(table, model, until, refused, patience))
+    wrong = [key for key, answer in decision.answers.items() if answer.linearizable is False]
+    if not wrong or not model.owners:
+        return Examined(decision, frozenset())
+    return Examined(decision, _forgiven(table, model, until, wrong, patience, partial=partial))
 
 
 def promised_until(table: Table, terms: Terms, losses: Iterable[Event]) -> Ints | None:
@@ -78,28 +112,30 @@ def promised_until(table: Table, terms: Terms, losses: Iterable[Event]) -> Ints 
 
     A lease runs from its invocation, and by the clock of the service, which may be a little faster
     than the one that we know. Without a lease, a client that is told that it lost the lock (its
-    session expired) had been promised it up to that moment.
+    session expired, its renewal was refused) had been promised it up to that moment.
     """
     ttl_ms = np.where(table.ttl_ms > 0, table.ttl_ms, terms.ttl_ms or 0).astype(np.int64)
     granted = (table.outcome == Outcome.OK) & ((table.f == Op.ACQUIRE) | (table.f == Op.RENEW))
     lease_ns = ttl_ms * NS_PER_MS
     until = np.where(granted & (ttl_ms > 0), table.start + lease_ns - lease_ns // DRIFT, NEVER)
     endless = granted & (until == NEVER)
-    for loss in losses if endless.any() else ():
-        row = _grant_before(table, loss)
+    refused = (table.f == Op.RENEW) & (table.outcome == Outcome.FAIL)
+    told = [(table.process[row], table.key[row], table.end[row]) for row in np.flatnonzero(refused)]
+    told += [(table.symbols.number(e.process), table.symbols.number(e.key), e.time) for e in losses]
+    for loss in told if endless.any() else ():
+        row = _grant_before(table, *loss)
         if row is not None and until[row] == NEVER:
-            until[row] = loss.time
+            until[row] = loss[2]
     return until if (until < NEVER).any() else None
 
 
-def _grant_before(table: Table, loss: Event) -> int | None:
-    symbols = table.symbols
+def _grant_before(table: Table, process: int, key: int, time_ns: int) -> int | None:
     rows = np.flatnonzero(
-        (table.process == symbols.number(loss.process))
-        & (table.key == symbols.number(loss.key))
+        (table.process == process)
+        & (table.key == key)
         & (table.f == Op.ACQUIRE)
         & (table.outcome == Outcome.OK)
-        & (table.end <= loss.time)
+        & (table.end <= time_ns)
     )
     return int(rows[-1]) if len(rows) else None
 
@@ -125,19 +161,58 @@ def _unconfirmed(table: Table, rows: np.ndarray[tuple[int], np.dtype[np.bool_]])
 
 
 def _forgiven(
-    table: Table, model: Model, until: Ints | None, keys: list[int], patience: Patience
+    table: Table,
+    model: Model,
+    until: Ints | None,
+    keys: list[int],
+    patience: Patience,
+    *,
+    partial: bool,
 ) -> frozenset[int]:
-    """A release that was refused (`not-owner`) says that the caller's lock was gone by then. It may
-    have gone by a lease that we know nothing of, or by the same release, sent twice. Where it would
-    be explained if the refused release had taken effect, nobody can be accused."""
-    refused = (table.f == Op.RELEASE) & (table.outcome == Outcome.FAIL)
-    keys = [key for key in keys if (refused & (table.key == key)).any()]
-    if not keys or not model.owners:
-        return frozenset()
+    """Keys for which something else may explain it, so that nobody can be accused.
+
+    A release that was refused (`not-owner`) says that the caller's lock was gone by then: by a
+    lease that we know nothing of, or by the same release, sent twice. A log that begins in the
+    middle begins with releases of what was granted before; and where it tells of no lease at all,
+    a holder that is not heard of again may have lost it by one.
+    """
     rows = np.flatnonzero(np.isin(table.key, keys))
-    part = _unconfirmed(table.take(rows), refused[rows])
-    again = decide(part, model, None if until is None else until[rows], patience)
+    part = table.take(rows)
+    lenient, held = part, None if until is None else until[rows]
+    refused = (part.f == Op.RELEASE) & (part.outcome == Outcome.FAIL)
+    if refused.any():
+        lenient = _unconfirmed(lenient, refused)
+    if partial:
+        early = _before_any_grant(part)
+        lenient = replace(lenient, outcome=np.where(early, Outcome.FAIL, lenient.outcome))
+        if held is None:
+            grants = (part.f == Op.ACQUIRE) & (part.outcome == Outcome.OK)
+            held = np.where(grants, part.end, NEVER)
+    if lenient is part and held is until:
+        return frozenset()
+    again = decide(lenient, model, held, patience)
     return frozenset(keys) - again.answers.keys()
+
+
+def _before_any_grant(table: Table) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Releases and renewals of those who had not asked for anything before."""
+    asked: set[tuple[int, int]] = set()
+    early = np.zeros(len(table), bool)
+    for row, (f, process, key) in enumerate(
+        zip(table.f.tolist(), table.process.tolist(), table.key.tolist(), strict=True)
+    ):
+        if f == Op.ACQUIRE:
+            asked.add((process, key))
+        elif f in (Op.RELEASE, Op.RENEW):
+            early[row] = (process, key) not in asked
+    return early
+
+
+FORGIVEN = (
+    "no order explains the answers about {name}, unless its lock has a lease that nothing tells of,"
+    " or was held before the history began: if it has a lease, say how long (--ttl); if neither is"
+    " so, it is a violation"
+)
 
 
 # --- findings ------------------------------------------------------------------------------------
@@ -151,17 +226,16 @@ def findings(subject: Subject, examined: Iterable[Examined]) -> Iterator[Finding
 
 
 def doubts(subject: Subject, examined: Iterable[Examined]) -> Iterator[str]:
+    wrong = misfit(subject.table, subject.terms)
+    if wrong:
+        yield f"{wrong}: what it says of these operations tells nothing"
     for each in examined:
         name = each.model.name
         for key, answer in list(each.untold())[:MOST_TOLD]:
             which = _name(subject.table, key)
             yield f"whether {which} is a {name} could not be told: {answer.reason or 'no patience'}"
         for key in sorted(each.forgiven)[:MOST_TOLD]:
-            yield (
-                f"a release of {_name(subject.table, key)} was refused, and the lock was granted"
-                " to others as if it had been done: that fits a lease that had run out. If the lock"
-                " has one, say how long (--ttl); if not, it is a violation"
-            )
+            yield FORGIVEN.format(name=_name(subject.table, key))
 
 
 def _finding(subject: Subject, examined: Examined, key: int, answer: Answer) -> Finding:
@@ -185,7 +259,7 @@ def _finding(subject: Subject, examined: Examined, key: int, answer: Answer) -> 
 
 def _effect(terms: Terms, model: Model, blame: Blame) -> Verdict:
     """What is stored has to be right whatever the lock does, and behind every guard."""
-    if model.operations != LOCKING:
+    if not _is_lock(model):
         return Verdict.VIOLATION
     return effect_of(terms, Code.NOT_LINEARIZABLE, blame)
 
@@ -195,7 +269,7 @@ def _blame(
 ) -> tuple[tuple[Hold, ...], Blame]:
     """Of a lock: that of the two holds that exclude each other, where there are two."""
     service = Blame(Culprit.SERVICE, 0, None)
-    if model.operations != LOCKING:
+    if not _is_lock(model):
         return (), service
     history = subject.around([np.array(rows)])
     granted = {(hold.process, hold.key, hold.start_ns): hold for hold in history.holds}
@@ -214,7 +288,7 @@ def _grants(operation: Operation) -> bool:
 
 
 def _steps(subject: Subject, model: Model, answer: Answer) -> Iterator[str]:
-    yield f"As a {model.name} ({model.meaning})."
+    yield f"Judged by the model {model.name}: {model.meaning}."
     if answer.circle:
         for link in answer.circle[:MOST_STEPS]:
             before, after = subject.operations((link.before, link.after))
@@ -230,7 +304,7 @@ def _steps(subject: Subject, model: Model, answer: Answer) -> Iterator[str]:
 
 
 def _otherwise(model: Model) -> str:
-    if model.operations == LOCKING:
+    if _is_lock(model):
         return "One of these answers would have had to be a refusal, or to come at another time."
     return "One of these would have had to answer with another value, or at another time."
 
@@ -243,7 +317,7 @@ def definitions(
 ) -> Iterator[Definition]:
     """`overlaps`: how many were found of each key. Objects with nothing to tell are one entry."""
     for each in examined:
-        is_lock = each.model.operations == LOCKING
+        is_lock = _is_lock(each.model)
         answers = {_key(subject.table, key): a for key, a in each.decision.answers.items()}
         names = sorted({*answers, *(overlaps if is_lock else ())})
         for name in names[:MOST_TOLD]:
@@ -251,8 +325,12 @@ def definitions(
         quiet = each.decision.objects - len(names)
         if quiet > 0:
             name = _only_key(subject.table, each.model) if quiet == 1 and not names else ""
-            name = name or f"{quiet} {'others' if names else 'objects'}"
+            name = name or _amount(quiet, "other" if names else "object")
             yield _definition(each, name, None, 0 if is_lock else None)
+
+
+def _amount(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _only_key(table: Table, model: Model) -> str:

@@ -70,6 +70,11 @@ def _has_permits(scan: Scan) -> bool:
     return scan.terms.permits > 1
 
 
+def _is_no_plain_lock(scan: Scan) -> bool:
+    """Holds are not what columns take them for: entered again, or ended by somebody else."""
+    return scan.terms.reentrant or scan.terms.released_by_anyone
+
+
 def _has_blind_releases(scan: Scan) -> bool:
     table = scan.table
     said = (table.f == Op.RELEASE) & (table.result != NOTHING)
@@ -128,6 +133,7 @@ WHOLE: dict[str, Callable[[Scan], bool]] = {
     "clients were told that they lost it": _tells_of_losses,
     "its lock promises fairness": _is_fair,
     "several may hold its lock": _has_permits,
+    "its lock is entered again, or released by anyone": _is_no_plain_lock,
     "its releases tell what they removed": _has_blind_releases,
     "it tells of what was done under the lock": _has_sections,
     "its lock may be stuck at the end": _may_be_stuck,
@@ -178,7 +184,10 @@ def _regressions(table: Table) -> Iterator[Ints]:
     same = key[1:] == key[:-1]
     if not (same & (token[1:] <= token[:-1])).any():
         return  # tokens grow from answer to answer, so from any grant to any later one
-    suspected = np.flatnonzero(same & (token[1:] <= token[:-1])) + 1
+    # Against the highest of the same key so far, however many answers came in between.
+    rank = np.unique(token, return_inverse=True)[1].astype(np.int64)
+    place = np.cumsum(np.append(False, ~same)) * (len(rank) + 1) + rank
+    suspected = np.flatnonzero(same & (place[1:] <= np.maximum.accumulate(place)[:-1])) + 1
     for at in suspected[:MOST_PLACES].tolist():
         first = int(np.searchsorted(key[: at + 1], key[at], "left"))
         above = first + np.flatnonzero(token[first:at] >= token[at])

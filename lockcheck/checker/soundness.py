@@ -11,6 +11,7 @@ from lockcheck.checker.stalls import total_ns
 from lockcheck.checker.writes import Ledger, StoredWrite, read_ledger
 from lockcheck.history import F, FaultSpan, History, Hold, Operation, Terms
 from lockcheck.history.event import NS_PER_MS
+from lockcheck.history.table import OP_OF
 
 FEWEST_ACQUISITIONS = 10  # of a run of ours
 FEWEST_ELSEWHERE = 2  # of somebody else's history: two holds are the least that can overlap
@@ -113,6 +114,7 @@ class Amounts:
     """How much happened, however it was counted."""
 
     operations: int
+    judged: int  # of them by some judge: the others are of no kind that one knows
     asked: int  # for a lock
     granted: int
     holders: int  # different nodes
@@ -124,15 +126,16 @@ def too_few(terms: Terms, amounts: Amounts) -> Iterator[str]:
     ours = bool(terms.backend)
     fewest = FEWEST_ACQUISITIONS if ours else FEWEST_ELSEWHERE
     if not ours and not amounts.asked:
-        if amounts.operations < fewest:
-            yield f"too few operations to tell: {amounts.operations}"
+        if amounts.judged < fewest:
+            known = f", of {amounts.operations}" if amounts.judged < amounts.operations else ""
+            yield f"too few operations that a judge knows to tell: {amounts.judged}{known}"
         return  # it is not about a lock
     if amounts.granted < fewest:
         number = _times(amounts.granted)
         yield f"too few operations to tell: the lock was granted {number}, not {fewest}"
     if ours and terms.clients >= FEWEST_HOLDERS > amounts.holders:
         yield f"too few operations to tell: {amounts.holders} of the clients held the lock"
-    elif ours and not amounts.shared_keys:
+    elif not amounts.shared_keys:
         yield "too few operations to tell: no lock was ever held by two different clients"
     # Behind a guard the data is all that is judged: there must be some.
     if ours and terms.workload == WITH_STORAGE and amounts.accepted < fewest:
@@ -146,6 +149,7 @@ def _amounts(history: History, ledger: Ledger) -> Amounts:
         holders[hold.key].add(hold.node)
     return Amounts(
         operations=len(history.operations),
+        judged=sum(1 for operation in history.operations if operation.f in OP_OF),
         asked=sum(1 for operation in history.operations if operation.f == F.ACQUIRE),
         granted=len(history.holds),
         holders=len({hold.node for hold in history.holds}),

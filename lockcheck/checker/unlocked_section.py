@@ -10,7 +10,7 @@ from lockcheck.checker.finding import Blame, Code, Culprit, Finding, Verdict
 from lockcheck.checker.guard import effect_of, guard_of
 from lockcheck.checker.order import HoldIndex, Spans, by_key
 from lockcheck.checker.words import at
-from lockcheck.history import F, History, Hold, Operation, Terms
+from lockcheck.history import Ending, F, History, Hold, Operation, Terms
 
 CHANGING = frozenset({F.WRITE, F.CAS, F.ADD, F.RUN})  # a reader may well do without the lock
 
@@ -60,7 +60,8 @@ def _look_at(key: _Key, change: Operation, hold: Hold | None, asked: Operation |
     elif asked is not None:
         # Granted, it is late at worst, which is for others to judge. And what nobody knows may
         # have been granted: the client may have found that out in its own way.
-        if asked.failed and (hold is None or asked.start_ns > hold.end_ns):
+        # So may one that asked again for what it had never released.
+        if asked.failed and (hold is None or hold.ending is not Ending.LAST_SEEN):
             key.unlocked.append((asked, change))
     elif change.node not in key.granted_nodes:
         # A client whose process was retired goes on as another process of the same node.

@@ -90,6 +90,12 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, renam
     model: str = ""  # of the lock or object, by its name; empty: guessed from the operations
     permits: Length = 1  # how many may hold it at once: a semaphore's
     fair: bool = False  # it promises first come, first served
+    partial: bool = False  # a log of somebody's day: it may begin, or end, in the middle
+
+    @property
+    def released_by_anyone(self) -> bool:
+        """So it is said: who asked for a release is then not who gives it up."""
+        return self.model in ("mutex", "semaphore")
 
     @property
     def reentrant(self) -> bool:

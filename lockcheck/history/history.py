@@ -50,10 +50,17 @@ class History:
 
     @staticmethod
     def of(
-        events: Iterable[Event], *, source: str = "history", place: Place | None = None
+        events: Iterable[Event],
+        *,
+        source: str = "history",
+        place: Place | None = None,
+        terms: Terms | None = None,
     ) -> History:
-        """With the `place` that the reader of the events moves on, errors name its line."""
+        """With the `place` that the reader of the events moves on, errors name its line. With
+        `terms` it is understood by them, whatever its own are."""
         assembly = _Assembly(source, place)
+        if terms is not None:
+            assembly.terms, assembly.terms_are_given = terms, True
         for event in events:
             assembly.add(event)
         return assembly.finish()
@@ -87,6 +94,7 @@ class _Assembly:
     source: str
     place: Place | None = None
     terms: Terms = field(default_factory=Terms)
+    terms_are_given: bool = False
     events: list[Event] = field(default_factory=list)
     operations: list[Operation] = field(default_factory=list)
     holds: list[Hold] = field(default_factory=list)
@@ -98,7 +106,6 @@ class _Assembly:
     _held: dict[tuple[int | str, str], _OpenHold] = field(default_factory=dict)
     _faults: dict[int, _OpenFault] = field(default_factory=dict)
     _last_seen: dict[int | str, int] = field(default_factory=dict)
-    _seen_before: dict[int | str, int] = field(default_factory=dict)  # it asked what it asked last
 
     def add(self, event: Event) -> None:
         self.events.append(event)  # first, so that an error names the line of this one
@@ -142,6 +149,8 @@ class _Assembly:
         return HistoryError(reason, source=self.source, line=max(1, line))
 
     def _set_terms(self, event: Event) -> None:
+        if self.terms_are_given:
+            return
         try:
             self.terms = msgspec.convert(event.value, Terms)
         except msgspec.ValidationError as error:
@@ -157,10 +166,12 @@ class _Assembly:
         seen_before_ns = self._last_seen.get(process, event.time)
         self._last_seen[process] = event.time
         if event.type is EventType.INVOKE:
-            self._seen_before[process] = seen_before_ns
             if process in self._pending:
                 raise self._error(f"process {process} has an operation open already")
             self._pending[process] = event
+            if event.f == F.ACQUIRE and not self.terms.reentrant:
+                # It asks although it never released: it had given up, nobody knows when.
+                self._close(process, event.key or "", seen_before_ns, Ending.LAST_SEEN, None)
             return
         invoke = self._pending.get(process)
         if invoke is not None and invoke.f == event.f:
@@ -182,19 +193,27 @@ class _Assembly:
     def _end_or_extend_hold(self, process: int | str, operation: Operation) -> None:
         held = self._held.get((process, operation.key))
         if operation.f == F.ACQUIRE and operation.ok:
-            if held is not None and self.terms.reentrant:
+            if held is not None:
                 held.entered += 1
-                return
-            # Granted again although it never released: it had given up, nobody knows when.
-            seen_ns = self._seen_before[process]
-            self._close(process, operation.key, seen_ns, Ending.LAST_SEEN, None)
-            self._held[process, operation.key] = _OpenHold(operation)
+            else:
+                self._held[process, operation.key] = _OpenHold(operation)
         elif operation.f == F.RELEASE and held is not None:
             held.entered -= 1
             if held.entered == 0:
                 self._close(process, operation.key, operation.start_ns, Ending.RELEASED, operation)
+        elif operation.f == F.RELEASE and self.terms.released_by_anyone and not operation.failed:
+            self._give_up_all(operation)
         elif operation.f == F.RENEW and held is not None:
             held.renewals.append(operation)
+            if operation.failed and operation.answer is not None:
+                self._close(process, operation.key, operation.answer.time, Ending.LOST, None)
+
+    def _give_up_all(self, release: Operation) -> None:
+        """Somebody else's release: nobody knows whose hold it ended, so none is certain after."""
+        for process, key in [held for held in self._held if held[1] == release.key]:
+            granted = self._held[process, key].acquire.answer
+            end_ns = max(release.start_ns, granted.time if granted else release.start_ns)
+            self._close(process, key, end_ns, Ending.RELEASED, None)
 
     def _close(
         self, process: int | str, key: str, end_ns: int, ending: Ending, release: Operation | None

@@ -7,7 +7,7 @@ for the events of the few operations that they cannot clear.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import IO, TypeAlias
 
@@ -31,7 +31,7 @@ class Holds:
     ends a belief early (a notice, a validity) is left to those who look at the events."""
 
     granted: Ints  # rows of acquires that were granted, in the order of their answers, by key
-    ended: Ints  # rows of what ended them: a release, or the next grant; or -1
+    ended: Ints  # rows of what ended them: a release, or the next attempt; or -1
     start: Ints
     end: Ints
 
@@ -70,7 +70,7 @@ class Scan:
         columns = self.columns
         at = (columns.invoked_at[chosen], columns.answered_at[chosen], columns.special_at)
         read = self._by_offset(np.concatenate(at))
-        return replace(History.of(read.values(), source=self.source), terms=self.terms)
+        return History.of(read.values(), source=self.source, terms=self.terms)
 
     def around(self, groups: Iterable[Ints]) -> History:
         """What concerned the same keys while each group of operations was under way. Every hold
@@ -149,12 +149,12 @@ def scan(
 
 
 def _holds(columns: Columns, *, reentrant: bool) -> Holds:
-    """As in a `History`: from a grant to the release that follows it, or to where its client is
-    granted it again; of a lock that can be entered again, to the release that leaves it."""
+    """As in a `History`: from a grant to the release that follows it, or to where its client asks
+    for it again; of a lock that can be entered again, to the release that leaves it."""
     table = columns.table
-    locking = np.flatnonzero(
-        (table.f == Op.RELEASE) | ((table.f == Op.ACQUIRE) & (table.outcome == Outcome.OK))
-    )
+    asks = table.f == Op.ACQUIRE
+    asks = asks & (table.outcome == Outcome.OK) if reentrant else asks
+    locking = np.flatnonzero((table.f == Op.RELEASE) | asks)
     of = locking[order_by(table.key[locking], table.process[locking])]
     begins, ends = _outermost(table, of) if reentrant else _each(table, of)
     after = np.append(ends, -1)[np.searchsorted(ends, begins, "right")]
@@ -168,7 +168,8 @@ def _holds(columns: Columns, *, reentrant: bool) -> Holds:
 
 
 def _each(table: Table, of: Ints) -> tuple[Ints, Ints]:
-    return np.flatnonzero(table.f[of] == Op.ACQUIRE), np.arange(len(of))
+    granted = (table.f[of] == Op.ACQUIRE) & (table.outcome[of] == Outcome.OK)
+    return np.flatnonzero(granted), np.arange(len(of))
 
 
 def _outermost(table: Table, of: Ints) -> tuple[Ints, Ints]:

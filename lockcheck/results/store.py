@@ -172,6 +172,7 @@ class VerdictSummary(msgspec.Struct, frozen=True, kw_only=True):
     counts: object
     definitions: tuple[DefinitionSummary, ...]
     problem: str = ""
+    cut: str = ""  # why there is more to find than is told
 
 
 def verdict_summary(judgement: Judgement, problem: str = "") -> VerdictSummary:
@@ -182,6 +183,7 @@ def verdict_summary(judgement: Judgement, problem: str = "") -> VerdictSummary:
         counts=msgspec.to_builtins(judgement.counts),
         definitions=tuple(map(_definition, judgement.definitions)),
         problem=problem,
+        cut=judgement.cut,
     )
 
 

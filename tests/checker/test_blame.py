@@ -73,7 +73,6 @@ RENEWED = """
     ("renewal", "who", "by_ms"),
     [
         ("50-51", Culprit.SERVICE, 39),
-        ("50-51!", Culprit.HOLDER, 90),  # refused: it gave no promise
         ("50-109?", Culprit.HOLDER, 90),
         ("50-120", Culprit.HOLDER, 90),  # nobody had told the holder when the other one was let in
         ("112-113", Culprit.HOLDER, 90),  # granted after: it cannot bind what was before

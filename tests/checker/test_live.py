@@ -108,4 +108,4 @@ def test_a_notice_of_its_place_does_not_end_the_wait() -> None:
 def test_whoever_asks_again_had_given_up() -> None:
     lines = "1 acquire 0-1 \n 2 acquire 3-4 \n 2 release 8-9 \n 1 acquire 10-{answer}"
     assert fed(lines.format(answer="11")).overlaps == 0
-    assert fed(lines.format(answer="11!")).overlaps == 1  # it still believed, then
+    assert fed(lines.format(answer="11!")).overlaps == 0  # whatever it was told

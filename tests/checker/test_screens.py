@@ -150,12 +150,17 @@ def test_where_too_much_is_suspected_it_is_looked_at_all() -> None:
     terms = Terms(ttl_ms=1_000, honours_validity=True)
     events = [terms_event(terms)]
     for number in range(MOST_PLACES + 5):
-        events += hold(number % 3, 1_000_000 * number, until=1_500_000, valid_ms=0.5)
+        for client, later in ((0, 0), (1, 1_000_000)):  # each two by themselves
+            begin = 5_000_000 * number + later
+            events += hold(client, begin, until=1_500_000, valid_ms=0.5)
     end = events[-1].time + 1_000_000
     events += hold(3, end, until=4_000_000, valid_ms=100.0)
     events += hold(4, end + 1_000_000, until=4_000_000, valid_ms=100.0)
     events.sort(key=lambda event: event.time)
-    judgement, _ = judge_scan(scanned(events))
+    told = scanned(events)
+    assert not whole(told)
+    assert {len(groups) for groups in places(told).values()} == {MOST_PLACES}
+    judgement, _ = judge_scan(told)
     assert [f.code.value for f in judgement.findings if f.code.value == "overlap"] == ["overlap"]
     assert judgement == judge(History.of(events))
 
@@ -176,3 +181,20 @@ def test_long_histories_of_what_works_are_judged_from_columns_alone(lines: Itera
     assert not whole(found)
     assert not places(found)
     assert judge_scan(found)[0].verdict is Verdict.OK
+
+
+def test_a_token_is_compared_with_all_before_it() -> None:
+    """Not with the one that was answered just before: that was concurrent, and lower."""
+    events = []
+    for process, asked, granted, token in ((0, 1, 10, 5), (1, 2, 13, 3), (2, 16, 17, 4)):
+        for time, kind, f, told in (
+            (asked, EventType.INVOKE, F.ACQUIRE, None),
+            (granted, EventType.OK, F.ACQUIRE, token),
+            (granted + 1, EventType.INVOKE, F.RELEASE, None),
+            (granted + 2, EventType.OK, F.RELEASE, None),
+        ):
+            events.append(Event(time, process, kind, f, key="k", token=told))
+    events.sort(key=lambda event: event.time)
+    judgement, _ = judge_scan(scanned(events))
+    assert [f.code.value for f in judgement.findings].count("token-regression") == 1
+    assert judgement == judge(History.of(events))

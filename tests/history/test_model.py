@@ -92,6 +92,22 @@ def test_places_in_the_queue_are_kept() -> None:
     assert len(told.operations) == 2
 
 
+def test_who_is_refused_a_renewal_was_told_that_it_lost_it() -> None:
+    found = hold("1 acquire 0-1 \n 1 renew 2-3! \n 1 release 10-11")
+    assert (found.ending, found.end_ns) == (Ending.LOST, ns(3))
+
+
+def test_who_asks_again_had_given_up_at_its_last_sign_of_life() -> None:
+    found = hold("1 acquire 0-1 \n 1 renew 2-3 \n 1 acquire 10-11!")
+    assert (found.ending, found.end_ns) == (Ending.LAST_SEEN, ns(3))
+
+
+def test_of_a_lock_that_anyone_releases_a_hold_is_certain_until_anyone_does() -> None:
+    lines = "1 acquire 0-1 \n 2 release 5-6 \n 1 release 10-11"
+    assert hold(lines, model="mutex").end_ns == ns(5)
+    assert hold(lines).end_ns == ns(10)
+
+
 def test_an_empty_history_is_one() -> None:
     empty = History.of([])
     assert (empty.operations, empty.holds, empty.end_ns) == ((), (), 0)
@@ -177,7 +193,6 @@ VALIDITY = [
     ("1 acquire 0-1", Ending.RELEASED, 10),
     ("1 acquire 0-1 valid_ms=5 \n 1 renew 2-3 valid_ms=5", Ending.EXPIRED, 8),
     ("1 acquire 0-1 valid_ms=5 \n 1 renew 6-7 valid_ms=5", Ending.EXPIRED, 6),  # too late
-    ("1 acquire 0-1 valid_ms=5 \n 1 renew 2-3! valid_ms=5", Ending.EXPIRED, 6),
     ("1 acquire 0-1 valid_ms=5 \n 1 renew 2-3", Ending.EXPIRED, 6),
 ]
 
