@@ -73,7 +73,7 @@ def _refuse_senseless(asked: Asked, report: Path | None, source: str) -> None:
         raise UserError("a semaphore has permits", cure="say how many: --permits N")
     if asked.permits is not None and asked.model not in ("", SEMAPHORE):
         raise UserError(
-            f"a {asked.model} has no permits", cure="use --permits with --model semaphore"
+            f"the model {asked.model} has no permits", cure="use --permits with --model semaphore"
         )
     there = report is not None and report.exists() and Path(source).exists()
     if report is not None and there and report.samefile(source):

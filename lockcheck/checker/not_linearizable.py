@@ -84,7 +84,7 @@ def misfit(table: Table, terms: Terms) -> str:
     if terms.model not in MODELS:
         return f"there is no model {terms.model!r}: known are {', '.join(MODELS)}"
     if terms.permits > 1 and terms.model not in (SEMAPHORE, ""):
-        return f"a {terms.model} has no permits: those are a semaphore's"
+        return f"the model {terms.model} has no permits: those are a semaphore's"
     model = MODELS[terms.model]
     there = {Op(f) for f in np.unique(table.f).tolist()}
     family = there & (LOCKING if _is_lock(model) else STORED)
@@ -233,7 +233,8 @@ def doubts(subject: Subject, examined: Iterable[Examined]) -> Iterator[str]:
         name = each.model.name
         for key, answer in list(each.untold())[:MOST_TOLD]:
             which = _name(subject.table, key)
-            yield f"whether {which} is a {name} could not be told: {answer.reason or 'no patience'}"
+            why = answer.reason or "patience ran out"
+            yield f"whether {which} fits the model {name} could not be told: {why}"
         for key in sorted(each.forgiven)[:MOST_TOLD]:
             yield FORGIVEN.format(name=_name(subject.table, key))
 
@@ -350,7 +351,7 @@ def _definition(
         engine=engine,
         linearizable=verdict,
         overlaps=overlaps,
-        sentence=_sentence(verdict, overlaps, answer),
+        sentence=_sentence(each.model, verdict, overlaps, answer),
     )
 
 
@@ -360,32 +361,29 @@ def _verdict(answer: Answer | None) -> Verdict:
     return Verdict.VIOLATION if answer.linearizable is False else Verdict.UNKNOWN
 
 
-def _sentence(verdict: Verdict, overlaps: int | None, answer: Answer | None) -> str:
+def _sentence(model: Model, verdict: Verdict, overlaps: int | None, answer: Answer | None) -> str:
     reason = answer.reason if answer else ""
     if verdict is Verdict.UNKNOWN:
         return f"It could not be told whether an order explains the answers: {reason}."
     explained = verdict is Verdict.OK
     if overlaps is None:
         return "An order of its operations explains all answers." if explained else NO_ORDER
-    return SIDE_BY_SIDE[overlaps > 0, explained].format(reason=reason)
+    many = "more than it admits" if model.name == SEMAPHORE else "two"
+    together = f"{many} certainly held it at once"
+    if overlaps and explained:
+        return f"They disagree: {together}, but {KEPT}"
+    if overlaps:
+        return f"Both agree: {together}. {NO_ORDER}"
+    if explained:
+        return f"Both agree: no {together}, and an order explains all answers."
+    return f"They disagree: no {together}, but no order explains the answers: {reason}."
 
 
 NO_ORDER = "No order of its operations explains the answers."
-SIDE_BY_SIDE = {  # (two certainly held it at once, an order explains the answers)
-    (
-        False,
-        True,
-    ): "Both agree: no two certainly held it at once, and an order explains all answers.",
-    (True, False): f"Both agree: two certainly held it at once. {NO_ORDER}",
-    (True, True): (
-        "They disagree: two certainly held it at once, but the lock kept its promise: whoever was"
-        " let in came after the other one's lease, or release, was over."
-    ),
-    (False, False): (
-        "They disagree: no two certainly held it at once, but no order of its operations explains"
-        " the answers: {reason}."
-    ),
-}
+KEPT = (
+    "the lock kept its promise: whoever was let in came after the other one's lease, or release,"
+    " was over."
+)
 
 
 def _key(table: Table, key: int) -> str:

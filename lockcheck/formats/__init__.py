@@ -31,9 +31,9 @@ from lockcheck.formats.otlp import read_otlp
 from lockcheck.formats.source import Source
 from lockcheck.history import Event, History
 from lockcheck.history.event import Notice
-from lockcheck.history.files import events_in
+from lockcheck.history.files import BYTE_ORDER_MARK, events_in
 
-__all__ = ["FORMATS", "Asked", "Format", "Reading", "events_of", "read_any", "reading"]
+__all__ = ["FORMATS", "Asked", "Format", "Reading", "events_of", "format_of", "read_any", "reading"]
 
 LOOKED_AT = 1 << 16  # bytes from the beginning
 
@@ -149,15 +149,21 @@ def guessed(head: bytes, name: str) -> Format:
     )
 
 
+def format_of(data: Stream, source: Source) -> Format:
+    """The one that was asked for, or that it looks like. Nothing of the stream is used up."""
+    asked = source.asked.format
+    if asked and asked not in FORMATS:
+        raise UserError(f"there is no format {asked!r}", cure=f"known are: {', '.join(FORMATS)}")
+    head = data.peek(LOOKED_AT)
+    if len(head) < LOOKED_AT and not head.removeprefix(BYTE_ORDER_MARK).strip():
+        raise source.error("it is empty")
+    return FORMATS[asked] if asked else guessed(head, source.name)
+
+
 def events_of(data: Stream, source: Source) -> Reading:
     """The events of a stream, the terms of the user first."""
-    asked = source.asked
-    if asked.format and asked.format not in FORMATS:
-        raise UserError(
-            f"there is no format {asked.format!r}", cure=f"known are: {', '.join(FORMATS)}"
-        )
-    form = FORMATS[asked.format] if asked.format else guessed(data.peek(LOOKED_AT), source.name)
-    return Reading(source, form, with_terms(form.read(data, source), asked))
+    form = format_of(data, source)
+    return Reading(source, form, with_terms(form.read(data, source), source.asked))
 
 
 @contextmanager

@@ -9,6 +9,7 @@ import msgspec
 from lockcheck.formats.edn import DEEPEST
 
 LARGEST_NUMBER = (1 << 63) - 1
+LONGEST_NUMBER = 40  # digits, with zeros before it
 LARGEST_TTL_MS = (1 << 31) - 1
 NO_PAIR = "a cas without the pair of what it expects and what it writes"
 
@@ -18,13 +19,13 @@ def is_pair(value: object) -> TypeGuard[list[object]]:
 
 
 def number(text: str) -> int:
-    try:
+    """In plain digits, and not as Python would have it: `1_000` and `+7` are none."""
+    digits = text.strip(" ").removeprefix("-")
+    if len(digits) <= LONGEST_NUMBER and digits.isascii() and digits.isdigit():
         value = int(text)
-    except ValueError:
-        value = LARGEST_NUMBER + 1
-    if abs(value) > LARGEST_NUMBER:
-        raise ValueError(f"no number of 64 bits: {text[:40]!r}")
-    return value
+        if abs(value) <= LARGEST_NUMBER:
+            return value
+    raise ValueError(f"no number of 64 bits: {text[:40]!r}")
 
 
 def maybe_number(text: str) -> int | None:

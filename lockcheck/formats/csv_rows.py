@@ -149,10 +149,14 @@ class _Batch:
         raise found
 
     def _numbers(self, name: str) -> list[int]:
-        try:
-            numbers = list(map(int, self._cells(name)))
-        except ValueError:
+        cells = self._cells(name)
+        signs = "".join(cells)
+        if not signs.isascii() or not signs.replace("-", "").replace(" ", "").isdigit():
             return self._converted(name, number)  # finds the one that is none
+        try:
+            numbers = list(map(int, cells))
+        except ValueError:
+            return self._converted(name, number)
         if max(numbers) > LARGEST_NUMBER or min(numbers) < -LARGEST_NUMBER:
             return self._converted(name, number)
         return numbers

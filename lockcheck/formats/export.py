@@ -17,7 +17,7 @@ from lockcheck.formats.export_csv import csv_rows
 from lockcheck.formats.export_edn import edn_line
 from lockcheck.formats.export_porcupine import porcupine_lines
 from lockcheck.history import Event, History, Notice
-from lockcheck.history.event import RUN, encode_event, terms_event
+from lockcheck.history.event import NEMESIS, RUN, STORAGE, encode_event, terms_event
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +25,7 @@ class Export:
     name: str
     meaning: str
     chunks: Callable[[History], Iterator[bytes]]
+    operations_only: bool = False
 
 
 def _edn(history: History) -> Iterator[bytes]:
@@ -49,8 +50,13 @@ EXPORTS: dict[str, Export] = {
     for each in (
         Export("edn", "Jepsen's history.edn, one operation a line", _edn),
         Export("jsonl", "lockcheck's own JSON Lines", _jsonl),
-        Export("csv", "a row for each operation", csv_rows),
-        Export("porcupine", "operations of Porcupine, one JSON object a line", porcupine_lines),
+        Export("csv", "a row for each operation", csv_rows, operations_only=True),
+        Export(
+            "porcupine",
+            "operations of Porcupine, one JSON object a line",
+            porcupine_lines,
+            operations_only=True,
+        ),
     )
 }
 
@@ -59,3 +65,33 @@ def write(history: History, name: str, out: IO[bytes]) -> None:
     if name not in EXPORTS:
         raise UserError(f"there is no export {name!r}", cure=f"known are: {', '.join(EXPORTS)}")
     out.writelines(EXPORTS[name].chunks(history))
+
+
+def left_out(history: History, name: str) -> str:
+    """What an export does not tell; empty: it tells everything."""
+    if not EXPORTS[name].operations_only:
+        return ""
+    numbers = (
+        (_notices(history), "notice", "notices"),
+        (len(history.faults), "fault", "faults"),
+        (len(history.testimony), "memory of the storage", "memories of the storage"),
+    )
+    said = [f"{number} {one if number == 1 else many}" for number, one, many in numbers if number]
+    if not said:
+        return ""
+    listed = " and ".join([", ".join(said[:-1]), said[-1]] if said[1:] else said)
+    verb = "is" if said == [listed] and listed.startswith("1 ") else "are"
+    return f"{name} tells the clients' operations only: {listed} {verb} left out"
+
+
+def _notices(history: History) -> int:
+    of_operations = sum(1 + (each.answer is not None) for each in history.operations)
+    others = sum(map(_is_told_otherwise, history.events))
+    return len(history.events) - of_operations - others
+
+
+def _is_told_otherwise(event: Event) -> bool:
+    """By a fault, by the storage, or as the terms."""
+    of_fault = event.process == NEMESIS and event.fault is not None
+    terms = event.process == RUN and event.f == Notice.TERMS
+    return of_fault or terms or event.process == STORAGE

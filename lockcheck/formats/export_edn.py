@@ -11,7 +11,7 @@ import re
 
 import msgspec
 
-from lockcheck.history.event import Event
+from lockcheck.history.event import NEMESIS, RUN, STORAGE, Event
 
 PLAIN_NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9-]*")
 BESIDE = (
@@ -26,13 +26,13 @@ BESIDE = (
     "fault",
     "of",
 )
+NOT_CLIENTS = (NEMESIS, STORAGE, RUN)
 _json = msgspec.json.Encoder(order="deterministic").encode
 
 
 def edn_line(index: int, event: Event) -> bytes:
-    process = event.process
     parts = [
-        f":process {process if isinstance(process, int) else _name(process)}",
+        f":process {_process(event.process)}",
         f":type :{event.type}",
         f":f {_name(event.f)}",
         f":value {edn(event.value)}",
@@ -46,6 +46,11 @@ def edn_line(index: int, event: Event) -> bytes:
     if event.shared:
         parts.append(":shared true")
     return f"{{{', '.join(parts)}}}\n".encode()
+
+
+def _process(process: int | str) -> str:
+    """A client's name stays a text: a keyword is no client of Jepsen's."""
+    return f":{process}" if process in NOT_CLIENTS else edn(process)
 
 
 def _name(name: str) -> str:

@@ -14,12 +14,12 @@ from itertools import repeat
 import numpy as np
 
 from lockcheck.errors import HistoryError
+from lockcheck.formats.jepsen_op import is_plain_number
 from lockcheck.formats.names import our_client
 from lockcheck.history.event import Event, EventType, F
 from lockcheck.history.table import NEVER, Ints
 
 LONGEST_NS = 1 << 60
-LONGEST_NAME = 18  # digits of a client's number
 
 ANSWERED_TOKEN = frozenset({F.ACQUIRE, F.RENEW})
 
@@ -40,6 +40,14 @@ class Intervals:
     results: list[object] = field(default_factory=list)
     nodes: list[str | None] = field(default_factory=list)
     ttls_ms: list[int | None] = field(default_factory=list)
+    paths: list[str] = field(default_factory=list)  # where in its line each is; or empty
+
+    def error(self, place: int, reason: str, source: str, *, cure: str = "") -> HistoryError:
+        prefix = f"{self.paths[place]}: " if self.paths else ""
+        return HistoryError(f"{prefix}{reason}", source=source, line=self.lines[place], cure=cure)
+
+    def name(self, place: int) -> str:
+        return self.paths[place] if self.paths else f"line {self.lines[place]}"
 
 
 def events_of_intervals(rows: Intervals, source: str) -> Iterator[Event]:
@@ -61,13 +69,11 @@ def _times(rows: Intervals, source: str) -> tuple[Ints, Ints]:
     last = max([*rows.starts, *(end for end in rows.ends if end is not None)])
     if last - first > LONGEST_NS:
         late = next(
-            line
-            for line, start, end in zip(rows.lines, rows.starts, rows.ends, strict=True)
+            place
+            for place, (start, end) in enumerate(zip(rows.starts, rows.ends, strict=True))
             if max(start, end or start) - first > LONGEST_NS
         )
-        raise HistoryError(
-            "its time lies more than 36 years after the first one", source=source, line=late
-        )
+        raise rows.error(late, "its time lies more than 36 years after the first one", source)
     start = np.array([time - first for time in rows.starts], np.int64)
     # What ends before everything began is kept as such, whatever its number, and refused below.
     end = np.array(
@@ -75,20 +81,16 @@ def _times(rows: Intervals, source: str) -> tuple[Ints, Ints]:
     )
     early = np.flatnonzero(end < start)
     if len(early):
-        raise HistoryError("it ends before it begins", source=source, line=rows.lines[early[0]])
+        raise rows.error(int(early[0]), "it ends before it begins", source)
     return start, end
 
 
 def _processes(clients: list[str]) -> dict[str, int | str]:
     """Numbers where every client has one."""
     names = dict.fromkeys(clients)
-    if all(name.isascii() and name.isdigit() and _is_number(name) for name in names):
+    if all(map(is_plain_number, names)):
         return {name: int(name) for name in names}
     return {name: our_client(name) for name in names}
-
-
-def _is_number(name: str) -> bool:
-    return len(name) <= LONGEST_NAME and str(int(name)) == name
 
 
 def _told(rows: Intervals, source: str, order: Ints, start: Ints, end: Ints) -> Ints:
@@ -99,13 +101,11 @@ def _told(rows: Intervals, source: str, order: Ints, start: Ints, end: Ints) -> 
     open_end = end[here] == NEVER
     overlap = np.flatnonzero(same & ~open_end & (end[here] > start[after]))
     if len(overlap):
-        line = min(
-            (rows.lines[after[place]], rows.lines[here[place]]) for place in overlap.tolist()
-        )
-        raise HistoryError(
-            f"its client is still busy with line {line[1]}",
-            source=source,
-            line=line[0],
+        late, busy = min((int(after[place]), int(here[place])) for place in overlap.tolist())
+        raise rows.error(
+            late,
+            f"its client is still busy with {rows.name(busy)}",
+            source,
             cure="a client is one thread of control: give each its own name",
         )
     told = end.copy()

@@ -1,7 +1,9 @@
 """What all of Jepsen's files have in common: operations that begin and end, put into our events.
 
-- A process with a number is a client; every other one is kept as a notice of the nemesis, which
-  accuses nobody and excuses nobody: whether its faults took was never proven to us.
+- A process is a client where it is a number or a text (`0`, `"worker-3"`). A keyword is none:
+  `:nemesis`, or one that nobody knows, and then the user is told. What it did is kept as a notice
+  of the nemesis, which accuses nobody and excuses nobody: whether its faults took was never proven
+  to us. Anything else (`true`, `nil`, a number beyond 64 bits) is refused.
 - Without `:time` the order in the file is the time. That order is a true one, but it knows no
   milliseconds, so no lease can be judged by it.
 - Older Jepsens stamp each thread by itself, so times may go back between threads (never within
@@ -16,15 +18,22 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from operator import attrgetter
+from typing import NamedTuple
 
 from lockcheck.errors import HistoryError
 from lockcheck.formats.cells import NO_PAIR, is_pair
 from lockcheck.formats.jepsen_keys import ASKS_NOTHING, Keys, keys_of
-from lockcheck.formats.jepsen_op import LARGEST_NUMBER, Op, error_text, token_in
+from lockcheck.formats.jepsen_op import (
+    LARGEST_NUMBER,
+    NEMESIS_PROCESS,
+    Op,
+    error_text,
+    token_in,
+)
 from lockcheck.formats.names import LOCKING
 from lockcheck.history.event import NEMESIS, Event, EventType, F
 
@@ -32,10 +41,13 @@ TOLD_NOTHING = LOCKING | {F.WRITE, F.CAS, F.ADD}  # an answer repeats what was a
 INVOKE, OK, INFO = EventType.INVOKE, EventType.OK, EventType.INFO
 
 
-def events_of_ops(
-    ops: Iterable[Op], source: str, *, keyed: bool | None = None
-) -> tuple[list[Event], bool]:
-    """The events, and whether their times are times."""
+class Told(NamedTuple):
+    events: list[Event]
+    timed: bool  # are their times times?
+    strangers: Counter[str]  # operations of each process that is neither client nor nemesis
+
+
+def events_of_ops(ops: Iterable[Op], source: str, *, keyed: bool | None = None) -> Told:
     pairing = _Pairing(source)
     for op in ops:
         pairing.add(op)
@@ -49,7 +61,12 @@ def events_of_ops(
     ]
     if not pairing.in_order:
         events.sort(key=attrgetter("time"))
-    return events, bool(pairing.timed)
+    return Told(events, bool(pairing.timed), _strangers(pairing.ops))
+
+
+def _strangers(ops: Iterable[Op]) -> Counter[str]:
+    processes = (str(op.process) for op in ops if not op.by_client)
+    return Counter(process for process in processes if process != NEMESIS_PROCESS)
 
 
 @dataclass(slots=True)

@@ -11,6 +11,7 @@ events, field by field, and nothing about them is guessed.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from itertools import chain
 from typing import IO, cast
@@ -23,6 +24,7 @@ from lockcheck.formats.jepsen_op import Op, op_of_map
 from lockcheck.formats.source import Source
 from lockcheck.history.event import RUN, Event, Notice
 
+MOST_NAMED = 3
 NO_TIMES = "a lease cannot be judged: this history has no times"
 
 
@@ -38,12 +40,24 @@ def read_edn(data: IO[bytes], source: Source) -> Iterator[Event]:
 
 
 def events_of_jepsen(ops: Iterator[Op], source: Source) -> Iterator[Event]:
-    events, timed = events_of_ops(ops, source.name, keyed=source.asked.keyed)
-    if not timed:
+    told = events_of_ops(ops, source.name, keyed=source.asked.keyed)
+    if told.strangers:
+        source.notes.append(_about(told.strangers))
+    if not told.timed:
         if source.asked.ttl_ms:
             raise source.error(NO_TIMES)
         source.notes.append("it has no times: its order is the time, and no length means anything")
-    return iter(events)
+    return iter(told.events)
+
+
+def _about(strangers: Counter[str]) -> str:
+    number = strangers.total()
+    names = ", ".join([*sorted(strangers)[:MOST_NAMED], *["..."] * (len(strangers) > MOST_NAMED)])
+    operations = "1 operation was" if number == 1 else f"{number} operations were"
+    return (
+        f"{operations} passed over, of processes that are neither clients nor the nemesis: "
+        f"{names} (a client is a number, or a text)"
+    )
 
 
 def _is_ours(form: Form) -> bool:
@@ -63,9 +77,10 @@ def _our_event(form: Form, source: Source) -> Event:
 
 def _op(form: Form, source: Source) -> Op:
     said = _map(form, source)
-    value = said.get("value")
-    if type(value) is Keyword:
-        said["value"] = f":{value}"  # a keyword and a text are never equal
+    for name in ("value", "process"):
+        value = said.get(name)
+        if type(value) is Keyword:
+            said[name] = f":{value}"  # a keyword and a text are never equal
     return op_of_map(said, source.name, form.line, form.column)
 
 

@@ -7,12 +7,13 @@ from typing import NamedTuple
 import msgspec
 
 from lockcheck.errors import HistoryError
-from lockcheck.formats.names import our_f
+from lockcheck.formats.names import our_client, our_f
 from lockcheck.history.event import NEMESIS, EventType
 
 LARGEST_TIME_NS = 1 << 60
 LARGEST_NUMBER = (1 << 63) - 1
-LONGEST_PROCESS = 19  # digits
+LONGEST_PROCESS = 18  # digits
+NEMESIS_PROCESS = f":{NEMESIS}"
 LONGEST_ERROR = 500
 NO_FENCE = 0
 _TYPES = {kind.value: kind for kind in EventType}
@@ -24,7 +25,7 @@ class Op(NamedTuple):
 
     line: int
     column: int
-    process: int | str
+    process: int | str  # a client, or with a colon before it what is none
     type: EventType
     f: str  # in our words
     value: object
@@ -36,7 +37,7 @@ class Op(NamedTuple):
 
     @property
     def by_client(self) -> bool:
-        return type(self.process) is int
+        return type(self.process) is int or not str(self.process).startswith(":")
 
 
 def op_of_map(said: dict[str, object], source: str, line: int, column: int) -> Op:
@@ -74,13 +75,32 @@ def _word(said: object) -> str:
 
 
 def _process(said: object) -> int | str:
-    if type(said) is int:
-        if abs(said) > LARGEST_NUMBER:
-            raise ValueError("a process beyond 64 bits")
-        return said
-    if isinstance(said, str) and said.isascii() and said.isdigit() and len(said) < LONGEST_PROCESS:
-        return int(said)
-    return NEMESIS
+    if isinstance(said, str):
+        return process_named(said)
+    if type(said) is not int:
+        raise ValueError(f"its :process is neither a number nor a name: {as_text(said)[:40]}")
+    if abs(said) > LARGEST_NUMBER:
+        raise ValueError(f"a process beyond 64 bits: {str(said)[:40]}")
+    return said
+
+
+def process_named(name: str) -> int | str:
+    """A number in digits is that number, a keyword no client, and every other text a client."""
+    digits = name.removeprefix(":")
+    if is_plain_number(digits):
+        return int(digits)
+    if name == NEMESIS:
+        return NEMESIS_PROCESS
+    if not digits:
+        raise ValueError("its :process has no name")
+    return our_client(name)
+
+
+def is_plain_number(name: str) -> bool:
+    """`7`, which is no other client than 7; `007` is."""
+    if not (name.isascii() and name.isdigit() and len(name) <= LONGEST_PROCESS):
+        return False
+    return name == "0" or not name.startswith("0")
 
 
 def _time_ns(said: object) -> int | None:

@@ -10,6 +10,9 @@
 
 Columns are separated by tabs (or blanks): process, type, operation, value, and perhaps an error.
 They say no times: the order of the lines is the time. In a log, lines of others are passed over.
+
+A process is a client where it is a number or a name (`3`, `worker-3`, `"worker 3"`); `nemesis` and
+whatever begins with a colon is none.
 """
 
 from __future__ import annotations
@@ -21,18 +24,20 @@ from typing import IO
 from lockcheck.errors import HistoryError
 from lockcheck.formats.edn import Keyword, read_value
 from lockcheck.formats.jepsen_edn import events_of_jepsen
-from lockcheck.formats.jepsen_op import LONGEST_PROCESS, Op
+from lockcheck.formats.jepsen_op import Op, process_named
 from lockcheck.formats.lines import read_lines
 from lockcheck.formats.names import our_f
 from lockcheck.formats.source import Source
-from lockcheck.history.event import NEMESIS, Event, EventType
+from lockcheck.history.event import Event, EventType
 
 OPERATION = re.compile(
-    r"\s*+(?P<process>\S++)\s++:?(?P<type>invoke|ok|fail|info)\s++(?P<f>\S++)"
+    r"\s*+(?P<process>\"[^\"\t\r\n]++\"|\S++)\s++:?(?P<type>invoke|ok|fail|info)\s++(?P<f>\S++)"
     r"(?:[ \t]++(?P<value>[^\t\r\n]*+)(?:\t(?P<error>[^\r\n]*+))?+)?+\s*+"
 )
 SPEAKER = re.compile(r"\bjepsen\.util\b(?:\s+-)?\s+")
-MEANT_AS_OPERATION = re.compile(r"(?:\d+|:[\w-]+)\s+:\S+\s")
+MEANT_AS_OPERATION = re.compile(
+    r"(?:\d+|:[\w-]+)\s+:\S+\s|(?:\"[^\"\t\r\n]+\"|[^\s:]\S*)\s+:(?:invoke|ok|fail|info)\s"
+)
 MANY_VALUES = 10_000
 
 
@@ -72,17 +77,22 @@ class _Reader:
                 reason = "no operation: process, type, operation and value"
                 raise self._source.error(reason, number, column)
             process, kind, f, text, error = found.groups()
-            client = process.isascii() and process.isdigit() and len(process) < LONGEST_PROCESS
             value = self._value(text or "", number, column + found.start("value"))
             yield Op(
                 number,
                 column,
-                int(process) if client else NEMESIS,
+                self._process(process, number, column),
                 EventType(kind),
                 our_f(f.removeprefix(":")),
                 value,
                 error=error or None,
             )
+
+    def _process(self, word: str, line: int, column: int) -> int | str:
+        try:
+            return process_named(word.strip('"'))
+        except ValueError as error:
+            raise self._source.error(str(error), line, column) from error
 
     def _value(self, text: str, line: int, column: int) -> object:
         known = self._values.get(text, self)

@@ -6,9 +6,7 @@ from collections.abc import Iterator
 from typing import IO
 
 from lockcheck.errors import HistoryError
-from lockcheck.history.files import LONGEST_LINE
-
-BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+from lockcheck.history.files import BYTE_ORDER_MARK, LONGEST_LINE
 
 
 def read_lines(data: IO[bytes], source: str) -> Iterator[str]:

@@ -1,7 +1,8 @@
 """A history's bytes, wherever they are: a file or standard input, packed or not.
 
-Packed bytes are unpacked as they are read, never all at once, and not without end: a small file
-that unpacks to more than any history has is refused before it fills anything.
+Packed bytes are unpacked as they are read, never all at once, and not without end: what unpacks to
+more than any history has, or to far more than a history can be packed, is refused before it fills
+anything; and so is a pipe that does not end.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 STANDARD_INPUT = "-"
 LARGEST_UNPACKED = 1 << 34
+SMALL_UNPACKED = 1 << 30  # however well it is packed
+LARGEST_RATIO = 200  # histories are packed to a tenth or a thirtieth
 AT_ONCE = 1 << 18
 ZSTD_AT_ONCE = 1 << 10  # of packed bytes: none of it can unpack to more than 32 MiB
 LARGEST_ZSTD_WINDOW = 1 << 27
@@ -45,17 +48,27 @@ def opened(given: str) -> Iterator[Stream]:
     """The history's own bytes, of which some can be peeked at."""
     name = name_of(given)
     with _raw(given, name) as raw:
-        packed = io.BufferedReader(Guarded(raw, name, sys.maxsize), AT_ONCE)
+        guarded = Guarded(raw, name, sys.maxsize if _has_an_end(given) else LARGEST_UNPACKED)
+        packed = io.BufferedReader(guarded, AT_ONCE)
         unpacked = _unpacked(packed, given, name)
         if unpacked is None:
             yield packed
         else:
-            yield io.BufferedReader(Guarded(unpacked, name, LARGEST_UNPACKED), AT_ONCE)
+            yield io.BufferedReader(
+                Guarded(unpacked, name, LARGEST_UNPACKED, packed=guarded), AT_ONCE
+            )
+
+
+def _has_an_end(given: str) -> bool:
+    """A file has, a pipe or a device need not."""
+    return given != STANDARD_INPUT and Path(given).is_file()
 
 
 @contextmanager
 def _raw(given: str, name: str) -> Iterator[Readable]:
     if given == STANDARD_INPUT:
+        if sys.stdin is None:
+            raise HistoryError("it is closed", source=name)
         yield sys.stdin.buffer
         return
     try:
@@ -86,12 +99,17 @@ def _unpacked(packed: Stream, given: str, name: str) -> Readable | None:
 
 
 class Guarded(io.RawIOBase):
-    """Reads on, to no more than `limit` bytes, and says of damage what it is."""
+    """Reads on, to no more than `limit` bytes, nor to much more than the packed ones can hold,
+    and says of damage what it is."""
 
-    def __init__(self, inner: Readable, name: str, limit: int) -> None:
+    def __init__(
+        self, inner: Readable, name: str, limit: int, *, packed: Guarded | None = None
+    ) -> None:
+        self.passed = 0  # bytes
         self._inner = inner
         self._name = name
-        self._left = limit
+        self._limit = limit
+        self._packed = packed
 
     def readable(self) -> bool:
         return True
@@ -111,10 +129,20 @@ class Guarded(io.RawIOBase):
             raise self._error(f"damaged: {str(error).rstrip('.')}") from error
         except (OSError, ValueError) as error:
             raise _unreadable(self._name, error) from error
-        self._left -= len(data)
-        if self._left < 0:
-            raise self._error(f"it unpacks to more than {LARGEST_UNPACKED} bytes")
+        self.passed += len(data)
+        self._refuse_too_much()
         return data
+
+    def _refuse_too_much(self) -> None:
+        if self.passed > self._limit:
+            verb = "is" if self._packed is None else "unpacks to"
+            raise self._error(f"it {verb} more than {self._limit} bytes")
+        if self._packed is None or self.passed <= SMALL_UNPACKED:
+            return
+        if self.passed > LARGEST_RATIO * self._packed.passed:
+            raise self._error(
+                f"it unpacks to more than {LARGEST_RATIO} times its size: no history does"
+            )
 
     def _error(self, reason: str) -> HistoryError:
         return HistoryError(reason, source=self._name)

@@ -18,8 +18,8 @@ Other spans are passed over, and counted.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import IO
+from collections.abc import Callable, Iterator
+from typing import IO, TypeVar
 
 import msgspec
 
@@ -35,6 +35,7 @@ NEEDED = "a span of a lock has lock.op, lock.key and lock.client among its attri
 ERROR_CODES = (2, "2", "STATUS_CODE_ERROR")
 OUTCOMES = {kind.value: kind for kind in (EventType.OK, EventType.FAIL, EventType.INFO)}
 SEPARATOR = re.compile(r"[./:#]")
+T = TypeVar("T")
 
 
 class _Value(msgspec.Struct, rename="camel"):
@@ -95,10 +96,22 @@ def read_otlp(data: IO[bytes], source: Source) -> Iterator[Event]:
     for document in read_documents(data, source.name, _decode):
         taking.take(document)
     if not taking.rows.lines:
-        raise source.error(f"none of its {taking.passed_over} spans is a lock's: {NEEDED}")
+        raise source.error(f"{_none_of(taking.passed_over)}: {NEEDED}")
     if taking.passed_over:
-        source.notes.append(f"{taking.passed_over} spans that are no lock's were passed over")
+        source.notes.append(_about(taking.passed_over))
     return events_of_intervals(taking.rows, source.name)
+
+
+def _none_of(spans: int) -> str:
+    if spans == 0:
+        return "it holds no spans"
+    return "its only span is no lock's" if spans == 1 else f"none of its {spans} spans is a lock's"
+
+
+def _about(spans: int) -> str:
+    if spans == 1:
+        return "1 span that is no lock's was passed over"
+    return f"{spans} spans that are no lock's were passed over"
 
 
 class _Taking:
@@ -108,25 +121,22 @@ class _Taking:
         self._source = source
 
     def take(self, document: Document[_Export]) -> None:
-        for of_resource in document.value.resource_spans:
-            resource = _said(of_resource.resource.attributes)
-            for scope in of_resource.scope_spans:
-                for span in scope.spans:
-                    try:
-                        self._take_span(span, resource, document.line)
-                    except ValueError as error:
-                        reason = f"span {span.name[:40]!r}: {error}"
-                        line, column = document.line, document.column
-                        raise self._source.error(reason, line, column) from error
+        for span, path, resource in _spans(document.value):
+            try:
+                self._take_span(span, path, resource, document.line)
+            except ValueError as error:
+                reason = f"{path}, {span.name[:40]!r}: {error}"
+                raise self._source.error(reason, document.line, document.column) from error
 
-    def _take_span(self, span: _Span, resource: dict[str, str], line: int) -> None:
+    def _take_span(self, span: _Span, path: str, resource: dict[str, str], line: int) -> None:
         said = _said(span.attributes)
         f = _operation(span.name, said)
         if f is None:
             self.passed_over += 1
             return
         rows, value = self.rows, _asked(f, said)
-        end = _time(span.end_time_unix_nano)
+        end = _time("endTimeUnixNano", span.end_time_unix_nano)
+        rows.paths.append(path)
         rows.lines.append(line)
         rows.clients.append(_client(said, resource))
         rows.keys.append(said.get("lock.key"))
@@ -134,11 +144,20 @@ class _Taking:
         rows.starts.append(_start(span))
         rows.ends.append(end)
         rows.outcomes.append(EventType.INFO if end is None else _outcome(said, span))
-        rows.tokens.append(maybe_number(said.get("lock.token", "")))
+        rows.tokens.append(_converted("lock.token", said, maybe_number))
         rows.values.append(value)
-        rows.results.append(json_or_text(said.get("lock.result", "")))
+        rows.results.append(_converted("lock.result", said, json_or_text))
         rows.nodes.append(resource.get("host.name"))
-        rows.ttls_ms.append(ttl_ms_of(said.get("lock.ttl_ms", "")))
+        rows.ttls_ms.append(_converted("lock.ttl_ms", said, ttl_ms_of))
+
+
+def _spans(export: _Export) -> Iterator[tuple[_Span, str, dict[str, str]]]:
+    """Each with where it is, and what its resource says."""
+    for i, of_resource in enumerate(export.resource_spans):
+        resource = _said(of_resource.resource.attributes)
+        for j, scope in enumerate(of_resource.scope_spans):
+            for k, span in enumerate(scope.spans):
+                yield span, f"resourceSpans[{i}].scopeSpans[{j}].spans[{k}]", resource
 
 
 def _said(attributes: list[_Attribute]) -> dict[str, str]:
@@ -165,15 +184,22 @@ def _client(said: dict[str, str], resource: dict[str, str]) -> str:
 
 
 def _start(span: _Span) -> int:
-    start = _time(span.start_time_unix_nano)
+    start = _time("startTimeUnixNano", span.start_time_unix_nano)
     if start is None:
         raise ValueError("it has no startTimeUnixNano")
     return start
 
 
-def _time(said: int | str) -> int | None:
+def _time(name: str, said: int | str) -> int | None:
     """Zero is OTLP's word for none."""
-    return maybe_number(str(said)) or None
+    return _converted(name, {name: str(said)}, maybe_number) or None
+
+
+def _converted(name: str, said: dict[str, str], convert: Callable[[str], T]) -> T:
+    try:
+        return convert(said.get(name, ""))
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from error
 
 
 def _outcome(said: dict[str, str], span: _Span) -> EventType:
@@ -187,7 +213,7 @@ def _outcome(said: dict[str, str], span: _Span) -> EventType:
 
 
 def _asked(f: str, said: dict[str, str]) -> object:
-    value = json_or_text(said.get("lock.value", ""))
+    value = _converted("lock.value", said, json_or_text)
     if f == F.CAS and not is_pair(value):
-        raise ValueError(NO_PAIR)
+        raise ValueError(f"lock.value: {NO_PAIR}")
     return value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import os
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from operator import attrgetter
@@ -18,6 +19,9 @@ from lockcheck.history.event import Event, decode_event, encode_event
 
 # A line is an event, not a document: what is longer was not written by a lock's client.
 LONGEST_LINE = 1 << 20
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+BYTE = re.compile(r" \(byte (\d+)\)$")
+CUT_OFF = "Input data was truncated"
 
 
 class EventWriter:
@@ -78,9 +82,12 @@ def events_in(
     number = 0
     while line := lines.readline(LONGEST_LINE + 1):
         number += 1
+        if number == 1:
+            line = line.removeprefix(BYTE_ORDER_MARK)
         torn = not line.endswith(b"\n")
         if torn and len(line) > LONGEST_LINE:
-            raise HistoryError(f"longer than {LONGEST_LINE} bytes", source=source, line=number)
+            reason = f"longer than {LONGEST_LINE} bytes"
+            raise HistoryError(reason, source=source, line=number, column=LONGEST_LINE + 1)
         if torn and allow_torn_end:
             return
         if line.strip():
@@ -93,7 +100,25 @@ def decode_line(line: bytes, source: str, number: int) -> Event:
     try:
         return decode_event(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise HistoryError(f"not an event: {error}", source=source, line=number) from error
+        reason, place = _located(str(error), line)
+        column = len(line[:place].decode(errors="ignore")) + 1
+        raise HistoryError(
+            f"not an event: {reason}", source=source, line=number, column=column
+        ) from error
+
+
+def _located(reason: str, line: bytes) -> tuple[str, int]:
+    """What is wrong, and at which byte; of an event that is none the place is its beginning."""
+    try:
+        line.decode()
+    except UnicodeDecodeError as error:
+        return "this is no UTF-8", error.start
+    found, end = BYTE.search(reason), len(line.rstrip())
+    if reason == CUT_OFF or (found is not None and int(found[1]) >= end):
+        return "it is cut off", end
+    if found is not None:
+        return reason[: found.start()], int(found[1])
+    return reason, len(line) - len(line.lstrip())
 
 
 def merge_event_files(paths: Iterable[Path]) -> Iterator[Event]:

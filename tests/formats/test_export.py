@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lockcheck.errors import UserError
-from lockcheck.formats.export import EXPORTS, write
+from lockcheck.formats.export import EXPORTS, left_out, write
 from lockcheck.history import Event, EventType, History, Operation, Terms
 from lockcheck.history.event import terms_event
 from tests.checker.dsl import history
@@ -207,3 +207,28 @@ def test_an_export_that_is_none() -> None:
     with pytest.raises(UserError, match="there is no export 'xml'") as error:
         write(history(), "xml", BytesIO())
     assert error.value.cure == f"known are: {', '.join(EXPORTS)}"
+
+
+def test_what_an_export_leaves_out_is_said() -> None:
+    told = history(*RUN, testify=True, ttl_ms=500)
+    assert {name for name in EXPORTS if not left_out(told, name)} == {"edn", "jsonl"}
+    assert left_out(told, "csv") == (
+        "csv tells the clients' operations only: 2 notices, 1 fault and 1 memory of the storage "
+        "are left out"
+    )
+    assert left_out(history("1 acquire 0-1", "1 lost 9"), "porcupine") == (
+        "porcupine tells the clients' operations only: 1 notice is left out"
+    )
+    assert not left_out(history("1 acquire 0-1", "2 acquire 5-"), "csv")
+
+
+def test_names_of_clients_are_no_keywords() -> None:
+    events = [Event(0, "w1", EventType.INVOKE, "read"), Event(1, "nemesis", EventType.INFO, "x")]
+    lines = exported("edn", History.of(events)).decode().splitlines()
+    assert [line.partition(",")[0] for line in lines] == [
+        "{:process :run",
+        '{:process "w1"',
+        "{:process :nemesis",
+    ]
+    jepsen = "\n".join(lines[1:])
+    assert [o.process for o in history_of("edn", jepsen).operations] == ["w1"]

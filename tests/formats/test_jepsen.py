@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from io import BytesIO
+
 import pytest
 
-from lockcheck.formats import Asked
-from tests.formats.texts import brief, error_in, events_of, history_of, said
+from lockcheck.formats import FORMATS, Asked
+from lockcheck.formats.source import Source
+from tests.formats.texts import NAME, brief, error_in, events_of, history_of, said
 
 EDN = """
 {:process 0, :type :invoke, :f :acquire, :value nil, :time 5, :index 0}
@@ -236,6 +239,91 @@ def test_names_that_mean_something_else_to_us() -> None:
 
 
 OPEN = "{:process 3 :type :invoke :f :read :value nil :time 5}\n"
+NAMED = {
+    "edn": (
+        '{:process "c3" :type :invoke :f :write :value 1}{:process "c3" :type :ok :f :write}',
+        ["c3"],
+    ),
+    "edn, a symbol": ("{:process c3 :type :invoke :f :write :value 1}", ["c3"]),
+    "edn, digits": ('{:process "7" :type :invoke :f :write :value 1}', [7]),
+    "edn, odd digits": ('{:process "007" :type :invoke :f :write :value 1}', ["007"]),
+    "edn, many digits": (f'{{:process "{10**20}" :type :invoke :f :read}}', [str(10**20)]),
+    "edn, 18 digits": (f'{{:process "{10**17}" :type :invoke :f :read}}', [10**17]),
+    "edn, 19 digits": (f"{{:process {10**18} :type :invoke :f :read}}", [10**18]),
+    "edn, a name of ours": ('{:process "storage" :type :invoke :f :read}', ["client storage"]),
+    "json": ('{"process": "c3", "type": "invoke", "f": "read"}', ["c3"]),
+    "txt": ("c3\t:invoke\t:read\tnil\nc3\t:ok\t:read\t1\n", ["c3"]),
+    "txt, in quotes": ('"c 3"\t:invoke\t:read\tnil\n', ["c 3"]),
+    "log": ("INFO  jepsen.util - c3\t:invoke\t:read\tnil\n", ["c3"]),
+    "log, in quotes": ('INFO  jepsen.util - "c3"\t:invoke\t:read\tnil\n', ["c3"]),
+}
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_clients_with_names(name: str) -> None:
+    text, clients = NAMED[name]
+    form = name.partition(",")[0].replace("json", "jepsen-json")
+    assert [o.process for o in history_of(form, text).operations] == clients
+
+
+def test_what_two_clients_with_names_did_is_judged() -> None:
+    lines = ['"a" invoke acquire nil', '"a" ok acquire nil', '"b" invoke acquire nil']
+    history = history_of("edn", ops(*lines, '"b" ok acquire nil'))
+    assert [hold.process for hold in history.holds] == ["a", "b"]
+
+
+CLIENT = {
+    "edn": "{:process 1 :type :invoke :f :read}",
+    "jepsen-json": '{"process": 1, "type": "invoke", "f": "read"}',
+    "txt": "1\t:invoke\t:read\tnil",
+    "log": "INFO  jepsen.util - 1\t:invoke\t:read\tnil",
+}
+STRANGER = {
+    "edn": "{:process %s :type :info :f :x}",
+    "jepsen-json": '{"process": "%s", "type": "info", "f": "x"}',
+    "txt": "%s\t:info\t:x\tnil",
+    "log": "INFO  jepsen.util - %s\t:info\t:x\tnil",
+}
+
+
+@pytest.mark.parametrize("form", CLIENT)
+def test_the_user_is_told_of_processes_that_are_no_clients(form: str) -> None:
+    def notes(*processes: str) -> list[str]:
+        source = Source(NAME)
+        text = "\n".join([CLIENT[form], *(STRANGER[form] % process for process in processes)])
+        events = list(FORMATS[form].read(BytesIO(text.encode()), source))
+        assert {event.process for event in events[1:]} <= {"nemesis"}
+        return [note for note in source.notes if "passed over" in note]
+
+    assert notes(":nemesis", ":nemesis") == []
+    (note,) = notes(":nemesis", ":a")
+    assert note == (
+        "1 operation was passed over, of processes that are neither clients nor the nemesis: "
+        ":a (a client is a number, or a text)"
+    )
+    (note,) = notes(":b", ":a", ":c", ":d", ":a")
+    assert note.startswith("5 operations were passed over")
+    assert ":a, :b, :c, ... (" in note
+
+
+NO_PROCESSES = {
+    "true": ("edn", "{:process true :type :ok :f :read}", "neither a number nor a name: true"),
+    "nil": ("edn", "{:process nil :type :ok :f :read}", "neither a number nor a name: null"),
+    "a fraction": ("edn", "{:process 1.5 :type :ok :f :read}", "neither a number nor a name: 1.5"),
+    "huge": ("edn", f"{{:process {1 << 63} :type :ok :f :read}}", "a process beyond 64 bits: 922"),
+    "no name": ("edn", '{:process "" :type :ok :f :read}', "its :process has no name"),
+    "json true": ("jepsen-json", '{"process": true, "type": "ok", "f": "read"}', "name: true"),
+    "json huge": ("jepsen-json", f'{{"process": {1 << 63}, "type": "ok", "f": "r"}}', "64 bits"),
+}
+
+
+@pytest.mark.parametrize(("form", "text", "reason"), NO_PROCESSES.values(), ids=NO_PROCESSES)
+def test_what_can_be_no_client_is_refused(form: str, text: str, reason: str) -> None:
+    line, column, why = said(error_in(form, f"{CLIENT[form]}\n  {text}"))
+    assert (line, column) == (2, 3)
+    assert reason in why
+
+
 DAMAGED = {
     "nothing": ("edn", "", 0, None, "it holds no operation"),
     "no client": (

@@ -58,7 +58,7 @@ def test_what_it_holds_counts_for_more_than_how_it_ends(tmp_path: Path) -> None:
 def test_what_cannot_be_told_by_sight_is_told_by_its_ending(tmp_path: Path) -> None:
     path = tmp_path / "history.jsonl.gz"
     path.write_bytes(gzip.compress(b"\n\nonce upon a time"))
-    with pytest.raises(HistoryError, match=r"history\.jsonl\.gz, line 3: not an event"):
+    with pytest.raises(HistoryError, match=r"history\.jsonl\.gz, line 3, column 1: not an event"):
         read_any(str(path))
 
 
@@ -132,6 +132,53 @@ def test_what_unpacks_without_end_is_refused(
     monkeypatch.setattr(opening, "LARGEST_UNPACKED", 1 << 21)
     with pytest.raises(HistoryError, match="it unpacks to more than 2097152 bytes"):
         read_any(str(path))
+
+
+@pytest.mark.parametrize("ending", [".gz", ".zst"])
+def test_what_no_history_can_be_packed_to_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str
+) -> None:
+    path = tmp_path / f"history.edn{ending}"
+    path.write_bytes(PACKED[ending](SAMPLES["edn"].encode() + b" " * (1 << 24)))
+    assert read_any(str(path))[0].operations
+    monkeypatch.setattr(opening, "SMALL_UNPACKED", 1 << 20)
+    with pytest.raises(HistoryError, match="to more than 200 times its size: no history does"):
+        read_any(str(path))
+
+
+def test_what_is_packed_well_is_none_of_that(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "history.txt.gz"
+    line = "{0}\t:invoke\t:write\t{0}\n{0}\t:ok\t:write\t{0}\n"
+    path.write_bytes(gzip.compress("".join(map(line.format, range(9999))).encode()))
+    monkeypatch.setattr(opening, "SMALL_UNPACKED", 1 << 10)
+    assert len(read_any(str(path))[0].operations) == 9999
+
+
+def test_a_pipe_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = io.BytesIO(SAMPLES["edn"].encode() + b" " * (1 << 22))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(data)))
+    monkeypatch.setattr(opening, "LARGEST_UNPACKED", 1 << 21)
+    with pytest.raises(HistoryError, match="standard input: it is more than 2097152 bytes"):
+        read_any("-")
+
+
+def test_standard_input_that_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    with pytest.raises(HistoryError, match="standard input: it is closed"):
+        read_any("-")
+
+
+@pytest.mark.parametrize("name", ["history", *(f"history.{name}" for name in FORMATS)])
+@pytest.mark.parametrize("packing", PACKED)
+@pytest.mark.parametrize("data", [b"", b"\n \n", b"\xef\xbb\xbf"])
+def test_what_is_empty(tmp_path: Path, name: str, packing: str, data: bytes) -> None:
+    path = tmp_path / f"{name}{packing}"
+    path.write_bytes(PACKED[packing](data))
+    for asked in (Asked(), *map(Asked, FORMATS)):
+        with pytest.raises(HistoryError, match="it is empty"):
+            read_any(str(path), asked)
 
 
 @pytest.mark.parametrize("name", ["missing.edn", ".", "zero\0"])

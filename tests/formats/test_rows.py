@@ -59,6 +59,11 @@ def test_columns_in_any_order_and_others_beside_them() -> None:
     assert {event.node for event in events} == {"n1"}
 
 
+def test_numbers_below_zero_and_with_blanks() -> None:
+    text = HEADER + "a,k,acquire,-5, 6,ok, 7\n"
+    assert brief(events_of("csv", text)) == ["0 a invoke acquire k", "11 a ok acquire k token=7"]
+
+
 def test_who_never_had_an_answer_may_go_on() -> None:
     text = HEADER + "a,k,acquire,0,,,\na,k,acquire,9,,info,\n"
     assert brief(events_of("csv", text)) == [
@@ -94,6 +99,13 @@ def test_the_terms_of_the_user_come_first() -> None:
 
 DAMAGED_ROWS = {
     "no number": ("a,k,acquire,x,2,ok,", 3, 13, "start_ns: no number of 64 bits: 'x'"),
+    "a number of Python's": ("a,k,acquire,1_0,20,ok,", 3, 13, "start_ns: no number of 64 bits"),
+    "a number with a sign": ("a,k,acquire,+1,20,ok,", 3, 13, "start_ns: no number of 64 bits"),
+    "only a sign": ("a,k,acquire,-,20,ok,", 3, 13, "start_ns: no number of 64 bits: '-'"),
+    "two signs": ("a,k,acquire,--1,20,ok,", 3, 13, "start_ns: no number of 64 bits: '--1'"),
+    "two numbers": ("a,k,acquire,1 1,20,ok,", 3, 13, "start_ns: no number of 64 bits: '1 1'"),
+    "digits of elsewhere": ("a,k,acquire,\uff11,20,ok,", 3, 13, "start_ns: no number of 64 bits"),
+    "a token of elsewhere": ("a,k,acquire,1,2,ok,\uff11", 3, 20, "token: no number of 64 bits"),
     "a huge number": (f"a,k,acquire,1,{1 << 64},ok,", 3, 15, "end_ns: no number of 64 bits"),
     "a number without end": (f"a,k,acquire,1,{'9' * 9999},ok,", 3, 15, "end_ns: no number of 64"),
     "a huge token": (f"a,k,acquire,1,2,ok,{1 << 63}", 3, 20, "token: no number of 64 bits"),
@@ -226,21 +238,62 @@ def test_spans_of_others_are_counted() -> None:
     assert source.notes == ["2 spans that are no lock's were passed over"]
 
 
+def test_one_span_of_others() -> None:
+    source = Source(NAME)
+    text = export(HELD, span("get", 1, 2), service__name="w")
+    assert list(FORMATS["otlp"].read(BytesIO(text.encode()), source))
+    assert source.notes == ["1 span that is no lock's was passed over"]
+
+
+SPANS = "resourceSpans[0].scopeSpans[0].spans"
+W = {"service__name": "w"}
 DAMAGED_SPANS = {
-    "none": (export(), "none of its 0 spans is a lock's: a span of a lock has lock.op"),
-    "none of a lock": (export(span("GET", 1, 2)), "none of its 1 spans is a lock's: a span of"),
-    "nobody's": (export(HELD), "span 'Mutex.tryLock': nobody's: a span of a lock has"),
+    "none": (export(), "it holds no spans: a span of a lock has lock.op"),
+    "not of a lock": (export(span("GET", 1, 2)), "its only span is no lock's: a span of"),
+    "none of a lock": (
+        export(span("GET", 1, 2), span("GET", 1, 2)),
+        "none of its 2 spans is a lock's: a span of",
+    ),
+    "nobody's": (export(HELD), f"{SPANS}[0], 'Mutex.tryLock': nobody's: a span of a lock has"),
     "no start": (
         export(span("acquire", "", 2, lock__key="k"), service__name="w"),
-        "span 'acquire': it has no",
+        f"{SPANS}[0], 'acquire': it has no startTimeUnixNano",
     ),
     "no time": (
         export(span("acquire", "x", 2, lock__key="k"), service__name="w"),
-        "span 'acquire': no number of 64 bits",
+        f"{SPANS}[0], 'acquire': startTimeUnixNano: no number of 64 bits: 'x'",
+    ),
+    "a time beyond all": (
+        export(HELD, span("acquire", 10**20, 2, lock__key="k"), **W),
+        f"{SPANS}[1], 'acquire': startTimeUnixNano: no number of 64 bits",
+    ),
+    "a token without a number": (
+        export(span("acquire", 1, 2, **{"lock.token": "t"}), **W),
+        f"{SPANS}[0], 'acquire': lock.token: no number of 64 bits: 't'",
+    ),
+    "a lease that is none": (
+        export(HELD, span("GET", 1, 2), span("acquire", 1, 2, lock__ttl_ms="-1"), **W),
+        f"{SPANS}[2], 'acquire': lock.ttl_ms: no lease: -1",
+    ),
+    "half a cas": (
+        export(span("cas", 1, 2, lock__value="7"), **W),
+        f"{SPANS}[0], 'cas': lock.value: a cas without the pair",
+    ),
+    "busy": (
+        export(HELD, span("GET", 1, 2), span("unlock", EPOCH + 5, EPOCH + 7, lock__key="k"), **W),
+        f"{SPANS}[2]: its client is still busy with {SPANS}[0]",
+    ),
+    "back in time": (
+        export(HELD, span("unlock", EPOCH + 15, EPOCH + 12, lock__key="k"), **W),
+        f"{SPANS}[1]: it ends before it begins",
+    ),
+    "far in the future": (
+        export(HELD, span("unlock", 1 << 62, 1 << 62, lock__key="k"), **W),
+        f"{SPANS}[1]: its time lies more than 36 years",
     ),
     "another outcome": (
         export(span("acquire", 1, 2, lock__outcome="yes"), service__name="w"),
-        "span 'acquire': lock.outcome is neither",
+        f"{SPANS}[0], 'acquire': lock.outcome is neither",
     ),
     "another shape": (
         '{"resourceSpans": [7]}',

@@ -99,7 +99,7 @@ def test_a_torn_line_is_an_error_where_a_file_must_be_whole(tmp_path: Path) -> N
     path = tmp_path / "history.jsonl"
     write_events(path, [event(1), event(2)])
     path.write_bytes(path.read_bytes()[:-9])
-    with pytest.raises(HistoryError, match=r"history\.jsonl, line 2: not an event") as error:
+    with pytest.raises(HistoryError, match=r"line 2, column \d+: not an event: it is") as error:
         list(read_events(path))
     assert line_of(error) == 2
 
@@ -127,8 +127,41 @@ def test_damage_is_named_with_its_line(tmp_path: Path, line: bytes, allow_torn_e
     with pytest.raises(HistoryError) as error:
         list(read_events(path, allow_torn_end=allow_torn_end))
     assert line_of(error) == 3
-    assert "history.jsonl, line 3: " in str(error.value)
+    assert "history.jsonl, line 3, column " in str(error.value)
     assert error.value.exit_code == 2
+
+
+BEGINNING = '{"time": 1, "process": 0, "type": "ok", "f": "\u20ac'.encode()
+PLACES = {
+    "no json": (b"once upon a time", 1, "not an event: JSON is malformed: invalid character"),
+    "blanks before it": (b"   x", 4, "not an event: JSON is malformed: invalid character"),
+    "inside": (BEGINNING + b'", "key" 3}', 57, "not an event: JSON is malformed: expected ':'"),
+    "cut off": (BEGINNING + b'", "ke', 52 + 2, "not an event: it is cut off"),
+    "no text": (BEGINNING + b"\xff" + b'"}', 48, "not an event: this is no UTF-8"),
+    "no event": (b'  {"time": 1}', 3, "not an event: Object missing required field `process`"),
+}
+
+
+@pytest.mark.parametrize(("line", "column", "reason"), PLACES.values(), ids=PLACES)
+def test_damage_is_named_with_its_column(
+    tmp_path: Path, line: bytes, column: int, reason: str
+) -> None:
+    path = tmp_path / "history.jsonl"
+    write_events(path, [event(1)])
+    path.write_bytes(path.read_bytes() + line + b"\n")
+    error = error_of(path)
+    assert error is not None
+    assert (error.line, error.column, error.reason) == (2, column, reason)
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_line(tmp_path: Path) -> None:
+    path = tmp_path / "history.jsonl"
+    write_events(path, [event(1)])
+    whole = path.read_bytes()
+    path.write_bytes(b"\xef\xbb\xbf" + whole)
+    assert list(read_events(path)) == [event(1)]
+    path.write_bytes(whole + b"\xef\xbb\xbf" + whole)
+    assert error_of(path) is not None
 
 
 def test_blank_lines_are_no_events(tmp_path: Path) -> None:

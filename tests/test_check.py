@@ -1,0 +1,104 @@
+"""`lockcheck check` of what somebody else recorded, as a process of its own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.running import LOCKCHECK, lockcheck
+
+VIOLATION, USAGE = 1, 2
+
+
+def two_holders(form: str, *clients: str) -> str:
+    """Both are granted the lock, and neither releases it before the other has it."""
+    steps = [
+        ("invoke", clients[0], 1),
+        ("ok", clients[0], 2),
+        ("invoke", clients[1], 3),
+        ("ok", clients[1], 4),
+        ("invoke", clients[0], 5),
+        ("ok", clients[0], 6),
+        ("invoke", clients[1], 7),
+        ("ok", clients[1], 8),
+    ]
+    fs = ["acquire"] * 4 + ["release"] * 4
+    told = zip(steps, fs, strict=True)
+    if form == "edn":
+        line = "{{:process {1} :type :{0} :f :{3} :value nil :time {2}000000}}"
+    elif form == "json":
+        line = '{{"process": {1}, "type": "{0}", "f": "{3}", "value": null, "time": {2}000000}}'
+    else:
+        line = "{1}\t:{0}\t:{3}\tnil"
+    return "\n".join(line.format(*step, f) for step, f in told) + "\n"
+
+
+CLIENTS = {
+    "edn, numbers": ("edn", "0", "1"),
+    "edn, names": ("edn", '"c3"', '"c4"'),
+    "json, names": ("json", '"c3"', '"c4"'),
+    "txt, names": ("txt", "c3", "c4"),
+    "txt, names in quotes": ("txt", '"c 3"', '"c 4"'),
+    "many digits": ("json", f'"{10**20}"', f'"{10**20 + 1}"'),
+    "many digits, as numbers": ("edn", str(10**18), str(10**18 + 1)),
+}
+
+
+@pytest.mark.parametrize(("form", "one", "other"), CLIENTS.values(), ids=CLIENTS)
+def test_two_holders_are_found_whatever_their_names(
+    tmp_path: Path, form: str, one: str, other: str
+) -> None:
+    path = tmp_path / f"history.{form}"
+    path.write_text(two_holders(form, one, other))
+    said = lockcheck("check", str(path), "--model", "mutex", "--json")
+    assert said.returncode == VIOLATION, said.stdout + said.stderr
+    assert "violation" in json.loads(said.stdout)["verdict"]
+
+
+def test_processes_that_are_no_clients_are_mentioned(tmp_path: Path) -> None:
+    path = tmp_path / "history.edn"
+    path.write_text(two_holders("edn", "0", ":c4"))
+    said = lockcheck("check", str(path))
+    assert "4 operations were passed over" in said.stderr
+    assert ":c4" in said.stderr
+
+
+@pytest.mark.parametrize("client", ["true", "nil", str(1 << 64)])
+def test_what_can_be_no_client_is_refused(tmp_path: Path, client: str) -> None:
+    path = tmp_path / "history.edn"
+    path.write_text(two_holders("edn", "0", client))
+    said = lockcheck("check", str(path))
+    assert said.returncode == USAGE
+    assert "history.edn, line 3, column 1: " in said.stderr
+
+
+@pytest.mark.parametrize("given", ["/dev/zero", "-"])
+def test_zeros_without_end_are_refused_at_once(given: str) -> None:
+    with open("/dev/zero", "rb") as zeros:  # noqa: PTH123 - a device
+        said = subprocess.run(
+            [*LOCKCHECK, "check", given],
+            stdin=zeros,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+    assert said.returncode == USAGE, said.stderr
+    assert "no format that lockcheck knows" in said.stderr
+
+
+@pytest.mark.parametrize(
+    ("closed", "words"), [("<&-", "it is closed"), ("</dev/null", "it is empty")]
+)
+def test_standard_input_with_nothing_in_it(closed: str, words: str) -> None:
+    said = subprocess.run(
+        ["sh", "-c", f'exec "$@" {closed}', "sh", *LOCKCHECK, "check", "-"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert said.returncode == USAGE, said.stderr
+    assert f"standard input: {words}" in said.stderr
