@@ -105,3 +105,33 @@ def test_a_lock_that_lets_both_in_is_not_to_blame(shared: str, permits: int) -> 
     (finding,) = found(lines, permits=permits)
     assert finding.blame.who is Culprit.CLIENT
     assert "lets both in" in finding.note
+
+
+@pytest.mark.parametrize(
+    ("done", "who"), [("9", Culprit.CLIENT), ("10", Culprit.SERVICE), ("11", Culprit.SERVICE)]
+)
+def test_done_before_the_other_one_was_let_in_or_not(done: str, who: Culprit) -> None:
+    """Equal times are concurrent: then it could not have been seen to be done."""
+    lines = (
+        f"1 acquire 0-1 \n 1 run 2-{done} a \n 2 acquire 5-10 \n 2 run 12-13 a \n 1 release 20-21"
+    )
+    (finding,) = found(lines)
+    assert finding.blame.who is who
+
+
+@pytest.mark.parametrize(("lines", "note"), CLIENTS.values(), ids=CLIENTS)
+def test_nobody_was_late_where_the_mark_is_missing(lines: str, note: str) -> None:
+    (finding,) = found(lines)
+    assert note in finding.note
+    assert finding.blame.by_ns == 0
+
+
+def test_the_one_hold_that_there_was_is_shown() -> None:
+    (finding,) = found("1 acquire 0-1 \n 1 run 2-3 a \n 2 run 4-5 a")
+    assert [hold.process for hold in finding.holds] == [1]
+    assert finding.length_ns == ns(1)
+
+
+def test_two_runs_at_once_are_no_time_apart() -> None:
+    (finding,) = found("1 run 2-9 a \n 2 run 4-5 a")
+    assert finding.length_ns == 0

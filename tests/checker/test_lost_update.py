@@ -20,7 +20,7 @@ LOST = """
 
 
 def lost(*lines: str, testify: bool = True, **terms: object) -> list[Finding]:
-    found = judged(*lines, testify=testify, ttl_ms=100, **terms).findings
+    found = judged(*lines, testify=testify, **{"ttl_ms": 100, **terms}).findings
     return [finding for finding in found if finding.code == "lost-update"]
 
 
@@ -333,3 +333,53 @@ def test_a_lock_that_lets_both_in_is_not_to_blame(shared: str, permits: int) -> 
     )
     assert finding.blame.who is Culprit.CLIENT
     assert "lets both in" in finding.note
+
+
+# --- who is to blame, and how late it was -------------------------------------------------------
+
+DONE_BEFORE = """
+    1 acquire 0-1
+    1 read 2-3 seq=1 = null
+    1 write 4-{done} a seq=2
+    2 acquire 20-30
+    2 read 31-32 seq=3 = null
+    2 write 33-34 b seq=4
+    2 release 35-36"""
+
+
+@pytest.mark.parametrize(
+    ("done", "who"),
+    [
+        ("29", Culprit.CLIENT),  # it was there to be read
+        ("30", Culprit.SERVICE),  # equal times are concurrent
+        ("31", Culprit.SERVICE),
+    ],
+)
+def test_what_was_done_before_the_other_one_was_let_in(done: str, who: Culprit) -> None:
+    (finding,) = lost(DONE_BEFORE.format(done=done))
+    assert finding.blame.who is who
+    if who is Culprit.CLIENT:
+        assert (finding.blame.by_ns, finding.length_ns) == (0, 0)
+        assert finding.blame.promised_until_ns == ns(100)
+
+
+def test_within_one_hold_nobody_came_too_late() -> None:
+    """The client read it once, and overwrote what it had written itself."""
+    lines = CHAIN.replace("2 acquire", "1 acquire").replace("2 write", "1 write")
+    lines = lines.replace("2 release", "1 release").replace("base=a", "base=other")
+    (finding,) = lost(lines.format(first="null", third="b"))
+    assert (finding.blame.who, finding.blame.by_ns) == (Culprit.CLIENT, 0)
+    assert finding.length_ns == 0
+    assert len(finding.holds) == 2
+
+
+def test_a_write_in_time_is_not_late() -> None:
+    early = LOST.replace("110-111", "10-11").replace("112-113", "12-13").replace("114-", "14-")
+    early = early.replace("14-115", "14-15").replace("116-117", "16-17").replace("130-131", "30-31")
+    (finding,) = lost(early)
+    assert (finding.blame.who, finding.length_ns) == (Culprit.SERVICE, 0)
+
+
+def test_without_a_lease_nothing_was_late() -> None:
+    (finding,) = lost(LOST, ttl_ms=None)
+    assert finding.length_ns == 0

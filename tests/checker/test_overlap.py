@@ -377,3 +377,67 @@ def test_without_a_lease_the_other_one_has_to_wait() -> None:
         finding.otherwise
         == "n2, let in at 4 ms, would have had to wait until n1 had let go at 8 ms."
     )
+
+
+PERMITS_IN_TURN = {
+    "each after another has let go": """
+        1 acquire 0-1
+        2 acquire 2-3
+        1 release 4-5
+        3 acquire 6-7
+        2 release 8-9
+        1 acquire 10-11
+        3 release 12-13
+        2 acquire 14-15""",
+    "at the very moment of a release": """
+        1 acquire 0-1
+        2 acquire 2-3
+        1 release 6-8
+        3 acquire 5-6
+        2 release 9-10
+        3 release 9-10""",
+    "a hold that took no time": """
+        1 acquire 0-1
+        1 release 20-21
+        2 acquire 2-3
+        2 release 20-21
+        3 acquire 4-5
+        3 release 5-6""",
+}
+
+
+@pytest.mark.parametrize("lines", PERMITS_IN_TURN.values(), ids=PERMITS_IN_TURN)
+def test_permits_that_are_given_back_may_be_granted_again(lines: str) -> None:
+    assert overlaps(lines, permits=2) == []
+
+
+def test_all_who_held_a_permit_are_named_in_the_order_of_their_grants() -> None:
+    lines = [f"{n} acquire {n}-{n}.5 \n {n} release {40 - 5 * n}-50" for n in range(1, 5)]
+    (finding,) = overlaps(*lines, permits=3, ttl_ms=100)
+    assert {hold.process for hold in finding.holds} == {1, 2, 3, 4}
+    others = [hold.start_ns for hold in finding.holds[2:]]
+    assert others == sorted(others)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "said"),
+    [
+        ("shared=true", "", "n1 shared it with others, n2 was to have it alone."),
+        ("", "shared=true", "n2 shared it with others, n1 was to have it alone."),
+    ],
+)
+def test_who_shared_it_is_said(first: str, second: str, said: str) -> None:
+    (finding,) = overlaps(f"1 acquire 0-1 {first} \n 2 acquire 2-3 {second}", SEEN)
+    assert finding.note == said
+
+
+SEEN = "1 renew 8-9 \n 2 renew 8-9 \n 1 release 10-11 \n 2 release 10-11"
+
+
+def test_an_answer_that_came_late_is_said() -> None:
+    late = "1 acquire 0-7 token=1 \n 2 acquire 2-3 token=2"
+    (finding,) = overlaps(late, SEEN)
+    assert "The first one's answer came last" in finding.note
+    (finding,) = overlaps(late.replace("token=2", "token=0"), SEEN)
+    assert "is a guess" in finding.note
+    assert "came last" not in finding.note

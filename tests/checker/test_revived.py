@@ -98,3 +98,14 @@ def test_whoever_entered_again_in_between_holds_it_again() -> None:
     assert found(lines, model="reentrant") == []
     before = told().replace("2 acquire", "1 acquire 50-51 \n 2 acquire")
     assert len(found(before, model="reentrant")) == 1
+
+
+def test_a_renewal_sent_at_the_moment_of_the_others_grant_is_not_the_one() -> None:
+    (finding,) = found(told(renewal="111-121"))
+    assert finding.operations[0].start_ns == ns(140)
+
+
+@pytest.mark.parametrize(("released", "held"), [("120.5-122", False), ("121.5-122", True)])
+def test_whether_it_was_still_held_when_the_renewal_was_answered(released: str, held: bool) -> None:
+    (finding,) = found(told(released=released))
+    assert ("still held it" in finding.note) is held

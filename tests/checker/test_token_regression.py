@@ -126,3 +126,18 @@ def test_by_definition(grants: list[tuple[int, int, int]]) -> None:
         seen.add(hold.token)
     assert {finding.holds[1].process for finding in find(told)} == expected
     assert len(list(find(told))) == len(expected)
+
+
+def test_one_who_had_it_alone_is_not_forgotten_among_many_who_shared_it() -> None:
+    reader = "{n} acquire {at}-{at} token=4 shared=true"
+    lines = [reader.format(n=n, at=10 * n) for n in (1, 3, 4, 5, 6)]
+    findings = found(*lines, "2 acquire 20-21 token=4")
+    pairs = [tuple(hold.process for hold in finding.holds) for finding in findings]
+    assert pairs == [(1, 2), (2, 3), (2, 4), (2, 5), (2, 6)]
+
+
+def test_what_is_said() -> None:
+    (same,) = found("1 acquire 0-1 token=4 \n 2 acquire 2-3 token=4")
+    (lower,) = found("1 acquire 0-1 token=4 \n 2 acquire 2-3 token=3")
+    assert (same.note, lower.note) == ("Two grants have one token.", "")
+    assert (same.length_ns, same.blame.by_ns) == (lower.length_ns, lower.blame.by_ns) == (0, 0)

@@ -1,0 +1,170 @@
+"""One call for all engines: which is asked, what is made of leases; rows keep their names."""
+
+from __future__ import annotations
+
+import importlib
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lockcheck.checker.linearizability.answer import Answer
+from lockcheck.checker.linearizability.decide import Decision, decide
+from lockcheck.checker.linearizability.models import COUNTER, MODELS, OWNER_MUTEX, Model
+from lockcheck.history.table import NEVER, NOTHING, Ints, Table
+from tests.checker.linearizability.brief import table
+from tests.checker.linearizability.brute import brute
+from tests.checker.linearizability.evidence import assert_stands
+from tests.checker.linearizability.generated import histories
+
+REGISTER = MODELS["register"]
+
+ENGINES = [
+    (OWNER_MUTEX, "0 acquire 1-2", {"sweep": 1}),
+    (MODELS["mutex"], "0 acquire 1-2 \n 1 release 3-4", {"sweep": 1}),
+    (MODELS["cas-register"], "0 write 1-2 5 \n 1 cas 3-4 5 6", {"zones": 1}),
+    (REGISTER, "0 write 1-2 5 \n 1 read 3-4 5", {"zones": 1}),
+    (REGISTER, "0 write 1-2 5 \n 0 write 3-4 6 \n 0 write 5-6 5 \n 1 read 7-8 5", {"search": 1}),
+    (COUNTER, "0 add 1-2 5 \n 1 read 3-4 5", {"search": 1}),
+    (OWNER_MUTEX, "", {}),
+]
+
+
+@pytest.mark.parametrize(("model", "lines", "engines"), ENGINES)
+def test_the_fastest_engine_that_can_tell(
+    model: Model, lines: str, engines: dict[str, int]
+) -> None:
+    decision = decide(table(lines), model)
+    assert decision.linearizable is True
+    assert decision.objects == sum(engines.values())
+    assert decision.engines == engines
+
+
+@pytest.mark.parametrize("model", MODELS.values(), ids=lambda model: model.name)
+@settings(max_examples=20)  # each of the engines is held to that much more often
+@given(data=st.data())
+def test_it_answers_as_all_orders_do(model: Model, data: st.DataObject) -> None:
+    told = data.draw(histories(model))
+    assert decide(told, model).linearizable is brute(told, model)
+
+
+def test_what_the_model_knows_nothing_of_is_left_out_and_rows_keep_their_names() -> None:
+    """By the search, whose evidence names most rows."""
+    told = table(
+        """
+        9 acquire 0-1
+        0 add 2-3 1
+        9 release 4-5
+        1 read 6-7 1
+        9 acquire 8-9
+        2 read 10-11 4"""
+    )
+    decision = decide(told, COUNTER)
+    (answer,) = decision.answers.values()
+    assert decision.linearizable is False
+    assert (answer.prefix, answer.stuck_on) == ((1, 3), 5)
+    assert_stands(answer, told, COUNTER)
+
+
+def test_a_circle_keeps_the_names_of_its_rows() -> None:
+    told = table(
+        """
+        9 acquire 0-1
+        0 write 2-3 5
+        0 write 4-5 6
+        9 release 6-7
+        1 read 8-9 5"""
+    )
+    decision = decide(told, REGISTER)
+    (answer,) = decision.answers.values()
+    assert {row for link in answer.circle for row in (link.before, link.after)} <= {1, 2, 4}
+    assert {1, 2, 4} >= set(answer.rows) >= {2, 4}
+
+
+def test_one_that_cannot_be_told_beside_one_that_is_wrong() -> None:
+    """Wrong beats unknown, and unknown beats right."""
+    told = table("0 add 1-2 5 \n 1 read 3-4 5")
+    patient = decide(told, COUNTER, patience=lambda: False)
+    assert patient.linearizable in {None, True}
+    unknown, wrong = Answer(None, "search", "x"), Answer(False, "search", "y")
+    for answers, linearizable in (
+        ({1: unknown}, None),
+        ({1: unknown, 2: wrong}, False),
+        ({1: wrong}, False),
+        ({}, True),
+    ):
+        assert Decision(COUNTER, 3, {}, answers).linearizable is linearizable
+
+
+# --- leases where the search has to be asked -----------------------------------------------------
+
+
+@pytest.fixture
+def unswept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sweep, which knows leases better, cannot tell."""
+    module = importlib.import_module(decide.__module__)  # its name is that of the function, too
+    monkeypatch.setattr(module, "sweep", lambda *_: {NOTHING: Answer(None, "sweep")})
+
+
+def leased(lines: str, *until: int) -> tuple[Table, Ints]:
+    return table(lines), np.array(until, np.int64)
+
+
+LEASES = [
+    ("0 acquire 1-2 \n 1 acquire 3-9", (8, NEVER), None),  # the lease may have run out
+    ("0 acquire 1-2 \n 1 acquire 3-9", (9, NEVER), None),  # at that very moment
+    ("0 acquire 1-2 \n 1 acquire 3-9", (10, NEVER), False),
+    ("0 acquire 1-2 \n 1 acquire 3-9", (NEVER, NEVER), False),
+    ("0 acquire 1-2 \n 0 renew 4-5 \n 1 acquire 6-9", (8, 20, NEVER), False),
+    ("0 acquire 1-2 \n 0 renew 4-5 \n 1 acquire 6-9", (8, 9, NEVER), None),
+    ("0 acquire 1-2 \n 0 renew 4-5! \n 1 acquire 6-9", (8, 20, NEVER), None),
+    ("0 acquire 1-2 \n 0 renew 4-5 \n 1 acquire 6-19", (18, 9, NEVER), None),  # not shortened
+    ("0 acquire 1-2 \n 0 renew 4-5 \n 1 acquire 6-9", (18, 8, NEVER), False),
+    ("0 acquire 1-2 \n 2 renew 4-5 \n 1 acquire 6-9", (8, 20, NEVER), False),  # another's
+    ("0 acquire 1-2 \n 0 release 4-5 \n 1 acquire 6-9", (50, NEVER, NEVER), True),
+    ("0 acquire 1-2? \n 1 acquire 3-9 \n 2 acquire 4-10", (2, 90, 90), False),
+    ("0 acquire 1-2! \n 1 acquire 3-9 \n 2 acquire 4-10", (2, 90, 90), False),
+]
+
+
+@pytest.mark.parametrize(("lines", "until", "linearizable"), LEASES)
+def test_leases_that_run_out(
+    unswept: None, lines: str, until: tuple[int, ...], linearizable: bool | None
+) -> None:
+    told, ends = leased(lines, *until)
+    decision = decide(told, OWNER_MUTEX, ends)
+    assert decision.linearizable is linearizable
+    for answer in decision.answers.values():
+        assert answer.reason
+        assert set(answer.rows) | set(answer.prefix) <= set(range(len(told)))
+
+
+def test_the_renewal_is_that_of_the_last_grant(unswept: None) -> None:
+    lines = """
+        0 acquire 1-2
+        0 release 3-4
+        0 acquire 5-6
+        0 renew 7-8
+        1 acquire 9-{end}"""
+    for end, linearizable in ((29, False), (31, None)):
+        told, ends = leased(lines.format(end=end), 50, NEVER, 7, 30, NEVER)
+        assert decide(told, OWNER_MUTEX, ends).linearizable is linearizable
+
+
+def test_the_evidence_beside_leases_names_no_row_that_was_made_up(unswept: None) -> None:
+    lines = "9 read 0-0 \n 0 acquire 1-2 \n 1 acquire 3-9 \n 2 acquire 4-10"
+    told, ends = leased(lines, NEVER, 8, 90, 90)
+    (answer,) = decide(told, OWNER_MUTEX, ends).answers.values()
+    assert answer.linearizable is False
+    assert answer.stuck_on in {2, 3}
+    assert set(answer.prefix) <= {1, 2, 3}
+    assert len(answer.prefix) == 2
+
+
+def test_objects_apart_are_counted_apart() -> None:
+    one, other = table("0 acquire 1-2 \n 1 acquire 3-4"), table("0 acquire 1-2")
+    one.key[:] = (NOTHING, 0)
+    decision = decide(one, OWNER_MUTEX)
+    assert (decision.objects, decision.linearizable) == (2, True)
+    assert decide(other, OWNER_MUTEX).objects == 1
