@@ -33,6 +33,7 @@ from lockcheck.checker.linearizability.sweep_permits import (
     stuck,
 )
 from lockcheck.checker.linearizability.sweep_repair import NO_COLLISION, repaired
+from lockcheck.checker.linearizability.sweep_ties import Doubts, Ties
 from lockcheck.checker.linearizability.sweep_tokens import (
     keys_out_of_order,
     keys_without_room,
@@ -44,6 +45,8 @@ from lockcheck.history.table import Ints, Op, Table
 SWEEP = "sweep"
 OVERLAPPING = "operations of one client overlap"
 TOUCHING = "a client's operation begins in the nanosecond in which its last one ended"
+ONE_OF_MANY = "its answers exclude each other; so many objects are like this that none are named"
+MOST_EVIDENCE = 1_000  # keys; of all others only that they are not linearizable
 CHOICE = "operations that nobody confirmed, of clients that went on, leave too many choices"
 
 
@@ -105,28 +108,39 @@ class Fault:
 
 def _judged(clients: Clients, model: Model, rows: Spots) -> dict[int, Answer]:
     """Keys whose plain explanation does not work: is there one at all?"""
-    nested = _reentrant(model)
-    if nested:
-        breaks, trouble = sweep_nested.lenient(clients, tokens=model.tokens)
+    eager = clients.eager()
+    ties = Ties.of(eager)
+    if _reentrant(model):
+        breaks, trouble, doubts = sweep_nested.lenient(eager, ties, tokens=model.tokens)
     else:
-        breaks, trouble = sweep_single.lenient(clients)
-    soft = _soft(clients, trouble, nested=nested)
+        breaks, trouble, doubts = sweep_single.lenient(eager, ties)
+    soft = _soft(ties, trouble, doubts, tokens=model.tokens)
+    holds = holds_of(eager, breaks, tokens=model.tokens)
+    firm = ~soft[eager.client(holds.first)]
+    spots = trouble.spots[~soft[eager.client(trouble.spots)]]
+    answers = _beyond_evidence(holds.take(firm), spots, model)
     faults: dict[int, list[Fault]] = {}
-    for spot in trouble.spots.tolist():
-        if not soft[clients.client(np.array([spot]))[0]]:
-            key = int(clients.table.key[clients.row[spot]])
-            faults.setdefault(key, []).append(_unexplained(clients, spot))
-    holds = holds_of(clients, breaks, tokens=model.tokens)
-    answers = {}
+    for spot, key in zip(spots.tolist(), eager.key(spots).tolist(), strict=True):
+        if key not in answers:
+            faults.setdefault(key, []).append(_unexplained(eager, spot))
     for key, which in by_key(holds):
-        some = holds.take(which)
-        unsure = soft[clients.client(some.first)]
-        found = faults.get(key, []) + list(_faults(some, ~unsure, model))
+        if key in answers:
+            continue
+        found = faults.get(key, []) + list(_faults(holds.take(which), firm[which], model))
         if found:
             answers[key] = _answer(found, rows)
         elif not _explained(clients, key, model):
-            answers[key] = _unknown(_why(unsure))
-    return answers
+            answers[key] = _unknown(_why(~firm[which]))
+    return dict(sorted(answers.items()))  # those with evidence first
+
+
+def _beyond_evidence(firm: Holds, unexplained: Spots, model: Model) -> dict[int, Answer]:
+    """Keys that are not linearizable, without those that come first."""
+    wrong = [firm.clients.key(unexplained), keys_in_conflict(firm)]
+    if model.tokens:
+        wrong.append(keys_out_of_order(firm))
+    keys = np.unique(np.concatenate(wrong)).tolist()
+    return {key: Answer(False, SWEEP, ONE_OF_MANY) for key in keys[MOST_EVIDENCE:]}
 
 
 def _explained(clients: Clients, key: int, model: Model) -> bool:
@@ -161,23 +175,18 @@ def _answer(faults: list[Fault], rows: Spots) -> Answer:
     return Answer(False, SWEEP, first.reason, tuple(int(rows[row]) for row in first.rows))
 
 
-def _soft(clients: Clients, trouble: Trouble, *, nested: bool) -> Flags:
+def _soft(ties: Ties, trouble: Trouble, doubts: Doubts, *, tokens: bool) -> Flags:
     """Clients whose operations may have happened in another order than they were written down,
-    where that could make a difference: equal times are concurrent, for one client too.
-
-    Where each release follows its own acquire, another order of the two explains nothing more:
-    only with something unexplained, or an unconfirmed release or a lease that ends the hold
-    instead, or where they are nested. And operations that take no time may swap their tokens.
-    """
-    if clients.until is not None:
-        return clients.touching
-    loose = np.zeros(len(clients.starts), bool)
-    instant = clients.marks[clients.start[clients.marks] == clients.end[clients.marks]]
-    spots = [clients.maybe_released, instant, trouble.spots, trouble.lent]
-    if nested:
-        spots += [clients.maybe_acquired, sweep_nested.entered_again(clients)]
-    loose[clients.client(np.concatenate(spots))] = True
-    return clients.touching & loose
+    where that could make a difference that `lenient` does not allow for."""
+    soft = np.zeros(len(ties.clients.starts), bool)
+    soft[ties.client[doubts.slipping]] = True
+    troubled = np.zeros(len(soft), bool)
+    troubled[ties.clients.client(trouble.spots)] = True
+    soft &= troubled
+    soft[ties.client[doubts.blurred]] = True
+    if tokens:
+        soft[ties.client[ties.swapped_tokens()]] = True
+    return soft
 
 
 def _unexplained(clients: Clients, spot: int) -> Fault:

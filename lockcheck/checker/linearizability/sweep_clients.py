@@ -37,8 +37,28 @@ class Clients:
 
     @staticmethod
     def of(table: Table, until: Ints | None) -> Clients:
-        rows, first = _by_client(table)
-        starts = np.flatnonzero(first)
+        clients = Clients._of(table, until, *_by_client(table))
+        if not clients.overlapping.any():
+            return clients
+        # What took no time comes before what begins with it, however they were written down.
+        rows, client = clients.row, clients.client(np.arange(len(clients.row)))
+        order = np.lexsort((clients.end, clients.start, client))
+        return Clients._of(table, until, rows[order], clients.starts)
+
+    def eager(self) -> Clients:
+        """The same with what nobody confirmed before all that had not ended when it began: that it
+        comes after what ended in that nanosecond is only one of two possible orders."""
+        confirmed = np.zeros(len(self.row), bool)
+        confirmed[self.marks] = True
+        time = np.where(confirmed, self.end, self.start)
+        client = self.client(np.arange(len(self.row)))
+        order = np.lexsort((confirmed, time, client))
+        return Clients._of(self.table, self.promised, self.row[order], self.starts)
+
+    @staticmethod
+    def _of(table: Table, until: Ints | None, rows: Spots, starts: Spots) -> Clients:
+        first = np.zeros(len(rows), bool)
+        first[starts] = True
         f, ok = table.f[rows], table.outcome[rows] == Outcome.OK
         start, end = table.start[rows], table.end[rows]
         marks = np.arange(len(rows)) if ok.all() else np.flatnonzero(ok)
@@ -89,8 +109,8 @@ def _promised(f: Bytes, until: Ints) -> Ints:
     return np.where(f == Op.RELEASE, NO_PROMISE, until)
 
 
-def _by_client(table: Table) -> tuple[Spots, Flags]:
-    """The rows that matter, client by client, and which are the first of theirs."""
+def _by_client(table: Table) -> tuple[Spots, Spots]:
+    """The rows that matter, client by client, and where each of these begins."""
     locking = table.f <= Op.RENEW
     told = table.outcome == Outcome.OK
     matters = locking & (told | ((table.outcome == Outcome.INFO) & (table.f != Op.RENEW)))
@@ -100,7 +120,7 @@ def _by_client(table: Table) -> tuple[Spots, Flags]:
     client = client[order]
     first = np.ones(len(rows), bool)
     np.not_equal(client[1:], client[:-1], out=first[1:])
-    return rows[order], first
+    return rows[order], np.flatnonzero(first)
 
 
 def _numbers(table: Table, rows: Spots) -> Ints:

@@ -60,6 +60,7 @@ class Breaks:
     cut: Spots  # by which unconfirmed release; NOWHERE: by the end of a lease
     optional: Flags | None  # for each mark: the break after it need not have happened
     joining: bool = False  # and then what comes before and after it can be one hold, and one grant
+    unsure: Flags | None = None  # for each mark: its hold need not have had a grant of its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +94,8 @@ def holds_of(clients: Clients, breaks: Breaks, *, tokens: bool) -> Holds:
     if breaks.optional is not None:
         granted[1:] = ~breaks.optional[last[:-1]]
         granted &= ~(breaks.optional[last] & breaks.joining)
+    if breaks.unsure is not None and len(first):
+        granted &= ~np.logical_or.reduceat(breaks.unsure, first)
     token = np.zeros(0, np.int64)
     if tokens:
         told = clients.token(marks)

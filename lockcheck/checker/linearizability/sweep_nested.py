@@ -16,7 +16,7 @@ often and be let in again: `lenient` allows this wherever it can have happened o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -32,6 +32,7 @@ from lockcheck.checker.linearizability.sweep_holds import (
     promised_since,
     start_of,
 )
+from lockcheck.checker.linearizability.sweep_ties import Doubts, Ties, loosened, released_anyway
 from lockcheck.history.table import NEVER, NO_TOKEN, Ints, Op
 
 ROUNDS = 8  # of leases that end and so make it possible that others do
@@ -130,15 +131,17 @@ def left_by(depth: Depth) -> Ints:
     return np.minimum(depth.could_leave, np.maximum(bottom, 0))
 
 
-def lenient(clients: Clients, *, tokens: bool) -> tuple[Breaks, Trouble]:
+def lenient(clients: Clients, ties: Ties, *, tokens: bool) -> tuple[Breaks, Trouble, Doubts]:
+    clients = replace(clients, until=ties.least_promised())
     depth = Depth.of(clients, tokens=tokens)
+    loose, inside = _out_between(ties, depth)
     spare = _spare(depth)
     possible = ~depth.bound & (depth.depth <= depth.room(spare))
     until = clients.until_of(np.arange(len(clients.marks)))
     after, before = _leaving(depth, possible, until)
     if clients.until is not None:
         fresh = np.ones(len(after), bool)
-        fresh[1:] = (after | depth.final)[:-1]
+        fresh[1:] = (after | depth.final | loose | inside)[:-1]
         until = promised_since(until, fresh)
         after, before = _leaving(depth, possible, until)
     after |= depth.final
@@ -148,21 +151,80 @@ def lenient(clients: Clients, *, tokens: bool) -> tuple[Breaks, Trouble]:
     end, cut = _released(depth, special, needed, fits)
     promised = np.where(possible[special], until[special], NEVER)
     cut[promised < end] = NOWHERE
-    end = np.minimum(end, promised)
-    certain = (depth.depth == 0) & (spare <= 0)
-    trouble = _trouble(depth, after, tokens=tokens)
-    return Breaks(after, special, end, cut, ~certain & ~depth.final, joining=True), trouble
+    sooner = released_anyway(ties.releases & (depth.depth == 0), clients, special)
+    cut[sooner < np.minimum(end, promised)] = NOWHERE
+    end = np.minimum(np.minimum(end, promised), sooner)
+    certain = (depth.depth == 0) & (spare <= 0) & ~ties.grant_at_end
+    trouble = _trouble(depth, after | loose | inside, tokens=tokens)
+    unsure = ties.ungranted(~ties.acquires & (depth.lent > 0)) | (
+        ~ties.acquires & ties.grant_at_end
+    )
+    breaks = Breaks(after, special, end, cut, ~certain & ~depth.final, True, unsure)
+    breaks = loosened(breaks, loose, clients.start[clients.marks])
+    breaks = loosened(breaks, inside, depth.limit())
+    return breaks, trouble, Doubts(_slipping(ties, depth, trouble), _shallow(ties, depth))
+
+
+def _shallow(ties: Ties, depth: Depth) -> Flags:
+    """Marks of a client that may have been less deep inside from there on, and may leave sooner."""
+    clients = depth.clients
+    leaving = np.full(len(clients.starts), clients.until is not None)
+    leaving[clients.client(clients.maybe_released)] = True
+    borrowed = ties.grant_at_end & ((depth.lent > 0) | _expired(clients))
+    renewing = ~ties.releases & ties.release_at_start
+    shallow: Flags = ~ties.acquires & leaving[ties.client] & (borrowed | renewing)
+    return shallow
+
+
+def _out_between(ties: Ties, depth: Depth) -> tuple[Flags, Flags]:
+    """After which marks the client can have been out, because of an order of touching operations:
+    by a pair that `Ties` calls flipped, or by leaving and entering again inside of a hold."""
+    clients, marks = depth.clients, depth.clients.marks
+    inside = np.zeros(len(marks), np.int64)
+    inside[1:] = np.where(depth.final[:-1], 0, (depth.depth - depth.could_leave)[:-1])
+    borrowed = depth.lent > 0
+    flipped = ties.flipped((inside <= 0) | borrowed | _expired(clients))
+    short = np.zeros(len(marks), bool)
+    short[:-1] = clients.start[marks[1:]] == clients.end[marks[1:]]
+    out = ties.acquires & ties.release_at_end & ((inside <= 1) | short | borrowed)
+    before = np.zeros(len(marks), bool)
+    before[:-1] = out[1:] & ~depth.final[:-1] & ~depth.bound[:-1] & (depth.depth[:-1] > 0)
+    return ties.loose(flipped) & ~depth.bound, before
+
+
+def _expired(clients: Clients) -> Flags:
+    """Marks before whose answer the lease can have ended that was promised last."""
+    expired = np.zeros(len(clients.marks), bool)
+    if clients.until is not None:
+        expired[1:] = clients.until[:-1] <= clients.end[clients.marks[1:]]
+    return expired
+
+
+def _slipping(ties: Ties, depth: Depth, trouble: Trouble) -> Flags:
+    marks, nothing = depth.clients.marks, np.zeros(len(depth.depth), bool)
+    mixed, lent = nothing.copy(), nothing.copy()
+    mixed[np.searchsorted(marks, trouble.granted_twice)] = True
+    lent[np.searchsorted(marks, trouble.lent)] = True
+    fresh = ties.acquires & ~mixed
+    fixed_grants = mixed & ~ties.release_at_end & ~ties.grant_at_start
+    fixed_others = ~ties.acquires & ~ties.grant_at_end & ~ties.release_at_start
+    fixed_others &= depth.depth == np.where(ties.releases, 0, 1)
+    stays = np.where(
+        ties.acquires,
+        ties.until_next(fixed_grants, fresh) >= 0,
+        ties.until_next(fixed_others, nothing) >= 0,
+    )
+    if depth.clients.until is not None:
+        stays &= ~ties.acquires
+    slipping = ties.slipping(mixed | lent, stays)
+    early = (depth.could_leave > 0) | (depth.lent > 0) | _expired(depth.clients)
+    tied: Flags = ~ties.acquires & ties.grant_at_end & early
+    return slipping | tied
 
 
 def _trouble(depth: Depth, after: Flags, *, tokens: bool) -> Trouble:
     lent = depth.ungranted
     return Trouble(lent.lacking, _mixed(depth, after, tokens=tokens), lent.needing)
-
-
-def entered_again(clients: Clients) -> Spots:
-    """Marks after which a client is inside more than once."""
-    depth = Depth.of(clients, tokens=False)
-    return clients.marks[depth.depth > 1]
 
 
 def _spare(depth: Depth) -> Ints:

@@ -21,7 +21,7 @@ and interrupts it wherever any choice can: what is impossible even then has no o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -36,6 +36,7 @@ from lockcheck.checker.linearizability.sweep_holds import (
     start_of,
 )
 from lockcheck.checker.linearizability.sweep_pauses import pauses
+from lockcheck.checker.linearizability.sweep_ties import Doubts, Ties, loosened, released_anyway
 from lockcheck.history.table import NEVER, Ints, Op
 
 
@@ -70,8 +71,9 @@ def _plain(clients: Clients) -> tuple[Breaks, Trouble]:
     return Breaks(after, runs.last, end, cut, None), trouble
 
 
-def lenient(clients: Clients) -> tuple[Breaks, Trouble]:
+def lenient(clients: Clients, ties: Ties) -> tuple[Breaks, Trouble, Doubts]:
     after, begins, acquired = _shape(clients)
+    clients = replace(clients, until=ties.least_promised())
     until = clients.until_of(np.arange(len(clients.marks)))
     split, released = _splits(clients, after, until, acquired)
     if clients.until is not None:  # a promise lasts for as long as nothing can have cut it
@@ -88,8 +90,68 @@ def lenient(clients: Clients) -> tuple[Breaks, Trouble]:
     cut = np.full(len(end), NOWHERE)
     by_release = can & (start < runs.until)
     cut[by_release] = released.spare[which[by_release]]
+    sooner = np.where(split[runs.last], released_anyway(ties.releases, clients, runs.last), NEVER)
+    cut[sooner < end] = NOWHERE
+    end = np.minimum(end, sooner)
     trouble = Trouble(acquired.lacking, released.lacking, acquired.needing)
-    return Breaks(after | split, runs.last, end, cut, split), trouble
+    breaks = Breaks(after | split, runs.last, end, cut, split)
+    flipped = ties.flipped(_out_before(ties, begins, released))
+    doubts = Doubts(_slipping(ties, after, begins), _freeing(ties, flipped))
+    return _with_ties(breaks, ties, begins, flipped), trouble, doubts
+
+
+def _freeing(ties: Ties, flipped: Flags) -> Flags:
+    """Flipped pairs after which the client is granted it again: what would have ended its hold in
+    between is then to spare for later."""
+    following = np.minimum(ties.grant_after + 1, len(flipped) - 1)
+    again: Flags = ties.acquires[following] & (ties.client[following] == ties.client)
+    return flipped & again
+
+
+def _with_ties(breaks: Breaks, ties: Ties, begins: Flags, flipped: Flags) -> Breaks:
+    unsure = ties.ungranted(begins & ~ties.acquires)
+    start = ties.clients.start[ties.clients.marks]
+    return loosened(replace(breaks, unsure=unsure), ties.loose(flipped), start)
+
+
+def _out_before(ties: Ties, begins: Flags, released: Supply) -> Flags:
+    """Releases and renewals before which the client can have been out already."""
+    clients, marks = ties.clients, ties.clients.marks
+    first = clients.starts[ties.client]
+    invoked = np.searchsorted(released.spare, marks) - np.searchsorted(released.spare, first)
+    used = np.searchsorted(released.needing, marks) - np.searchsorted(released.needing, first)
+    return begins | (invoked > used) | _expired(clients)
+
+
+def _expired(clients: Clients) -> Flags:
+    """Marks before whose answer the lease can have ended that was promised last."""
+    expired = np.zeros(len(clients.marks), bool)
+    if clients.until is not None:
+        expired[1:] = clients.until[:-1] <= clients.end[clients.marks[1:]]
+    return expired
+
+
+def _slipping(ties: Ties, after: Flags, begins: Flags) -> Flags:
+    clients, others = ties.clients, ~ties.acquires
+    again = np.zeros(len(after), bool)
+    again[1:] = ~ties.releases[:-1] & ~ties.final[:-1]
+    again &= ties.acquires
+    ungranted = others & begins
+    fixed_grants = ties.acquires & ~ties.release_at_end & ~ties.grant_at_start
+    fixed_others = others & ~ties.grant_at_end & ~ties.release_at_start
+    way_out = ungranted
+    least = ties.least_promised()
+    if least is not None:  # or a lease that may have ended on the way
+        own = ties.grant_before
+        ended = ties.acquires & (own >= 0) & (least[own] <= clients.end[clients.marks])
+        fixed_grants, way_out = fixed_grants & ~ended, ungranted | ended
+    stays = np.where(
+        ties.acquires,
+        ties.until_next(fixed_grants, way_out) >= 0,
+        ties.until_next(fixed_others, again) >= 0,
+    )
+    slipping = ties.slipping(again | ungranted, stays)
+    return slipping | (others & ties.grant_at_end & _expired(clients))
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,12 @@ import pytest
 
 from lockcheck.checker.linearizability.answer import Answer
 from lockcheck.checker.linearizability.models import MODELS, Model, semaphore
-from lockcheck.checker.linearizability.sweep import OVERLAPPING, TOUCHING, sweep
+from lockcheck.checker.linearizability.sweep import (
+    MOST_EVIDENCE,
+    OVERLAPPING,
+    TOUCHING,
+    sweep,
+)
 from lockcheck.history.table import NEVER, NOTHING, Op, Table
 from tests.checker.linearizability.brief import table
 from tests.checker.linearizability.locks import many_turns
@@ -293,6 +298,37 @@ def test_what_cannot_be_told_says_why() -> None:
     assert judged(overlapping, MODELS["owner-mutex"]) == Answer(None, "sweep", OVERLAPPING)
     touching = "0 release 1-2,0 acquire 2-3"
     assert judged(touching, MODELS["owner-mutex"]) == Answer(None, "sweep", TOUCHING)
+
+
+TOUCHING_ONES = {
+    "0 acquire 1-2,0 release 2-4,0 acquire 4-6,0 release 6-8,1 acquire 5-7": True,
+    "0 acquire 1-2,0 release 4-5,0 acquire 5-6,1 acquire 7-8": False,
+    "0 acquire 1-2,1 acquire 3-3,1 release 3-3,0 release 4-5,0 acquire 5-6": False,
+    # Which of two that touch came first makes no difference to the others.
+    "0 acquire 1-2,0 acquire 4-5,0 release 5-6,0 acquire 8-9,1 acquire 12-13": False,
+    "0 acquire 1-2,0 release 2-2,0 release 2-3,0 acquire 3-3,0 release 4-5": False,
+}
+
+
+@pytest.mark.parametrize("lines", TOUCHING_ONES)
+def test_touching_operations_are_told(lines: str) -> None:
+    assert judged(lines, MODELS["owner-mutex"]).linearizable is TOUCHING_ONES[lines]
+
+
+def test_what_takes_no_time_comes_first_however_it_is_written_down() -> None:
+    assert judged("0 release 2-4,0 acquire 2-2", MODELS["owner-mutex"]) == FINE
+
+
+def test_of_many_failing_keys_the_first_have_evidence() -> None:
+    keys = MOST_EVIDENCE + 5
+    one = table("0 acquire 1-2", "1 acquire 3-4")
+    many = one.take(np.repeat(np.arange(2), keys))
+    many = replace(many, key=np.tile(np.arange(keys, dtype=np.int32), 2))
+    found = sweep(many, MODELS["owner-mutex"])
+    assert len(found) == keys
+    assert all(answer.linearizable is False and answer.reason for answer in found.values())
+    named = [bool(answer.rows) for answer in found.values()]
+    assert named == [True] * MOST_EVIDENCE + [False] * 5
 
 
 @pytest.mark.parametrize("name", [*LOCKS, "semaphore"])
