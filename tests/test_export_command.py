@@ -17,7 +17,8 @@ USAGE = 2
 def history(tmp_path: Path) -> Path:
     path = tmp_path / "history.jsonl"
     lost = '{"time":12,"process":3,"type":"info","f":"lost","key":"k"}\n'
-    path.write_text(SAMPLES["jsonl"] + lost)
+    stall = '{"time":13,"process":3,"type":"info","f":"stall","value":0}\n'
+    path.write_text(SAMPLES["jsonl"] + lost + stall)
     return path
 
 

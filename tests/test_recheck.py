@@ -6,12 +6,14 @@ import gzip
 import io
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from lockcheck.checker import Verdict
 from lockcheck.errors import UserError
 from lockcheck.formats import Asked
+from lockcheck.formats.export import write as exported
 from lockcheck.recheck import Checked, recheck
 from tests.long_histories import lock, write
 
@@ -28,18 +30,18 @@ def csv(lines: str) -> str:
     return HEADER + "\n".join(rows) + "\n"
 
 
-def checked(path: Path, text: str, **asked: object) -> Checked:
+def checked(path: Path, text: str, **asked: Any) -> Checked:
     path.write_text(text)
     return check(str(path), **asked)
 
 
-def check(given: str, **asked: object) -> Checked:
+def check(given: str, **asked: Any) -> Checked:
     return recheck(
         given,
         None,
         asked=Asked(**asked),
         patience=lambda: True,
-        out=Path("results"),  # type: ignore[arg-type]
+        out=Path("results"),
     )
 
 
@@ -47,7 +49,7 @@ def found(verdict: Checked) -> set[str]:
     return {finding.code.value for finding in verdict.judgement.findings}
 
 
-HEALTHY = {
+HEALTHY: dict[str, tuple[str, dict[str, Any]]] = {
     "a refused renewal ends the hold": ("""
         a acquire 0 2 ok
         a renew 500 501 ok
@@ -91,7 +93,7 @@ HEALTHY = {
         a release 3 3 ok""", {}),
 }  # fmt: skip
 
-UNCERTAIN = {
+UNCERTAIN: dict[str, tuple[str, dict[str, Any]]] = {
     "the log begins with a release": ("""
         a release 0 2 ok
         b acquire 5 6 ok
@@ -111,7 +113,7 @@ UNCERTAIN = {
     "nobody knows what these do": ("a append 0 1 ok\n b txn 2 3 ok\n a append 4 5 ok", {}),
 }  # fmt: skip
 
-WRONG = {
+WRONG: dict[str, tuple[str, dict[str, Any], str]] = {
     "two at once": ("""
         a acquire 0 1 ok
         b acquire 2 3 ok
@@ -140,17 +142,13 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("lines", "asked"), HEALTHY.values(), ids=HEALTHY)
-def test_a_healthy_lock_is_not_accused(
-    tmp_path: Path, lines: str, asked: dict[str, object]
-) -> None:
+def test_a_healthy_lock_is_not_accused(tmp_path: Path, lines: str, asked: dict[str, Any]) -> None:
     verdict = checked(tmp_path / "h.csv", csv(lines), **asked)
     assert verdict.judgement.verdict is Verdict.OK, verdict.judgement
 
 
 @pytest.mark.parametrize(("lines", "asked"), UNCERTAIN.values(), ids=UNCERTAIN)
-def test_what_may_be_healthy_is_unknown(
-    tmp_path: Path, lines: str, asked: dict[str, object]
-) -> None:
+def test_what_may_be_healthy_is_unknown(tmp_path: Path, lines: str, asked: dict[str, Any]) -> None:
     verdict = checked(tmp_path / "h.csv", csv(lines), **asked)
     assert verdict.judgement.verdict is Verdict.UNKNOWN, verdict.judgement
     assert verdict.exit_code == 3
@@ -158,7 +156,7 @@ def test_what_may_be_healthy_is_unknown(
 
 @pytest.mark.parametrize(("lines", "asked", "code"), WRONG.values(), ids=WRONG)
 def test_what_is_wrong_is_found(
-    tmp_path: Path, lines: str, asked: dict[str, object], code: str
+    tmp_path: Path, lines: str, asked: dict[str, Any], code: str
 ) -> None:
     verdict = checked(tmp_path / "h.csv", csv(lines), **asked)
     assert code in found(verdict)
@@ -185,7 +183,7 @@ def test_so_is_one_for_a_lock(tmp_path: Path, model: str) -> None:
 @pytest.mark.parametrize(
     "asked", [{"model": "semaphore"}, {"model": "mutex", "permits": 2}], ids=str
 )
-def test_permits_are_a_semaphores(tmp_path: Path, asked: dict[str, object]) -> None:
+def test_permits_are_a_semaphores(tmp_path: Path, asked: dict[str, Any]) -> None:
     with pytest.raises(UserError, match="permits"):
         checked(tmp_path / "h.csv", csv(WRONG["two at once"][0]), **asked)
 
@@ -217,3 +215,79 @@ def test_a_long_history_from_a_file_packed_and_from_a_pipe(
     assert check("-").judgement == plain.judgement
     monkeypatch.setenv("LOCKCHECK_PURE", "1")
     assert check(str(path)).judgement == plain.judgement
+
+
+STALE = """\
+client,key,op,start_ns,end_ns,outcome,token,value,seq,base
+a,k,acquire,0,2000000,ok,1,,,
+b,k,acquire,1500000000,1501000000,ok,2,,,
+b,k,write,1513000000,1514000000,ok,,x,1,
+a,k,write,1515000000,1516000000,ok,,y,2,
+b,k,release,1520000000,1521000000,ok,,,,
+"""
+TOLD_IN_TIME = STALE.replace("b,k,acquire", "a,k,lost,1400000000,,,,,,\nb,k,acquire")
+IN_ORDER = STALE.replace(",y,2,", ",y,1,").replace(",x,1,", ",x,2,")
+LOST_UPDATE = """\
+client,key,op,start_ns,end_ns,outcome,token,value,seq,base
+a,k,acquire,0,2000000,ok,1,,,
+b,k,acquire,1500000000,1501000000,ok,2,,,
+b,k,write,1513000000,1514000000,ok,,x,1,old
+a,k,write,1515000000,1516000000,ok,,y,2,old
+b,k,release,1520000000,1521000000,ok,,,,
+"""
+
+
+def test_a_stale_write_is_found_by_the_storages_numbers(tmp_path: Path) -> None:
+    verdict = checked(tmp_path / "h.csv", STALE, ttl_ms=1000)
+    assert {"overlap", "stale-write"} <= found(verdict)
+    assert verdict.exit_code == 1
+    without = "".join(f"{line.rsplit(',', 2)[0]}\n" for line in STALE.splitlines())
+    assert "stale-write" not in found(checked(tmp_path / "h.csv", without, ttl_ms=1000))
+    assert "stale-write" not in found(checked(tmp_path / "h.csv", IN_ORDER, ttl_ms=1000))
+
+
+def test_who_was_told_in_time_that_it_lost_the_lock_does_not_overlap(tmp_path: Path) -> None:
+    verdict = checked(tmp_path / "h.csv", TOLD_IN_TIME, ttl_ms=1000)
+    assert "overlap" not in found(verdict)
+    assert "stale-write" in found(verdict)  # it wrote all the same
+    quiet = "".join(line for line in TOLD_IN_TIME.splitlines(True) if ",y," not in line)
+    verdict = checked(tmp_path / "h.csv", quiet, ttl_ms=1000)
+    assert verdict.judgement.verdict is Verdict.OK, verdict.judgement
+
+
+def test_a_lost_update_is_found_by_the_bases(tmp_path: Path) -> None:
+    verdict = checked(tmp_path / "h.csv", LOST_UPDATE, ttl_ms=1000)
+    assert "lost-update" in found(verdict)
+    assert verdict.exit_code == 1
+    chained = LOST_UPDATE.replace(",y,2,old", ",y,2,x")
+    assert "lost-update" not in found(checked(tmp_path / "h.csv", chained, ttl_ms=1000))
+
+
+def test_an_update_that_nobody_answered_is_no_lost_one(tmp_path: Path) -> None:
+    """It was stored, and the next holder built on it; so nothing was overwritten."""
+    text = """\
+client,key,op,start_ns,end_ns,outcome,token,value,seq,base
+a,k,acquire,0,2,ok,1,,,
+a,k,write,3,4,ok,,x,1,old
+a,k,write,5,,,,y,,x
+a,k,release,7,8,ok,,,,
+b,k,acquire,9,10,ok,2,,,
+b,k,write,11,12,ok,,z,3,y
+b,k,release,13,14,ok,,,,
+"""
+    verdict = checked(tmp_path / "h.csv", text)
+    assert verdict.judgement.verdict is Verdict.OK, verdict.judgement
+
+
+@pytest.mark.parametrize(
+    ("text", "code"), [(STALE, "stale-write"), (LOST_UPDATE, "lost-update")], ids=["stale", "lost"]
+)
+def test_what_is_found_is_found_in_an_export(tmp_path: Path, text: str, code: str) -> None:
+    first = checked(
+        tmp_path / "h.csv", text.replace("b,k,rel", "b,k,lost,1517000000,,,,,,\nb,k,rel")
+    )
+    out = io.BytesIO()
+    exported(first.history, "csv", out)
+    again = checked(tmp_path / "again.csv", out.getvalue().decode())
+    assert code in found(again)
+    assert again.judgement.findings == first.judgement.findings

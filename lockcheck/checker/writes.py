@@ -68,7 +68,7 @@ def read_ledger(history: History) -> Ledger:
     matched = {id(operation) for _, operation in pairs}
     numbered = [o for o in sent if _number(o) is not None and id(o) not in matched]
     writes = [_testified(testimony, operation, index) for testimony, operation in pairs]
-    writes += [_answered(o, index) for o in numbered if o.ok or not told]
+    writes += [_answered(o, index) for o in numbered if o.ok or (o.failed and not told)]
     return Ledger(
         writes=tuple(sorted(writes, key=lambda write: write.seq)),
         testified=bool(history.testimony),

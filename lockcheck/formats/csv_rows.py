@@ -17,8 +17,29 @@ The first row names the columns, in any order; others than those below are passe
 - `token`: of a granted acquire its fencing token; of a read or write the one that was shown.
 
 May be missing: `token`, `value` (what to write or add; of a cas `[old, new]`), `result` (what was
-read), `ttl_ms` (the lease that was asked for), `node` (where the client ran). A value is JSON, or a
-text that is no JSON. Times are counted from the first one.
+read), `ttl_ms` (the lease that was asked for), `node` (where the client ran), and
+
+- `seq`: of an answered read or write the number that the storage gave it, in the order in which it
+  served them; of one that nobody answered it is passed over. No two writes of a key have the same.
+- `base`: what the written value was computed from.
+
+A value, and a base, is JSON, or a text that is no JSON. Times are counted from the first one.
+
+With `seq` a write of a former holder is found that the storage took after one of the next holder
+(`lockcheck explain stale-write`), and with `base` an update that was overwritten unseen
+(`lost-update`). Here both went wrong:
+
+    client,key,op,start_ns,end_ns,outcome,token,value,seq,base
+    a,orders,acquire,0,2000000,ok,1,,,
+    b,orders,acquire,1500000000,1501000000,ok,2,,,
+    b,orders,write,1513000000,1514000000,ok,2,b1,1,old
+    a,orders,write,1515000000,1516000000,ok,1,a1,2,old
+
+One `op` is no operation: `lost` says that at `start_ns` the client was told, or found out, that it
+holds the lock no longer. It ends the client's hold. It is allowed at any time, also while an
+operation is under way; `end_ns` is empty or the same, `outcome` may be empty:
+
+    a,orders,lost,1400000000,,,,,,
 """
 
 from __future__ import annotations
@@ -32,6 +53,7 @@ from lockcheck.errors import HistoryError
 from lockcheck.formats.cells import (
     LARGEST_NUMBER,
     NO_PAIR,
+    NOT_LOST,
     is_pair,
     json_or_text,
     maybe_number,
@@ -40,13 +62,13 @@ from lockcheck.formats.cells import (
 )
 from lockcheck.formats.intervals import Intervals, events_of_intervals
 from lockcheck.formats.lines import read_lines
-from lockcheck.formats.names import our_f
+from lockcheck.formats.names import our_row_f
 from lockcheck.formats.source import Source
-from lockcheck.history.event import Event, EventType, F
+from lockcheck.history.event import Event, EventType, F, Notice
 from lockcheck.history.files import LONGEST_LINE
 
 NEEDED = ("client", "key", "op", "start_ns", "end_ns", "outcome")
-OPTIONAL = ("token", "value", "result", "ttl_ms", "node")
+OPTIONAL = ("token", "value", "result", "ttl_ms", "node", "seq", "base")
 OUTCOMES = {
     "ok": EventType.OK,
     "fail": EventType.FAIL,
@@ -116,6 +138,8 @@ class _Batch:
             reason = f"a row of {len(rows[place])} cells where {width} are needed"
             raise source.error(reason, lines[place])
         self._columns = list(zip(*rows, strict=False))
+        ops = self._cells("op")
+        self._notices = {place for place, op in enumerate(ops) if our_row_f(op) == Notice.LOST}
 
     def add_to(self, rows: Intervals) -> None:
         rows.lines += self._lines
@@ -123,13 +147,15 @@ class _Batch:
         rows.keys += self._converted("key", _name)
         rows.fs += self._converted("op", _f)
         rows.starts += self._numbers("start_ns")
-        rows.ends += self._maybe_numbers("end_ns")
+        rows.ends += self._ends()
         rows.outcomes += self._outcomes()
         rows.tokens += self._maybe_numbers("token")
         rows.values += self._values()
         rows.results += self._converted("result", json_or_text)
         rows.nodes += self._converted("node", _name)
         rows.ttls_ms += self._converted("ttl_ms", ttl_ms_of)
+        rows.seqs += self._maybe_numbers("seq")
+        rows.bases += self._converted("base", json_or_text)
 
     def _cells(self, name: str) -> Sequence[str]:
         return self._columns[self._header[name]]
@@ -169,10 +195,23 @@ class _Batch:
             return [*self._numbers(name)]
         return self._converted(name, maybe_number)
 
+    def _ends(self) -> list[int | None]:
+        ends = self._maybe_numbers("end_ns")
+        for place in self._notices:
+            if ends[place] not in (None, number(self._cells("start_ns")[place])):
+                raise self._error(place, "end_ns", "a notice has one time only, when it came")
+            ends[place] = None
+        return ends
+
     def _outcomes(self) -> list[EventType]:
         outcomes = self._converted("outcome", _outcome)
         ends, told = self._cells("end_ns"), self._cells("outcome")
+        for place in self._notices:
+            if outcomes[place] is EventType.FAIL:
+                raise self._error(place, "outcome", NOT_LOST)
         for place, (end, outcome) in enumerate(zip(ends, told, strict=True)):
+            if place in self._notices:
+                continue
             if end and not outcome:
                 raise self._error(place, "outcome", "an answer without its outcome")
             if not end and outcomes[place] is not EventType.INFO:
@@ -182,7 +221,7 @@ class _Batch:
     def _values(self) -> list[object]:
         values = self._converted("value", json_or_text)
         for place, op in enumerate(self._cells("op")):
-            if our_f(op) == F.CAS and not is_pair(values[place]):
+            if our_row_f(op) == F.CAS and not is_pair(values[place]):
                 raise self._error(place, "value", NO_PAIR)
         return values
 
@@ -206,7 +245,7 @@ def _name(text: str) -> str | None:
 def _f(text: str) -> str:
     if not text:
         raise ValueError("no operation")
-    return our_f(text)
+    return our_row_f(text)
 
 
 def _outcome(text: str) -> EventType:

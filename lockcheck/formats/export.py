@@ -1,7 +1,8 @@
 """A history written for others: Jepsen, Porcupine, a spreadsheet, or lockcheck itself.
 
 Everything is told by `edn` and `jsonl`; `csv` and `porcupine` tell the clients' operations only: no
-faults, no stalls, no notices, nothing that the storage testified.
+faults, no stalls, no notices, nothing that the storage testified. Of the notices `csv` tells those
+of a lock that was lost.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import IO
 
 from lockcheck.errors import UserError
 from lockcheck.formats.asked import opening_terms
-from lockcheck.formats.export_csv import csv_rows
+from lockcheck.formats.export_csv import csv_rows, lost_notices
 from lockcheck.formats.export_edn import edn_line
 from lockcheck.formats.export_porcupine import porcupine_lines
 from lockcheck.history import Event, History, Notice
@@ -26,6 +27,7 @@ class Export:
     meaning: str
     chunks: Callable[[History], Iterator[bytes]]
     operations_only: bool = False
+    losses: bool = False  # though it tells operations only, it tells also which locks were lost
 
 
 def _edn(history: History) -> Iterator[bytes]:
@@ -50,7 +52,7 @@ EXPORTS: dict[str, Export] = {
     for each in (
         Export("edn", "Jepsen's history.edn, one operation a line", _edn),
         Export("jsonl", "lockcheck's own JSON Lines", _jsonl),
-        Export("csv", "a row for each operation", csv_rows, operations_only=True),
+        Export("csv", "a row for each operation", csv_rows, operations_only=True, losses=True),
         Export(
             "porcupine",
             "operations of Porcupine, one JSON object a line",
@@ -71,8 +73,9 @@ def left_out(history: History, name: str) -> str:
     """What an export does not tell; empty: it tells everything."""
     if not EXPORTS[name].operations_only:
         return ""
+    told = len(lost_notices(history)) if EXPORTS[name].losses else 0
     numbers = (
-        (_notices(history), "notice", "notices"),
+        (_notices(history) - told, "notice", "notices"),
         (len(history.faults), "fault", "faults"),
         (len(history.testimony), "memory of the storage", "memories of the storage"),
     )

@@ -1,19 +1,29 @@
 """Operations as rows of CSV, in the order of their invocations; the columns are in `csv_rows`.
 
+So are the notices that a client lost its lock:
+
+    client,key,op,start_ns,end_ns,outcome,token,value,result,ttl_ms,node,seq,base
+    1,k,write,2000000,3000000,ok,,7,,,n1,1,6
+    1,k,lost,9000000,,,,,,,n1,,
+
 What it cannot say: an empty name is the same as none, and a process that is a number the same as a
-name of digits.
+name of digits. What the storage testified itself is not told: the numbers are those that clients
+were answered.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import msgspec
 
 from lockcheck.formats.intervals import ANSWERED_TOKEN
-from lockcheck.history import Event, History, Operation
+from lockcheck.formats.names import is_lost
+from lockcheck.history import Event, EventType, History, Notice, Operation
+from lockcheck.history.event import NEMESIS, STORAGE
 
 COLUMNS = (
     "client",
@@ -27,6 +37,8 @@ COLUMNS = (
     "result",
     "ttl_ms",
     "node",
+    "seq",
+    "base",
 )
 AT_ONCE = 4096  # rows
 Cell = str | int | None
@@ -36,11 +48,37 @@ def csv_rows(history: History) -> Iterator[bytes]:
     buffer = io.StringIO(newline="")
     writer = csv.writer(buffer, lineterminator="\r\n")  # so that both are quoted inside a cell
     writer.writerow(COLUMNS)
-    for number, operation in enumerate(history.operations, 1):
-        writer.writerow(_row(operation))
+    for number, row in enumerate(_rows(history), 1):
+        writer.writerow(row)
         if number % AT_ONCE == 0:
             yield _taken(buffer)
     yield _taken(buffer)
+
+
+def _rows(history: History) -> Iterator[tuple[Cell, ...]]:
+    """What stands first in the history stands first here: that tells the order of equal times."""
+    notices = lost_notices(history)
+    if not notices:
+        yield from map(_row, history.operations)
+        return
+    rows: dict[int, Callable[[], tuple[Cell, ...]]] = {}
+    rows |= {id(each.invoke): partial(_row, each) for each in history.operations}
+    rows |= {id(each): partial(_notice, each) for each in notices}
+    for event in history.events:
+        if id(event) in rows:
+            yield rows[id(event)]()
+
+
+def lost_notices(history: History) -> list[Event]:
+    """The events by which clients were told that they lost a lock."""
+    told = [event for event in history.events if _may_be_notice(event)]
+    answers = {id(each.answer) for each in history.operations if each.f == Notice.LOST and told}
+    return [event for event in told if id(event) not in answers]
+
+
+def _may_be_notice(event: Event) -> bool:
+    of_client = event.process not in (NEMESIS, STORAGE)
+    return event.f == Notice.LOST and event.type is EventType.INFO and of_client
 
 
 def _taken(buffer: io.StringIO) -> bytes:
@@ -55,7 +93,7 @@ def _row(operation: Operation) -> tuple[Cell, ...]:
     return (
         operation.process,
         invoke.key,
-        operation.f,
+        f"{operation.f} operation" if is_lost(operation.f) else operation.f,
         operation.start_ns,
         None if answer is None else answer.time,
         None if answer is None else answer.type.value,
@@ -64,7 +102,14 @@ def _row(operation: Operation) -> tuple[Cell, ...]:
         None if answer is None else _json(answer.value),
         invoke.ttl_ms,
         invoke.node,
+        None if answer is None else answer.seq,
+        _json(invoke.base),
     )
+
+
+def _notice(event: Event) -> tuple[Cell, ...]:
+    told = (event.process, event.key, event.f, event.time, None, None, event.token)
+    return (*told, _json(event.value), None, event.ttl_ms, event.node, None, _json(event.base))
 
 
 def _token(invoke: Event, answer: Event | None) -> int | None:

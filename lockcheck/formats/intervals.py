@@ -3,6 +3,18 @@
 A row that has no end was never answered: it may take effect at any time. Its client may go on all
 the same; then it is known that it had given the answer up by then. Apart from that a client does
 one thing at a time: who does several at once is several clients, and has to be told apart.
+
+A row `lost` is no operation but a notice: at its beginning the client was told that it holds the
+lock no longer. It may stand anywhere, also while an operation is under way. At the same time as
+others of its client it comes after those that have ended and before those that begin; among those
+that took no time at all, rows are in the order in which they were given.
+
+A storage's number, too, is known from an answer only: one that nobody answered keeps none, since
+nobody knows whether the storage took it. For example, the write
+
+    client a, write, from 5 to 9, ok, value "y", base "x", seq 2
+
+is an invocation at 5 with its value and its base, and an answer at 9 with its number.
 """
 
 from __future__ import annotations
@@ -16,7 +28,7 @@ import numpy as np
 from lockcheck.errors import HistoryError
 from lockcheck.formats.jepsen_op import is_plain_number
 from lockcheck.formats.names import our_client
-from lockcheck.history.event import Event, EventType, F
+from lockcheck.history.event import Event, EventType, F, Notice
 from lockcheck.history.table import NEVER, Ints
 
 LONGEST_NS = 1 << 60
@@ -40,6 +52,8 @@ class Intervals:
     results: list[object] = field(default_factory=list)
     nodes: list[str | None] = field(default_factory=list)
     ttls_ms: list[int | None] = field(default_factory=list)
+    seqs: list[int | None] = field(default_factory=list)
+    bases: list[object] = field(default_factory=list)
     paths: list[str] = field(default_factory=list)  # where in its line each is; or empty
 
     def error(self, place: int, reason: str, source: str, *, cure: str = "") -> HistoryError:
@@ -54,14 +68,32 @@ def events_of_intervals(rows: Intervals, source: str) -> Iterator[Event]:
     """In the order of their times, which are counted from the first beginning."""
     if not rows.lines:
         return iter(())
+    _check_numbers(rows, source)
     start, end = _times(rows, source)
     names = _processes(rows.clients)
     numbers = {name: number for number, name in enumerate(names)}
     client = np.fromiter(map(numbers.__getitem__, rows.clients), np.int64, len(rows.lines))
-    order = np.lexsort((end, start, client))
-    told = _told(rows, source, order, start, end)
+    lost = np.array([f == Notice.LOST for f in rows.fs])
+    order = np.lexsort((np.where(lost, start, end), start, client))
+    told = _told(rows, source, order[~lost[order]], start, end)
     events = _events(rows, start, told, [names[name] for name in rows.clients])
     return map(events.__getitem__, _in_order(order, start, told))
+
+
+def _check_numbers(rows: Intervals, source: str) -> None:
+    """Two writes of the same number have no order, and some judge would have to make one up."""
+    if not any(seq is not None for seq in rows.seqs):
+        return
+    taken: dict[tuple[str, int], int] = {}
+    for place, (f, seq, outcome) in enumerate(zip(rows.fs, rows.seqs, rows.outcomes, strict=True)):
+        if f != F.WRITE or seq is None or outcome is not EventType.OK:
+            continue
+        other = taken.setdefault((rows.keys[place] or "", seq), place)
+        if other != place:
+            reason = f"its number {seq} is that of another write, {rows.name(other)}"
+            raise rows.error(
+                place, reason, source, cure="a storage numbers each write of a key once"
+            )
 
 
 def _times(rows: Intervals, source: str) -> tuple[Ints, Ints]:
@@ -94,7 +126,7 @@ def _processes(clients: list[str]) -> dict[str, int | str]:
 
 
 def _told(rows: Intervals, source: str, order: Ints, start: Ints, end: Ints) -> Ints:
-    """When each was answered, or given up; NEVER for neither."""
+    """When each was answered, or given up; NEVER for neither. `order` is that of the operations."""
     here, after = order[:-1], order[1:]
     clients = np.array(rows.clients, object)
     same = clients[here] == clients[after]
@@ -124,25 +156,27 @@ def _in_order(order: Ints, start: Ints, told: Ints) -> list[int]:
 
 
 def _events(rows: Intervals, start: Ints, told: Ints, processes: list[int | str]) -> list[Event]:
-    """The invocations, then the answers."""
+    """The invocations and the notices, then the answers."""
     nothing: repeat[None] = repeat(None)
     granted = [f in ANSWERED_TOKEN for f in rows.fs]
     shown = map(_unless, granted, rows.tokens)
     gained = map(_if, granted, rows.tokens)
+    kinds = [EventType.INFO if f == Notice.LOST else EventType.INVOKE for f in rows.fs]
+    known = [outcome is not EventType.INFO for outcome in rows.outcomes]
     common = (rows.fs, rows.keys)
     return [
         *map(
             Event,
             start.tolist(),
             processes,
-            repeat(EventType.INVOKE),
+            kinds,
             *common,
             rows.values,
             rows.nodes,
             shown,
             nothing,
             nothing,
-            nothing,
+            rows.bases,
             rows.ttls_ms,
         ),
         *map(
@@ -154,12 +188,14 @@ def _events(rows: Intervals, start: Ints, told: Ints, processes: list[int | str]
             rows.results,
             rows.nodes,
             gained,
+            nothing,
+            map(_if, known, rows.seqs),
         ),
     ]
 
 
-def _if(condition: bool, token: int | None) -> int | None:
-    return token if condition else None
+def _if(condition: bool, number: int | None) -> int | None:
+    return number if condition else None
 
 
 def _unless(condition: bool, token: int | None) -> int | None:

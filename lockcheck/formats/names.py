@@ -15,6 +15,7 @@ SYNONYMS = {
     F.CAS: ("cas", "compareandset", "compareandswap"),
     F.ADD: ("add",),
 }
+LOST_WORDS = frozenset({"lost", "locklost"})
 KNOWN = {word: f for f, words in SYNONYMS.items() for word in words}
 LOCKING = frozenset({F.ACQUIRE, F.RELEASE, F.RENEW})
 
@@ -25,7 +26,26 @@ NOT_CLIENTS = frozenset({NEMESIS, STORAGE})
 
 def known_f(name: str) -> str | None:
     """Our name of an operation; None for one that we have no name for."""
-    return KNOWN.get(name) or KNOWN.get(name.lower().replace("-", "").replace("_", ""))
+    return KNOWN.get(name) or KNOWN.get(_plain(name))
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("-", "").replace("_", "")
+
+
+def is_lost(name: str) -> bool:
+    """Of a row or a span: it tells that the lock was lost, and is no operation."""
+    return _plain(name) in LOST_WORDS
+
+
+def known_row_f(name: str) -> str | None:
+    """As `known_f`, of what rows and spans can tell: also the notice that the lock was lost."""
+    return known_f(name) or (Notice.LOST if is_lost(name) else None)
+
+
+@lru_cache(maxsize=1000)
+def our_row_f(name: str) -> str:
+    return known_row_f(name) or our_f(name)
 
 
 @lru_cache(maxsize=1000)

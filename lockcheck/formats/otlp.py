@@ -3,7 +3,8 @@
 A span is an operation on a lock where it has the attribute `lock.op`, or any attribute whose name
 begins with `lock.` and an operation as its name, or as the last part of it (`Mutex.unlock`).
 
-- `lock.op`: acquire, release, renew, read, write, cas or add; otherwise the span's name says it.
+- `lock.op`: acquire, release, renew, read, write, cas, add or lost; otherwise the span's name says
+  it.
 - `lock.key`: which lock; may be missing where there is one only.
 - `lock.client`: who does it, one thread of control; otherwise `service.instance.id` or
   `service.name` of the resource, with the span's `thread.id` where it has one.
@@ -11,6 +12,23 @@ begins with `lock.` and an operation as its name, or as the last part of it (`Mu
   otherwise a span with an error is `info`, and any other `ok`. So a refusal has to say `fail`.
 - `lock.token`: the fencing token that was granted; `lock.ttl_ms`: the lease that was asked for.
 - `lock.value` and `lock.result`: what was written, and what was read.
+- `lock.seq`: of an answered read or write the number that the storage gave it, in the order in
+  which it served them; `lock.base`: what the written value was computed from.
+
+One `lock.op` is no operation: `lost` says that when the span began its client was told, or found
+out, that it holds the lock no longer; how long the span took does not matter. So these are a write
+that the storage served as its second one, and the notice that comes too late for it:
+
+    {"name": "put", "startTimeUnixNano": "1515000000", "endTimeUnixNano": "1516000000",
+     "attributes": [{"key": "lock.op", "value": {"stringValue": "write"}},
+                    {"key": "lock.key", "value": {"stringValue": "orders"}},
+                    {"key": "lock.client", "value": {"stringValue": "a"}},
+                    {"key": "lock.value", "value": {"stringValue": "a1"}},
+                    {"key": "lock.base", "value": {"stringValue": "old"}},
+                    {"key": "lock.seq", "value": {"intValue": "2"}}]}
+    {"name": "lost", "startTimeUnixNano": "1520000000", "endTimeUnixNano": "1520000000",
+     "attributes": [{"key": "lock.key", "value": {"stringValue": "orders"}},
+                    {"key": "lock.client", "value": {"stringValue": "a"}}]}
 
 Other spans are passed over, and counted.
 """
@@ -23,12 +41,19 @@ from typing import IO, TypeVar
 
 import msgspec
 
-from lockcheck.formats.cells import NO_PAIR, is_pair, json_or_text, maybe_number, ttl_ms_of
+from lockcheck.formats.cells import (
+    NO_PAIR,
+    NOT_LOST,
+    is_pair,
+    json_or_text,
+    maybe_number,
+    ttl_ms_of,
+)
 from lockcheck.formats.intervals import Intervals, events_of_intervals
 from lockcheck.formats.json_documents import Document, read_documents
-from lockcheck.formats.names import known_f, our_f
+from lockcheck.formats.names import known_row_f, our_row_f
 from lockcheck.formats.source import Source
-from lockcheck.history.event import Event, EventType, F
+from lockcheck.history.event import Event, EventType, F, Notice
 
 ATTRIBUTE = "lock."
 NEEDED = "a span of a lock has lock.op, lock.key and lock.client among its attributes"
@@ -135,7 +160,7 @@ class _Taking:
             self.passed_over += 1
             return
         rows, value = self.rows, _asked(f, said)
-        end = _time("endTimeUnixNano", span.end_time_unix_nano)
+        end = _end(f, span, said)
         rows.paths.append(path)
         rows.lines.append(line)
         rows.clients.append(_client(said, resource))
@@ -149,6 +174,8 @@ class _Taking:
         rows.results.append(_converted("lock.result", said, json_or_text))
         rows.nodes.append(resource.get("host.name"))
         rows.ttls_ms.append(_converted("lock.ttl_ms", said, ttl_ms_of))
+        rows.seqs.append(_converted("lock.seq", said, maybe_number))
+        rows.bases.append(_converted("lock.base", said, json_or_text))
 
 
 def _spans(export: _Export) -> Iterator[tuple[_Span, str, dict[str, str]]]:
@@ -166,10 +193,10 @@ def _said(attributes: list[_Attribute]) -> dict[str, str]:
 
 def _operation(name: str, said: dict[str, str]) -> str | None:
     if said.get("lock.op"):
-        return our_f(said["lock.op"])
+        return our_row_f(said["lock.op"])
     if not any(key.startswith(ATTRIBUTE) for key in said):
         return None
-    return known_f(SEPARATOR.split(name)[-1].replace(" ", ""))
+    return known_row_f(SEPARATOR.split(name)[-1].replace(" ", ""))
 
 
 def _client(said: dict[str, str], resource: dict[str, str]) -> str:
@@ -188,6 +215,16 @@ def _start(span: _Span) -> int:
     if start is None:
         raise ValueError("it has no startTimeUnixNano")
     return start
+
+
+def _end(f: str, span: _Span, said: dict[str, str]) -> int | None:
+    """None for what has no answer, which a notice never has."""
+    end = _time("endTimeUnixNano", span.end_time_unix_nano)
+    if f != Notice.LOST:
+        return end
+    if _outcome(said, span) is EventType.FAIL:
+        raise ValueError(f"lock.outcome: {NOT_LOST}")
+    return None
 
 
 def _time(name: str, said: int | str) -> int | None:

@@ -11,8 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lockcheck.errors import UserError
+from lockcheck.formats.csv_rows import NEEDED, OPTIONAL
 from lockcheck.formats.export import EXPORTS, left_out, write
-from lockcheck.history import Event, EventType, History, Operation, Terms
+from lockcheck.formats.export_csv import COLUMNS, lost_notices
+from lockcheck.history import Event, EventType, History, Hold, Operation, Terms
 from lockcheck.history.event import terms_event
 from tests.checker.dsl import history
 from tests.formats.texts import history_of
@@ -69,9 +71,15 @@ def histories(draw: st.DrawFn) -> list[Event]:
     for process in processes:
         time = 0
         for f in draw(
-            st.lists(st.sampled_from(["acquire", "release", "read", "write", "odd f"]), max_size=4)
+            st.lists(
+                st.sampled_from(["acquire", "release", "read", "write", "odd f", "lost"]),
+                max_size=4,
+            )
         ):
             time += draw(st.integers(0, 9))
+            if f == "lost":
+                told.append(draw(notices(time, process)))
+                continue
             told.append(draw(invocations(time, process, f)))
             time += draw(st.integers(0, 9))
             told.append(draw(answers(told[-1], time)))
@@ -92,6 +100,19 @@ def invocations(time: int, process: int | str, f: str) -> st.SearchStrategy[Even
         base=values,
         ttl_ms=st.none() | st.integers(0, 1 << 30),
         shared=st.booleans(),
+    )
+
+
+def notices(time: int, process: int | str) -> st.SearchStrategy[Event]:
+    return st.builds(
+        Event,
+        time=st.just(time),
+        process=st.just(process),
+        type=st.just(EventType.INFO),
+        f=st.just("lost"),
+        key=maybe_texts,
+        value=values,
+        node=maybe_texts,
     )
 
 
@@ -138,21 +159,54 @@ def test_the_lines_are_what_jepsen_reads() -> None:
 @given(histories())
 def test_csv_tells_the_operations(events: list[Event]) -> None:
     events = [event for event in events if event.process != ""]
-    told = History.of(events)
-    if not told.operations:
+    told = History.of(_numbered_once(events))
+    if not events:
         return
-    first = min(operation.start_ns for operation in told.operations)
+    first = min(event.time for event in told.events)
     again = history_of("csv", exported("csv", told))
-    numbers = all(str(o.process).isdigit() for o in told.operations)
+    numbers = all(_is_number(event.process) for event in told.events)
     key = sorted(_row(operation, first, numbers) for operation in told.operations)
     assert sorted(_row(operation, 0, numbers) for operation in again.operations) == key
+    losses = sorted(_loss(event, first, numbers) for event in lost_notices(told))
+    assert sorted(_loss(event, 0, numbers) for event in lost_notices(again)) == losses
+    holds = sorted(_hold(hold, first, numbers) for hold in told.holds)
+    assert sorted(_hold(hold, 0, numbers) for hold in again.holds) == holds
+
+
+def _numbered_once(events: list[Event]) -> list[Event]:
+    """A storage gives each number once, and an answer that says nothing says no number."""
+    return [
+        msgspec.structs.replace(event, seq=None if event.type is EventType.INFO else number)
+        if event.seq is not None
+        else event
+        for number, event in enumerate(events)
+    ]
+
+
+def _loss(event: Event, first: int, numbers: bool) -> str:
+    process = int(event.process) if numbers else str(event.process)
+    told = (event.key or None, _json(event.value), event.node or None)
+    return repr((process, event.time - first, told))
+
+
+def _is_number(process: int | str) -> bool:
+    return str(process).isascii() and str(process).isdigit()
+
+
+def _hold(hold: Hold, first: int, numbers: bool) -> str:
+    process = int(hold.process) if numbers else str(hold.process)
+    return repr((hold.key, process, hold.start_ns - first, hold.end_ns - first, hold.ending))
+
+
+def test_the_columns_of_csv_are_those_that_are_read() -> None:
+    assert set(COLUMNS) == {*NEEDED, *OPTIONAL}
 
 
 def _row(operation: Operation, first: int, numbers: bool) -> str:
     invoke, answer = operation.invoke, operation.answer
     told = None
     if answer is not None:
-        told = (answer.time - first, answer.type, _json(answer.value), answer.token)
+        told = (answer.time - first, answer.type, _json(answer.value), answer.token, answer.seq)
     process = int(operation.process) if numbers else str(operation.process)
     asked = (
         invoke.key or None,
@@ -160,6 +214,7 @@ def _row(operation: Operation, first: int, numbers: bool) -> str:
         invoke.node or None,
         invoke.ttl_ms,
         invoke.token,
+        _json(invoke.base),
     )
     return repr((process, operation.f, operation.start_ns - first, told, asked))
 
@@ -180,12 +235,34 @@ def test_a_history_without_terms_gets_them_first(name: str) -> None:
 def test_csv_of_a_run() -> None:
     told = history(*RUN, ttl_ms=500)
     lines = exported("csv", told).decode().splitlines()
-    assert lines[0] == "client,key,op,start_ns,end_ns,outcome,token,value,result,ttl_ms,node"
-    assert lines[1] == "1,k,acquire,0,1000000,ok,3,,,,n1"
-    assert lines[2] == "2,k,acquire,0,2000000,fail,,,,,n2"
-    assert lines[-1] == "3,k,acquire,12000000,,,,,,,n3"
+    assert lines[0] == (
+        "client,key,op,start_ns,end_ns,outcome,token,value,result,ttl_ms,node,seq,base"
+    )
+    assert lines[1] == "1,k,acquire,0,1000000,ok,3,,,,n1,,"
+    assert lines[2] == "2,k,acquire,0,2000000,fail,,,,,n2,,"
+    assert lines[3] == '1,k,write,2000000,3000000,ok,,"""b""","""b""",,n1,1,"""a"""'
+    assert lines[5].startswith("1,k,lost,9000000,,,,")
+    assert lines[-1] == "3,k,acquire,12000000,,,,,,,n3,,"
     again = history_of("csv", exported("csv", told))
     assert [o.unknown for o in again.operations] == [o.unknown for o in told.operations]
+    assert [(h.process, h.end_ns, h.ending) for h in again.holds] == [
+        (h.process, h.end_ns, h.ending) for h in told.holds
+    ]
+
+
+def test_csv_of_what_is_called_lost_and_is_no_notice() -> None:
+    told = History.of(
+        [
+            Event(0, 1, EventType.INVOKE, "lost"),
+            Event(1, 1, EventType.INFO, "lost"),
+            Event(2, 1, EventType.INFO, "lost"),
+            Event(3, "nemesis", EventType.INFO, "lost"),
+        ]
+    )
+    again = history_of("csv", exported("csv", told))
+    assert [o.f for o in again.operations] == ["lost operation"]
+    assert [event.time for event in lost_notices(again)] == [2]
+    assert left_out(told, "csv") == ("csv tells the clients' operations only: 1 notice is left out")
 
 
 def test_porcupine() -> None:
@@ -213,7 +290,7 @@ def test_what_an_export_leaves_out_is_said() -> None:
     told = history(*RUN, testify=True, ttl_ms=500)
     assert {name for name in EXPORTS if not left_out(told, name)} == {"edn", "jsonl"}
     assert left_out(told, "csv") == (
-        "csv tells the clients' operations only: 2 notices, 1 fault and 1 memory of the storage "
+        "csv tells the clients' operations only: 1 notice, 1 fault and 1 memory of the storage "
         "are left out"
     )
     assert left_out(history("1 acquire 0-1", "1 lost 9"), "porcupine") == (

@@ -10,7 +10,7 @@ import pytest
 
 from lockcheck.formats import FORMATS, Asked
 from lockcheck.formats.source import Source
-from lockcheck.history import Event
+from lockcheck.history import Ending, Event
 from tests.formats.texts import NAME, brief, error_in, events_of, history_of, said
 
 HEADER = "client,key,op,start_ns,end_ns,outcome,token\n"
@@ -97,6 +97,81 @@ def test_the_terms_of_the_user_come_first() -> None:
     assert (history.terms.model, history.terms.ttl_ms) == ("mutex", 5)
 
 
+LONG_HEADER = HEADER.strip() + ",seq,base\n"
+
+
+def test_numbers_and_bases_of_writes() -> None:
+    text = LONG_HEADER + (
+        f'a,k,write,1,2,ok,,{(1 << 63) - 1},"[1, ""x""]"\n'
+        "a,k,write,3,4,fail,,-5,plain text\n"
+        "a,k,read,5,6,ok,,0,\n"
+        "a,k,write,7,8,info,,9,\n"
+        "a,k,write,9,,,,9,\n"
+    )
+    events = events_of("csv", text)
+    assert [event.base for event in events[:4]] == [[1, "x"], None, "plain text", None]
+    assert [event.seq for event in events] == [
+        *(None, (1 << 63) - 1),
+        *(None, -5),
+        *(None, 0),
+        *(None, None),  # nobody knows whether the storage took it
+        None,
+    ]
+
+
+def test_a_notice_is_no_operation() -> None:
+    text = LONG_HEADER + (
+        "a,k,acquire,0,2,ok,7,,\n"
+        "a,k,write,4,9,ok,,,\n"
+        "a,k,lost,6,,,,,\n"
+        "a,k,LOCK-LOST,10,10,ok,,,\n"
+        "a,k,release,10,11,fail,,,\n"
+        "a,k,read,12,,,,,\n"
+        "a,k,lost,13,13,,,,\n"
+    )
+    assert brief(events_of("csv", text)) == [
+        "0 a invoke acquire k",
+        "2 a ok acquire k token=7",
+        "4 a invoke write k",
+        "6 a info lost k",
+        "9 a ok write k",
+        "10 a info lost k",
+        "10 a invoke release k",
+        "11 a fail release k",
+        "12 a invoke read k",
+        "13 a info lost k",
+    ]
+    history = history_of("csv", text)
+    assert [(o.f, o.answer is not None) for o in history.operations] == [
+        ("acquire", True),
+        ("write", True),
+        ("release", True),
+        ("read", False),
+    ]
+    assert [(hold.end_ns, hold.ending) for hold in history.holds] == [(6, Ending.LOST)]
+
+
+@pytest.mark.parametrize(
+    ("rows", "holds"),
+    [
+        ("a,k,acquire,0,5,ok,\na,k,lost,5,,,\n", [(5, 5)]),
+        ("a,k,lost,5,,,\na,k,acquire,0,5,ok,\n", [(5, 5)]),
+        ("a,k,acquire,0,1,ok,\na,k,acquire,5,6,ok,\na,k,lost,5,,,\n", [(1, 5), (6, 6)]),
+        ("a,k,acquire,0,1,ok,\na,k,lost,5,,,\na,k,acquire,5,5,ok,\n", [(1, 5), (5, 5)]),
+        ("a,k,acquire,5,5,ok,\na,k,lost,5,5,,\na,k,read,6,9,ok,\n", [(5, 5)]),
+        ("a,k,lost,5,5,,\na,k,acquire,5,5,ok,\na,k,read,6,9,ok,\n", [(5, 9)]),
+    ],
+)
+def test_a_notice_at_the_time_of_something_else(rows: str, holds: list[tuple[int, int]]) -> None:
+    first = min(int(row.split(",")[3]) for row in rows.splitlines())
+    told = history_of("csv", HEADER + rows).holds
+    assert [(hold.start_ns + first, hold.end_ns + first) for hold in told] == holds
+
+
+def test_only_notices() -> None:
+    assert brief(events_of("csv", HEADER + "1,,lost,5,,,\n")) == ["0 1 info lost"]
+
+
 DAMAGED_ROWS = {
     "no number": ("a,k,acquire,x,2,ok,", 3, 13, "start_ns: no number of 64 bits: 'x'"),
     "a number of Python's": ("a,k,acquire,1_0,20,ok,", 3, 13, "start_ns: no number of 64 bits"),
@@ -120,6 +195,12 @@ DAMAGED_ROWS = {
     "far in the future": (f"a,k,acquire,3,{1 << 61},ok,", 3, None, "its time lies more than 36"),
     "busy": ("z,k,release,8,12,ok,", 3, None, "its client is still busy with line 2"),
     "a quote": ('a,"k,acquire,3,4,ok,', 3, None, "not CSV: unexpected end of data"),
+    "a notice that took time": (
+        "a,k,lost,1,2,,",
+        *(3, 12, "end_ns: a notice has one time only"),
+    ),
+    "a notice before itself": ("a,k,lost,1,0,,", 3, 12, "end_ns: a notice has one time only"),
+    "a notice of nothing": ("a,k,lost,1,,fail,", 3, 13, "outcome: it says that the lock was lost"),
     "half a cas": ("a,k,cas,1,2,ok,", 3, 1, "value: a cas without the pair of what it expects"),
 }
 
@@ -142,6 +223,13 @@ def test_a_damaged_row_is_named(row: str, line: int, column: int | None, reason:
         ("op," + HEADER, 1, "its first row names a column twice"),
         (f"{HEADER.strip()},value\na,k,write,1,2,ok,,{'[' * 99}\n", 2, "value: nested deeper than"),
         (f"{HEADER.strip()},ttl_ms\na,k,acquire,1,2,ok,,-1\n", 2, "ttl_ms: no lease: -1"),
+        (f"{LONG_HEADER}a,k,write,1,2,ok,,x,\n", 2, "seq: no number of 64 bits: 'x'"),
+        (f"{LONG_HEADER}a,k,write,1,2,ok,,{1 << 63},\n", 2, "seq: no number of 64 bits"),
+        (f"{LONG_HEADER}a,k,write,1,2,ok,,1,{'[' * 99}\n", 2, "base: nested deeper than"),
+        (
+            f"{LONG_HEADER}a,k,write,1,2,ok,,5,\nb,k,read,1,2,ok,,5,\nb,k,write,3,4,ok,,5,\n",
+            *(4, "its number 5 is that of another write, line 2"),
+        ),
         (HEADER + "x" * (1 << 21), 2, "longer than 1048576 bytes"),
     ],
 )
@@ -149,6 +237,20 @@ def test_a_damaged_table_is_named(text: str, line: int, reason: str) -> None:
     told = said(error_in("csv", text))
     assert told[0] == line
     assert told[2].startswith(reason)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        "a,k,write,1,2,ok,,5,\nb,l,write,1,2,ok,,5,\n",
+        "a,k,write,1,2,ok,,5,\nb,k,read,3,4,ok,,5,\n",
+        "a,k,write,1,2,ok,,5,\nb,k,write,3,4,info,,5,\n",
+        "a,k,write,1,2,fail,,5,\nb,k,write,3,4,ok,,5,\n",
+    ],
+    ids=["of two keys", "a read of it", "nobody knows", "refused"],
+)
+def test_numbers_that_are_the_same_and_may_be(rows: str) -> None:
+    assert len(history_of("csv", LONG_HEADER + rows).operations) == 2
 
 
 def test_what_is_no_utf8_is_named_with_its_place() -> None:
@@ -182,6 +284,7 @@ def export(*spans: dict[str, Any], **resource: Any) -> str:
     return json.dumps({"resourceSpans": [whole]})
 
 
+BASED = {"lock__base": '{"a": 1}'}
 HELD = span("Mutex.tryLock", str(EPOCH), str(EPOCH + 9), lock__key="k", lock__token=7)
 
 
@@ -213,6 +316,26 @@ def test_a_document_a_line_or_over_many() -> None:
     pretty = "\n".join(json.dumps(json.loads(line), indent=2) for line in lines)
     assert len(events_of("otlp", "\n".join(lines))) == 4
     assert brief(events_of("otlp", pretty)) == brief(events_of("otlp", "\n".join(lines)))
+
+
+def test_numbers_and_notices_as_spans() -> None:
+    text = export(
+        HELD,
+        span("w", EPOCH + 10, EPOCH + 30, lock__op="put", lock__key="k", lock__seq=4, **BASED),
+        span("lost", EPOCH + 20, EPOCH + 22, 2, lock__key="k"),
+        span("x", EPOCH + 40, 0, lock__op="lost", lock__key="k"),
+        service__name="w",
+    )
+    events = events_of("otlp", text)
+    assert brief(events) == [
+        "0 w invoke acquire k",
+        "9 w ok acquire k token=7",
+        "10 w invoke write k",
+        "20 w info lost k",
+        "30 w ok write k",
+        "40 w info lost k",
+    ]
+    assert (events[2].base, events[4].seq) == ({"a": 1}, 4)
 
 
 @pytest.mark.parametrize(
@@ -270,6 +393,22 @@ DAMAGED_SPANS = {
     "a token without a number": (
         export(span("acquire", 1, 2, **{"lock.token": "t"}), **W),
         f"{SPANS}[0], 'acquire': lock.token: no number of 64 bits: 't'",
+    ),
+    "a storage's number that is none": (
+        export(span("put", 1, 2, **{"lock.seq": "t"}), **W),
+        f"{SPANS}[0], 'put': lock.seq: no number of 64 bits: 't'",
+    ),
+    "the same number twice": (
+        export(
+            span("put", 1, 2, lock__seq=1),
+            span("put", 3, 4, lock__seq=1),
+            **W,
+        ),
+        f"{SPANS}[1]: its number 1 is that of another write, {SPANS}[0]",
+    ),
+    "a notice of nothing": (
+        export(span("lost", 1, 2, lock__outcome="fail"), **W),
+        f"{SPANS}[0], 'lost': lock.outcome: it says that the lock was lost, and",
     ),
     "a lease that is none": (
         export(HELD, span("GET", 1, 2), span("acquire", 1, 2, lock__ttl_ms="-1"), **W),
