@@ -46,6 +46,9 @@ BY = {  # which tests are about a file, where its name does not tell
     "stalls.py": ("test_blame.py", "test_stalls.py", "test_stuck.py"),
     "versions.py": ("test_lost_update.py",),
     "writes.py": ("test_lost_update.py", "test_stale_write.py"),
+    "pieces.py": ("linearizability/test_zones.py",),
+    "written.py": ("linearizability/test_zones.py",),
+    "zones.py": ("linearizability/test_zones.py",),
 }
 COMPARED = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,
@@ -64,9 +67,12 @@ class Mutant:
     after: str
     source: str
 
+    within: str  # the text of its line, which tells one constant from another
+
     def __str__(self) -> str:
-        """Without its line, which moves: it is how one is explained."""
-        return f"`{self.path.relative_to(CHECKER)}`: `{self.before}` -> `{self.after}`"
+        """Without the number of its line, which moves: it is how one is explained."""
+        where = f" in `{self.within}`" if self.before.isdigit() else ""
+        return f"`{self.path.relative_to(CHECKER)}`: `{self.before}` -> `{self.after}`{where}"
 
 
 def mutants(path: Path) -> Iterator[Mutant]:
@@ -82,7 +88,8 @@ def mutants(path: Path) -> Iterator[Mutant]:
         text = ast.unparse(changed)
         text = text if isinstance(changed, ast.stmt) else f"({text})"
         told = source.encode()[:first] + text.encode() + source.encode()[last:]
-        yield Mutant(path, node.lineno, before, after, told.decode())
+        within = lines[node.lineno - 1].decode().strip()
+        yield Mutant(path, node.lineno, before, after, told.decode(), within)
 
 
 def _changes(node: ast.AST) -> Iterator[tuple[ast.expr | ast.stmt, ast.expr | ast.stmt]]:
@@ -136,7 +143,7 @@ def survives(copy: Path, mutant: Mutant) -> bool:
 def passes(copy: Path, path: Path) -> bool:
     """First what is about the file, and only then what is about much else."""
     if path.parent.name == "linearizability":
-        return _passes(copy, ["linearizability", "test_not_linearizable.py"])
+        return _passes(copy, BY.get(path.name, ["linearizability", "test_not_linearizable.py"]))
     about = BY.get(path.name, (f"test_{path.stem}.py",))
     return _passes(copy, about) and _passes(copy, set(BY_ALL).difference(about))
 
@@ -145,7 +152,8 @@ def _passes(copy: Path, names: Iterable[str]) -> bool:
     there = [str(TESTS / name) for name in sorted(names) if (copy / TESTS / name).exists()]
     child = os.fork()
     if child == 0:
-        most_s = MOST_CPU_S_OF_ENGINES if "linearizability" in names else MOST_CPU_S
+        engines = any(name.startswith("linearizability") for name in names)
+        most_s = MOST_CPU_S_OF_ENGINES if engines else MOST_CPU_S
         resource.setrlimit(resource.RLIMIT_CPU, (most_s, most_s))
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         os.dup2(1, 2)

@@ -123,21 +123,22 @@ def promised_until(table: Table, terms: Terms, losses: Iterable[Event]) -> Ints 
     told = [(table.process[row], table.key[row], table.end[row]) for row in np.flatnonzero(refused)]
     told += [(table.symbols.number(e.process), table.symbols.number(e.key), e.time) for e in losses]
     for loss in told if endless.any() else ():
-        row = _grant_before(table, *loss)
-        if row is not None and until[row] == NEVER:
-            until[row] = loss[2]
+        rows = _granted_before(table, *loss)
+        until[rows[until[rows] == NEVER]] = loss[2]
     return until if (until < NEVER).any() else None
 
 
-def _grant_before(table: Table, process: int, key: int, time_ns: int) -> int | None:
+def _granted_before(table: Table, process: int, key: int, time_ns: int) -> Ints:
+    """The last grant before that moment, and the renewals since."""
     rows = np.flatnonzero(
         (table.process == process)
         & (table.key == key)
-        & (table.f == Op.ACQUIRE)
+        & np.isin(table.f, (Op.ACQUIRE, Op.RENEW))
         & (table.outcome == Outcome.OK)
         & (table.end <= time_ns)
     )
-    return int(rows[-1]) if len(rows) else None
+    grants = np.flatnonzero(table.f[rows] == Op.ACQUIRE)
+    return rows[grants[-1] :] if len(grants) else rows[:0]
 
 
 def _without_blind_releases(table: Table) -> Table:

@@ -86,6 +86,19 @@ def test_accepts(lines: str) -> None:
     assert found(lines) == []
 
 
+TOLD = {
+    "released in the end": WAITING + "\n 1 release:a 2100-2101",
+    "asked in the moment of the grant": WAITING.replace("1 acquire:a 0-1", "1 acquire:a 0-10"),
+    "for a second": WAITING.replace("2000!", "1010!").replace("20-", "10-"),
+    "a fault struck somebody else": TWO.format(one="", two="2000!") + "\n fault kill n7 50-60",
+}
+
+
+@pytest.mark.parametrize("lines", TOLD.values(), ids=TOLD)
+def test_rejects(lines: str) -> None:
+    assert len(found(lines)) == 1
+
+
 def test_leases_that_run_out_end_it() -> None:
     assert len(found(WAITING, ttl_ms=1980)) == 1
     assert found(WAITING, ttl_ms=1981) == []
@@ -100,7 +113,8 @@ def test_what_is_said() -> None:
     (finding,) = found(WAITING)
     assert [hold.key for hold in finding.holds] == ["a", "b"]
     assert [(o.process, o.key) for o in finding.operations] == [(1, "b"), (2, "a")]
-    assert (finding.time_ns, finding.length_ns) == (ns(20), ns(1980))
+    assert (finding.key, finding.time_ns, finding.length_ns) == ("a", ns(20), ns(1980))
+    assert finding.blame.by_ns == 0
     assert (finding.blame.who, finding.effect) == (Culprit.CLIENT, Verdict.VIOLATION)
     assert "n2 asked for 'a' while it held 'b'" in finding.otherwise
     assert finding.steps[0].startswith("n1 held 'a' since 1 ms and asked for 'b' at 10 ms")
@@ -124,6 +138,20 @@ def test_a_writer_waits_for_each_of_the_readers() -> None:
         2 acquire:b 20-2000! shared=true"""
     (finding,) = found(lines)
     assert {hold.process for hold in finding.holds} == {2, 3}
+
+
+def test_a_reader_that_leads_nowhere_is_left_for_the_next() -> None:
+    lines = """
+        1 acquire:x 0-1
+        2 acquire:y 0-1 shared=true
+        3 acquire:y 0-1 shared=true
+        4 acquire:z 0-1
+        1 acquire:y 10-2000!
+        2 acquire:z 11-2000!
+        3 acquire:other 12-2000!
+        4 acquire:x 20-2000!"""
+    (finding,) = found(lines)
+    assert [hold.process for hold in finding.holds] == [1, 2, 4]
 
 
 def test_many_that_wait_without_a_circle_cost_little() -> None:

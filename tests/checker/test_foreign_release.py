@@ -27,6 +27,7 @@ def test_the_lock_of_another_was_taken_away() -> None:
     (finding,) = foreign(TAKEN)
     assert [hold.process for hold in finding.holds] == [1, 2]
     assert (finding.time_ns, finding.length_ns) == (ns(120), ns(29))
+    assert finding.blame.by_ns == ns(29)
     assert finding.effect is Verdict.VIOLATION
     assert finding.blame.who is Culprit.CLIENT
     assert finding.blame.released_by is finding.holds[0]
@@ -94,6 +95,7 @@ def test_a_third_that_was_let_in_by_it_is_named() -> None:
 def test_a_third_after_the_victims_hold_or_lease_is_no_matter(third: str) -> None:
     lines = TAKEN.replace("2 release 150-151", "2 release 151-151.5")
     assert len(foreign(lines, third)[0].holds) == 2
+    assert len(foreign(TAKEN, "3 acquire 149-150")[0].holds) == 2  # in the moment of its release
     longer = TAKEN.replace("2 release 150-151", "2 release 300-301")
     assert len(foreign(longer, "3 acquire 215-216")[0].holds) == 2
 

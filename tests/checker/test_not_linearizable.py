@@ -25,7 +25,17 @@ EXPLAINED = {
     "a renewed lease that had run out": (
         "1 acquire 0-1 \n 1 renew 8-9 \n 2 acquire 2-19", {"ttl_ms": 10}
     ),
+    "renewed, and told that its session was over": (
+        "1 acquire 0-1 \n 1 renew 3-4 \n 1 lost 50 \n 2 acquire 2-51", {}
+    ),
+    "renewed, and then refused": (
+        "1 acquire 0-1 \n 1 renew 3-4 \n 1 renew 49-50! \n 2 acquire 2-51", {}
+    ),
     "told that its session was over": ("1 acquire 0-1 \n 1 lost 50 \n 2 acquire 2-51", {}),
+    "its renewal was refused": ("1 acquire 0-1 \n 1 renew 49-50! \n 2 acquire 2-51", {}),
+    "told that its session was over, another key in between": (
+        "1 acquire 0-1 \n 2 acquire:j 2-3 \n 1 lost 50 \n 3 acquire 4-51", {}
+    ),
     "a blind release of what was gone": (
         '1 acquire 0-1 \n 2 acquire 2-11 \n 1 release 12-13 = {"removed": 0, "blind": true}',
         {"ttl_ms": 10},
@@ -66,6 +76,22 @@ UNEXPLAINED = {
     "released what was never granted": ("1 acquire 0-1 \n 1 release 2-3 \n 2 release 4-5", {}),
     "granted twice to one that never released": (
         "1 acquire 0-1 \n 1 acquire 2-3", {"model": "owner-mutex"}
+    ),
+    "its renewal was not answered": ("1 acquire 0-1 \n 1 renew 49-50? \n 2 acquire 2-51", {}),
+    "a mutex, and its release was refused": (
+        "1 acquire 0-1 \n 1 release 5-6! \n 2 acquire 7-8", {"model": "mutex"}
+    ),
+    "somebody else's session was over": ("1 acquire 0-1 \n 3 lost 50 \n 2 acquire 2-51", {}),
+    "its session was over for another key": ("1 acquire 0-1 \n 1 lost:j 50 \n 2 acquire 2-51", {}),
+    "its session was over before": ("1 lost 0.5 \n 1 acquire 1-2 \n 2 acquire 3-51", {}),
+    "a release that looked, of what another holds": (
+        '1 acquire 0-1 \n 2 release 2-3 = {"removed": 1}', {}
+    ),
+    "a release that looked, beside a blind one": (
+        '1 acquire 0-1 \n 1 release 2-3 = {"blind": true} \n 2 release 4-5 = {"removed": 1}', {}
+    ),
+    "a value that looks like a blind release": (
+        '1 write 0-1 7 \n 2 read 2-3 = {"blind": true}', {}
     ),
     "tokens that go back": ("1 acquire 0-1 token=9 \n 1 release 2-3 \n 2 acquire 4-5 token=4", {}),
     "three of a semaphore": (
@@ -125,9 +151,62 @@ def test_the_longest_order_is_written_out() -> None:
     [finding] = judged(UNEXPLAINED["an old value that was written twice"][0]).findings
     assert any(step.startswith("The longest order that is right has 3") for step in finding.steps)
     assert finding.steps[-1].startswith("No order can go on past process 2 read 7")
+    assert len(finding.steps) == 1 + 1 + 3 + 1
 
 
 REFUSED = "1 acquire 0-1 \n 1 release 5-6! \n 2 acquire 7-8 \n 2 release 9-10"
+
+
+@pytest.mark.parametrize(
+    ("lines", "ttl_ms", "accused"),
+    [
+        ("1 release 0-1 \n 2 acquire 2-3", None, False),  # granted before it began
+        ("1 renew 0-1 \n 2 acquire 2-3", None, False),
+        ("1 acquire 0-1 \n 2 acquire 5-6", None, False),  # by a lease that it does not tell of
+        ("1 acquire 0-1 \n 2 acquire 5-6", 100, True),
+        ("1 release 0-1 \n 1 acquire 2-3 \n 2 acquire 5-6", 100, True),
+        ("1 acquire 0-1 \n 1 release 2-3 \n 1 release 4-5", None, True),
+        ("1 acquire 0-1 \n 1 release 2-3 \n 1 renew 4-5", None, True),
+        ("1 acquire:j 0-1 \n 1 release 2-3", None, False),
+    ],
+)
+def test_a_log_that_begins_in_the_middle(lines: str, ttl_ms: int | None, *, accused: bool) -> None:
+    judgement = judged(lines, partial=True, ttl_ms=ttl_ms)
+    assert not_linearizable(judgement) == accused
+    assert any("before the history began" in doubt for doubt in judgement.doubts) != accused
+
+
+@pytest.mark.parametrize(
+    ("lines", "terms", "doubt"),
+    [
+        ("1 acquire 0-1", {"model": "queue"}, "there is no model 'queue': known are "),
+        ("1 acquire 0-1", {"model": "mutex", "permits": 2}, "the model mutex has no permits: "),
+        ("1 write 0-1 7 \n 2 add 2-3 8", {"model": "register"}, "register does not know add:"),
+        ("1 write 0-1 7", {"model": "mutex"}, "the model mutex does not know write: what it says"),
+    ],
+)
+def test_a_model_that_does_not_fit(lines: str, terms: dict[str, Any], doubt: str) -> None:
+    judgement = judged(lines, **terms)
+    assert judgement.definitions == ()
+    assert sum(doubt in said for said in judgement.doubts) == 1
+    assert not any("crashed" in said for said in judgement.doubts)
+
+
+def test_what_is_said_of_a_register() -> None:
+    [finding] = judged(UNEXPLAINED["an old value"][0]).findings
+    assert (finding.length_ns, finding.blame.by_ns, finding.holds) == (0, 0, ())
+    assert finding.steps[0].startswith("Judged by the model register: ")
+    assert "another value" in finding.otherwise
+    good = definitions(EXPLAINED["a register"][0])["k"]
+    assert good.sentence == "An order of its operations explains all answers."
+    wrong = definitions(UNEXPLAINED["an old value"][0])["k"]
+    assert wrong.sentence == "No order of its operations explains the answers."
+
+
+def test_what_is_said_of_a_lock() -> None:
+    [finding] = judged(UNEXPLAINED["two at once"][0]).of(Code.NOT_LINEARIZABLE)
+    assert [hold.process for hold in finding.holds] == [1, 2]
+    assert "a refusal" in finding.otherwise
 
 
 def test_where_a_refused_release_explains_it_nobody_is_accused() -> None:
@@ -137,6 +216,7 @@ def test_where_a_refused_release_explains_it_nobody_is_accused() -> None:
     assert judgement.verdict is Verdict.UNKNOWN
     [doubt] = judgement.doubts
     assert "--ttl" in doubt
+    assert "about 'k'" in doubt
     [definition] = judgement.definitions
     assert definition.linearizable is Verdict.VIOLATION
     assert definition.sentence.startswith("They disagree: no two certainly held it at once, but")
@@ -172,7 +252,9 @@ def test_impatience_is_unknown() -> None:
     given = history(*writes, *reads)
     judgement = judge(given, lambda: False)
     assert judgement.verdict is Verdict.UNKNOWN
-    assert "could not be told" in judgement.doubts[0]
+    assert judgement.doubts[0].startswith("whether 'k' fits the model register could not be told: ")
+    [definition] = judgement.definitions
+    assert definition.sentence.startswith("It could not be told whether an order explains")
     assert judge(given).verdict is Verdict.OK
 
 

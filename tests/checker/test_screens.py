@@ -6,6 +6,7 @@ import io
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -17,6 +18,7 @@ from lockcheck.history import Event, EventType, F, History, Notice, Terms
 from lockcheck.history.event import encode_event, terms_event
 from lockcheck.history.scan import Scan, scan
 from lockcheck.native import core
+from tests.checker.dsl import events as told_by
 from tests.long_histories import lock, register
 
 pytestmark = pytest.mark.skipif(core() is None, reason="the compiled reader was not built")
@@ -111,6 +113,45 @@ def told(judgement: Judgement) -> list[tuple[object, ...]]:
         (f.code, f.key, f.time_ns, f.effect, f.length_ns, f.holds, f.operations, f.blame, f.note)
         for f in judgement.findings
     ]
+
+
+def refused(times: int, key: str = "k", process: int = 2) -> str:
+    return "\n".join(f"{process} acquire:{key} {10 + n * 2}-{11 + n * 2}!" for n in range(times))
+
+
+HELD = "1 acquire 0-1 \n 1 release 2-3"
+SUSPECTED = [
+    ("the storage numbered its writes", "1 write:x 2-3 a seq=1", {}),
+    ("it tells of faults", f"{HELD} \n fault pause n1 5-6", {}),
+    ("it tells of faults", HELD, {"faults": ("pause",)}),
+    ("clients were told that they lost it", "1 acquire 0-1 \n 1 lost 5", {}),
+    ("its lock promises fairness", HELD, {"fair": True}),
+    ("several may hold its lock", HELD, {"permits": 2}),
+    ("its lock is entered again, or released by anyone", HELD, {"model": "reentrant"}),
+    ("its lock is entered again, or released by anyone", HELD, {"model": "mutex"}),
+    ("its releases tell what they removed", HELD + ' = {"removed": 1, "blind": true}', {}),
+    ("it tells of what was done under the lock", "1 acquire 0-1 \n 1 write 2-3 a", {}),
+    ("it tells of what was done under the lock", "1 acquire 0-1 \n 1 run:x 2-3 job", {}),
+    ("its lock may be stuck at the end", f"{HELD} \n {refused(5)}", {}),
+    ("its lock may be stuck at the end", refused(5), {}),
+    ("its lock may be stuck at the end", f"1 acquire:j 90-91 \n {refused(5)}", {}),
+    (
+        "somebody asked for a lock while holding another one",
+        "1 acquire:a 0-1 \n 1 acquire:b 2-3",
+        {},
+    ),
+    ("", HELD, {}),
+    ("", "1 acquire 0-1 \n 1 write:x 2-3 a", {}),
+    ("", f"{HELD} \n {refused(4)}", {}),
+    ("", f"{refused(4)} \n {refused(4, 'j', 3)}", {}),
+    ("", f"{refused(5)} \n 1 acquire 90-91", {}),
+    ("", "1 acquire:a 0-1 \n 1 release:a 2-3 \n 1 acquire:b 4-5 \n 2 acquire:a 5-6", {}),
+]
+
+
+@pytest.mark.parametrize(("reason", "lines", "terms"), SUSPECTED)
+def test_why_events_are_needed(reason: str, lines: str, terms: dict[str, Any]) -> None:
+    assert whole(scanned(told_by(lines, **terms))) == reason
 
 
 chaos = st.builds(

@@ -87,6 +87,18 @@ def test_tokens_tell_where_the_acquires_were_concurrent(
     assert len(stale(lines)) == number
 
 
+def test_the_highest_token_counts_not_the_last() -> None:
+    lines = """
+        2 acquire 0-100 token=9
+        1 acquire 1-100 token=8
+        3 acquire 5-100 token=7
+        2 write 112-113 b seq=1
+        3 write 114-115 c seq=2
+        1 write 116-117 a seq=3"""
+    pairs = [[hold.token for hold in finding.holds] for finding in stale(lines)]
+    assert pairs == [[7, 9], [8, 9]]
+
+
 def test_the_storage_knows_of_writes_that_no_client_saw_answered() -> None:
     unanswered = STALE.replace("130-131 a seq=2", "130-150? a").replace("1 release 132-133!", "")
     assert stale(unanswered) == []
@@ -158,6 +170,7 @@ def test_a_write_at_the_very_moment_of_the_loss_was_in_time() -> None:
     lines = STALE.replace("1 release 132-133!", "1 lost 130")
     (finding,) = stale(lines)
     assert finding.blame.who is Culprit.HOLDER
+    assert finding.note == ""
 
 
 def test_a_client_that_watches_its_validity_was_paused_after_the_look() -> None:
@@ -223,6 +236,7 @@ def test_those_who_may_hold_it_together_make_nothing_stale(
 def test_what_would_have_had_to_be_different() -> None:
     lines = SHARED.format(one="token=33", other="token=34")
     (finding,) = (f for f in judged(lines, testify=True).findings if f.code == "stale-write")
+    assert finding.length_ns == 0
     assert finding.otherwise == (
         "The storage would have had to refuse the write of n1, sent at 7 ms (token 33): it had"
         " accepted one of n2 (token 34), which was granted the lock later."

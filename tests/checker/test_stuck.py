@@ -26,6 +26,14 @@ def refusals(
     )
 
 
+def pairs(since: int = 1000, until: int = 3000, every: int = 100, after: int = 1) -> str:
+    """Clients 2 and 3 ask beside each other: each attempt takes 9 ms."""
+    return "\n".join(
+        f"2 acquire {at}-{at + 9}! \n 3 acquire {at + after}-{at + after + 9}!"
+        for at in range(since, until, every)
+    )
+
+
 STUCK = {
     "its holder died": "1 acquire 0-1",
     "its holder died after renewing": "1 acquire 0-1 \n 1 renew 50-51",
@@ -50,6 +58,10 @@ FREE = {
     "its holder held it long, and failed to release it": "1 acquire 0-1 \n 1 release 2500-2501!",
     "a long lease": "1 acquire 0-1 ttl_ms=2000",
     "a renewal that took its time": "1 acquire 0-1 \n 1 renew 50-2500?",
+    "a renewal that asked for a long lease": "1 acquire 0-1 \n 1 renew 50-51 ttl_ms=2000",
+    "one of two faults was healed late": "fault pause r1 5-900 \n fault pause r2 5-2600",
+    "one of two that were never answered asked late": "1 acquire 0- \n 5 acquire 2500-",
+    "one that was never answered may have it for two leases": "1 acquire 0-1 \n 5 acquire 1850-",
 }  # fmt: skip
 
 
@@ -82,6 +94,20 @@ ATTEMPTS = {
         "\n".join(f"{n} acquire {1000 + n}-{1400 + 400 * (n // 3)}!" for n in range(2, 17)),
         0,
     ),
+    "two by two": (pairs(), 0),
+    "two by two, one when the other was just refused": (pairs(after=9), 0),
+    "two by two, once alone": (pairs() + "\n 4 acquire 1050-1059!", 0),
+    "two by two, twice alone": (pairs() + "\n 4 acquire 1050-1059! \n 4 acquire 2950-2959!", 1),
+    "beside those who waited": (
+        "5 acquire 1000-1990! \n 5 acquire 2000-2990! \n" + refusals(1100, 1900), 0
+    ),
+    "six, but four one after the other": (
+        pairs(1500, 2500, 500, after=9) + "\n 4 acquire 1000-1009! \n 4 acquire 2950-2959!", 0
+    ),
+    "waited as long as is needed": (
+        pairs(2100) + "\n 4 acquire 1000-2000! \n 5 acquire 1001-2001!", 0
+    ),
+    "waited longer": (pairs(2100) + "\n 4 acquire 1000-2000.1! \n 5 acquire 1001-2001.1!", 1),
     "all at once, but each waited long": (
         "\n".join(f"{n} acquire {1000 + n % 2}-{2100 + n % 2}!" for n in range(2, 8))
         + "\n"
@@ -127,7 +153,8 @@ def test_what_is_said() -> None:
     (finding,) = found("1 acquire 0-1", "fault restart r1 50-60", refusals())
     assert [hold.process for hold in finding.holds] == [1]
     assert finding.time_ns == ns(201)  # its answer and two leases
-    assert finding.length_ns == ns(2905 - 201)
+    assert finding.length_ns == finding.blame.by_ns == ns(2905 - 201)
+    assert finding.operations[-1].end_ns == ns(2905)
     assert finding.blame.fault
     assert finding.blame.fault.name == "restart"
     assert "20 were refused" in finding.note
@@ -140,6 +167,15 @@ def test_what_the_machine_explains_is_unknown() -> None:
     assert (finding.blame.who, finding.effect) == (Culprit.MACHINE, Verdict.UNKNOWN)
     (finding,) = found(*lines, "stall n2 1000-1050")
     assert finding.effect is Verdict.VIOLATION
+
+
+@pytest.mark.parametrize(
+    ("until", "who"), [("1804", Culprit.SERVICE), ("1804.000001", Culprit.MACHINE)]
+)
+def test_what_is_left_without_the_stalls_counts(until: str, who: Culprit) -> None:
+    """It was refused for 1804 ms, and a second is needed."""
+    (finding,) = found("1 acquire 0-1", refusals(until=2100), f"stall n2 1000-{until}")
+    assert (finding.blame.who, finding.blame.by_ns) == (who, ns(1804))
 
 
 def test_a_doubt_names_it_even_where_nobody_ever_held_it() -> None:

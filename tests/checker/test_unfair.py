@@ -42,7 +42,22 @@ def test_it_asked_later_and_was_granted_first() -> None:
     assert "n2, which asked at 10 ms, would have had to wait" in finding.otherwise
 
 
+TOLD = {
+    "it had its place in the moment in which it asked": passed().replace("queued 5", "queued 2"),
+    "it had a place in an earlier wait, too": passed()
+    .replace("1 acquire 2-", "1 acquire 2-4! \n 1 acquire 6-")
+    .replace("queued 5", "queued 3 \n 1 queued 7"),
+}
+
+
+@pytest.mark.parametrize("lines", TOLD.values(), ids=TOLD)
+def test_rejects(lines: str) -> None:
+    (finding,) = found(lines)
+    assert [hold.process for hold in finding.holds] == [2, 1]
+
+
 ACCEPTED = {
+    "in the same moment": passed(waited="30", granted="30"),
     "in order": passed(waited="25", granted="30").replace("1 release 900", "1 release 26"),
     "it asked before the other one knew its place": passed().replace("queued 5", "queued 10"),
     "it was told its place again": passed().replace("queued 5", "queued 5 \n 1 queued 11"),
@@ -74,7 +89,7 @@ def test_its_lease_would_have_been_running_still(granted: str, told: int) -> Non
 
 
 @pytest.mark.parametrize(
-    ("waiter", "passing", "told"), [(8, 7, 1), (7, 8, 0), (8, None, 0), (None, 7, 0)]
+    ("waiter", "passing", "told"), [(8, 7, 1), (7, 8, 0), (7, 7, 0), (8, None, 0), (None, 7, 0)]
 )
 def test_tokens_tell_whatever_the_time(waiter: object, passing: object, told: int) -> None:
     def token(value: object) -> str:

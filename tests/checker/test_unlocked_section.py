@@ -64,8 +64,15 @@ def test_rejects(lines: str) -> None:
     (finding,) = found(lines)
     assert finding.operations[-1].process == 2
     assert (finding.time_ns, finding.blame.who) == (ns(12), Culprit.CLIENT)
+    assert (finding.length_ns, finding.blame.by_ns) == (0, 0)
     assert {operation.process for operation in finding.operations} == {2}
     assert "n1 certainly held it" in finding.note
+
+
+def test_work_in_the_moment_of_the_loss_was_done_under_the_lock() -> None:
+    held = "1 acquire 0-1 \n 1 write {}-5 a \n 1 lost 3 \n 2 write 12-13 b"
+    assert len(found(held.format(3))) == 1
+    assert found(held.format(3.1)) == []
 
 
 def test_each_of_them_is_told() -> None:

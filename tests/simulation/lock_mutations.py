@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from lockcheck.checker import Code
 from lockcheck.history import EventType, F, History, Hold, Operation
+from lockcheck.history.event import NS_PER_MS
 from tests.simulation.tape import (
     JUST_AFTER_NS,
     Mutation,
@@ -58,21 +59,13 @@ def _released_in(history: History, earlier: Hold, later: Hold) -> History:
 
 
 def a_release_is_dropped(history: History) -> Iterator[Spoil]:
-    """Effective: the client shows a sign of life after the next hold had begun."""
+    """Effective: the next one was let in well before the lease of this one was over."""
+    lease_ns = (history.terms.ttl_ms or 0) * NS_PER_MS
     for earlier, later in takeovers(history):
-        if _last_seen_ns(history, earlier) > later.start_ns and later.end_ns > later.start_ns:
+        renewed_ns = [renewal.start_ns for renewal in earlier.renewals if renewal.ok]
+        promised_ns = max(earlier.acquire.start_ns, *renewed_ns, 0) + lease_ns
+        if later.start_ns < promised_ns - lease_ns // 10:
             yield partial(_without_release, history, earlier)
-
-
-def _last_seen_ns(history: History, hold: Hold) -> int:
-    """Before it was granted the lock again, for then it had given up the old one some time ago.
-    Without the release: its answer is dropped with it."""
-    assert hold.release
-    dropped = (hold.release.invoke, hold.release.answer)
-    again = (h.acquire.invoke for h in history.holds if h.process == hold.process)
-    until_ns = min((e.time for e in again if e.time > hold.end_ns), default=history.end_ns)
-    mine = (e for e in history.events if e.process == hold.process and e.time < until_ns)
-    return max(e.time for e in mine if all(e is not event for event in dropped))
 
 
 def _without_release(history: History, hold: Hold) -> History:
@@ -157,8 +150,8 @@ def _swapped_answers(history: History, hold: Hold, refused: Operation) -> Histor
 
 
 def a_refusal_becomes_a_grant(history: History) -> Iterator[Spoil]:
-    """Effective: somebody else certainly held it then, and this one goes on to ask once more: so
-    far it certainly believed."""
+    """Effective: somebody else certainly held it then, and still does when this one, which would
+    have asked once more, releases it."""
     for refused in refusals(history):
         assert refused.answer
         at_ns = refused.answer.time
@@ -168,14 +161,17 @@ def a_refusal_becomes_a_grant(history: History) -> Iterator[Spoil]:
             o for o in refusals(history) if o.process == refused.process and o.start_ns == again_ns
         ]
         if inside and later and again_ns < inside[0].end_ns:
-            yield partial(_granted, history, refused)
+            yield partial(_granted, history, refused, later[0])
 
 
-def _granted(history: History, refused: Operation) -> History:
-    """With a token of its own, above all others."""
+def _granted(history: History, refused: Operation, later: Operation) -> History:
+    """With a token of its own, above all others; the next attempt becomes the release."""
     tape, answer = Tape(history), refused.answer
     assert answer
+    assert later.answer
     tape.put(answer, replace(answer, type=EventType.OK, error=None, token=len(history.events)))
+    tape.put(later.invoke, replace(later.invoke, f=F.RELEASE, ttl_ms=None))
+    tape.put(later.answer, replace(later.answer, f=F.RELEASE))
     return tape.done()
 
 
@@ -211,7 +207,7 @@ def _answered_ns(hold: Hold) -> int:
 LOCK_MUTATIONS: dict[Mutation, Code] = {
     an_answer_moves_into_another_hold: Code.OVERLAP,
     a_release_moves_into_the_next_hold: Code.OVERLAP,
-    a_release_is_dropped: Code.OVERLAP,
+    a_release_is_dropped: Code.NOT_LINEARIZABLE,
     a_token_is_repeated: Code.TOKEN_REGRESSION,
     a_token_is_lower: Code.TOKEN_REGRESSION,
     two_tokens_are_swapped: Code.TOKEN_REGRESSION,

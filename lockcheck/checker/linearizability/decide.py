@@ -72,20 +72,29 @@ def _intricate(
     table: Table, model: Model, answers: Mapping[int, Answer], until: Ints | None
 ) -> list[int]:
     """Keys that a sweep refuses although clients have operations that touch: there are so many
-    ways to put those that nobody is accused before the search has tried them all. With leases the
-    search allows too much to confirm it; only where locks are entered again is that needed."""
-    leased = until is not None and bool((until < NEVER).any())
-    if not model.owners or (leased and model.name not in NESTED):
+    ways to put those that nobody is accused before the search has tried them all.
+
+    With leases the search allows too much to confirm it. So then only what no client does in this
+    order is left to it, and locks that are entered again."""
+    if not model.owners:
         return []
+    leased = until is not None and bool((until < NEVER).any())
+    odd_only = leased and model.name not in NESTED
     refused = [key for key, answer in answers.items() if answer.linearizable is False]
-    return [key for key in refused[:MOST_CONFIRMED] if _touches(table, key)]
+    return [key for key in refused[:MOST_CONFIRMED] if _touches(table, key, odd_only=odd_only)]
 
 
-def _touches(table: Table, key: int) -> bool:
+def _touches(table: Table, key: int, *, odd_only: bool) -> bool:
     rows = np.flatnonzero((table.key == key) & (table.outcome != Outcome.FAIL))
     rows = rows[order_by(table.process[rows])]
-    same = table.process[rows][1:] == table.process[rows][:-1]
-    return bool((same & (table.start[rows][1:] <= table.end[rows][:-1])).any())
+    before, after = rows[:-1], rows[1:]
+    touching = (table.process[before] == table.process[after]) & (
+        table.start[after] <= table.end[before]
+    )
+    if odd_only:
+        out, asks = table.f[before] == Op.RELEASE, table.f[after] == Op.ACQUIRE
+        touching &= out != asks  # whoever is out asks, and nobody else
+    return bool(touching.any())
 
 
 def _objects(table: Table) -> int:
@@ -119,14 +128,15 @@ def _searched(
 def _with_leases(part: Table, rows: Ints, model: Model, until: Ints, patience: Patience) -> Answer:
     """A lease may run out from its promised end on, or later, or never: as what a release does
     that nobody confirmed. The search cannot see that each of these belongs to one grant only, so
-    it is more lenient than a lease: what it refuses is wrong, what it allows may be."""
-    granted = np.flatnonzero(
-        (until < NEVER) & (part.outcome == Outcome.OK) & (part.f == Op.ACQUIRE)
-    )
+    it is more lenient than a lease, and renewals are left out where it may not be clear what they
+    renewed: what it refuses is wrong, what it allows may be."""
+    asked = (part.f == Op.ACQUIRE) & (part.outcome != Outcome.FAIL)
+    until = np.where(asked & (part.outcome == Outcome.INFO), part.start, until)  # no promise
+    granted = np.flatnonzero(asked & (until < NEVER))
     both = part.take(np.concatenate((np.arange(len(part)), granted)))
     fresh = slice(len(part), None)
     both.f[fresh], both.outcome[fresh] = Op.RELEASE, Outcome.INFO
-    both.start[fresh], both.end[fresh] = _extended(part, until, granted), NEVER
+    both.start[fresh], both.end[fresh] = until[granted], NEVER
     both.result[fresh], both.argument[fresh] = NOTHING, NOTHING
     order = np.argsort(both.start, kind="stable")
     numbers = np.append(rows, np.full(len(granted), -1))[order]
@@ -136,18 +146,6 @@ def _with_leases(part: Table, rows: Ints, model: Model, until: Ints, patience: P
             None, SEARCH, "its leases and its unanswered operations allow too much to tell"
         )
     return _renumbered(answer, numbers)
-
-
-def _extended(table: Table, until: Ints, granted: Ints) -> Ints:
-    """The promise of a grant and of the renewals that its client was told of before its next."""
-    promised = until[granted].copy()
-    renewed = np.flatnonzero((table.f == Op.RENEW) & (table.outcome == Outcome.OK))
-    for row in renewed.tolist():
-        own = (table.process[granted] == table.process[row]) & (granted < row)
-        if own.any():
-            last = np.flatnonzero(own)[-1]
-            promised[last] = max(promised[last], until[row])
-    return promised
 
 
 def _renumbered(answer: Answer, rows: Ints) -> Answer:
