@@ -21,7 +21,7 @@ from lockcheck.native import core
 PIECE = 1 << 20
 # As the compiled reader numbers its columns: first those of the table.
 BESIDE = (("node", np.int32), ("invoked_at", np.int64), ("answered_at", np.int64))
-SPECIAL_AT, SPECIAL_LINE, SEEN_LAST, SYMBOL_AT, ODD_SYMBOL = range(14, 19)
+SPECIAL_AT, SEEN_LAST, SYMBOL_AT, ODD_SYMBOL = range(14, 18)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,6 @@ class Columns:
     invoked_at: Ints  # where in the file its lines begin; -1: it was never answered
     answered_at: Ints
     special_at: Ints  # lines that are no operation of a client
-    special_line: Ints
     seen_last: Ints  # by the symbol of a process: the time of its last event
     sequenced: bool  # a storage numbered what it served
     end_ns: int
@@ -93,7 +92,6 @@ class _Reader:
             table=Table(**read, symbols=symbols),
             **beside,
             special_at=self.column(SPECIAL_AT, np.int64),
-            special_line=self.column(SPECIAL_LINE, np.int64),
             seen_last=self.column(SEEN_LAST, np.int64),
             sequenced=bool(self._call("sequenced", ctypes.c_int32, self._handle)),
             end_ns=self._call("time", ctypes.c_int64, self._handle),

@@ -26,14 +26,14 @@ static const int64_t LATEST = (int64_t)1 << 60;
 /* The first are those of the table, in its order (history/table.py); then see history/columns.py. */
 enum column {
     F, OUTCOME, START, END, PROCESS, KEY, ARGUMENT, SECOND, RESULT, TOKEN, TTL_MS, NODE,
-    INVOKED_AT, ANSWERED_AT, SPECIAL_AT, SPECIAL_LINE, SEEN_LAST, SYMBOL_AT,
+    INVOKED_AT, ANSWERED_AT, SPECIAL_AT, SEEN_LAST, SYMBOL_AT,
     ODD_SYMBOL, COLUMNS
 };
 
 static const size_t WIDTH[COLUMNS] = {
     [F] = 1, [OUTCOME] = 1, [START] = 8, [END] = 8, [PROCESS] = 4, [KEY] = 4, [ARGUMENT] = 4,
     [SECOND] = 4, [RESULT] = 4, [TOKEN] = 8, [TTL_MS] = 4, [NODE] = 4, [INVOKED_AT] = 8,
-    [ANSWERED_AT] = 8, [SPECIAL_AT] = 8, [SPECIAL_LINE] = 8, [SEEN_LAST] = 8, [SYMBOL_AT] = 8,
+    [ANSWERED_AT] = 8, [SPECIAL_AT] = 8, [SEEN_LAST] = 8, [SYMBOL_AT] = 8,
     [ODD_SYMBOL] = 4,
 };
 
@@ -315,7 +315,7 @@ typedef struct {
     /* by the number of a process's symbol: its open operation */
     int64_t *open;
     int64_t open_room;
-    int64_t time, lines, read;
+    int64_t time, read;
     int64_t events;
     int32_t why;
     int32_t sequenced;    /* somewhere the storage numbered what it served */
@@ -476,7 +476,6 @@ static int32_t number_again(Reader *reader, const Value *value, int32_t *last_nu
 
 static int special(Reader *reader, int64_t offset) {
     PUT(reader, SPECIAL_AT, int64_t, offset);
-    PUT(reader, SPECIAL_LINE, int64_t, reader->lines);
     return 1;
 }
 
@@ -623,7 +622,6 @@ int64_t lockcheck_reader_feed(void *given, const char *piece, int64_t length, in
         const char *newline = memchr(at, '\n', (size_t)(end - at));
         if (newline == NULL && !last) break;
         const char *stop = newline == NULL ? end : newline;
-        reader->lines++;
         if (stop - at > LONGEST_LINE || !line(reader, (Span){at, stop - at}, reader->read + (at - piece))) {
             if (reader->why == FINE) reader->why = NOT_PLAIN;
             return -1;
