@@ -8,13 +8,15 @@ from numpy.typing import NDArray
 from lockcheck.history.table import Ints
 
 BITS = 63  # of a number that is not negative
+BITS_OF_DIGITS = 16
 
 
 def order_by(*columns: NDArray[np.integer]) -> Ints:
     """The rows by the first column, then by the next one; those that are equal as they stand.
 
-    Where all columns and the row's own number fit into one word, sorting the words takes a
-    fraction of what sorting by columns does: they are compared at once, and nothing else is moved.
+    One column of small numbers is sorted by its digits. Otherwise, where all columns and the row's
+    own number fit into one word, sorting the words takes a fraction of what sorting by columns
+    does: they are compared at once, and nothing else is moved.
     """
     count = len(columns[0])
     if count == 0:
@@ -23,6 +25,8 @@ def order_by(*columns: NDArray[np.integer]) -> Ints:
     widths = [
         (int(column.max()) - low).bit_length() for column, low in zip(columns, lows, strict=True)
     ]
+    if len(columns) == 1 and widths[0] <= BITS_OF_DIGITS:
+        return np.argsort((columns[0] - lows[0]).astype(np.uint16), kind="stable")
     own = (count - 1).bit_length()
     if sum(widths) + own > BITS:
         return np.lexsort(columns[::-1])

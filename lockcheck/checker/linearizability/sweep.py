@@ -16,7 +16,7 @@ import numpy as np
 from lockcheck.checker.linearizability import sweep_nested, sweep_single
 from lockcheck.checker.linearizability.answer import Answer
 from lockcheck.checker.linearizability.models import Call, Illegal, Model
-from lockcheck.checker.linearizability.sweep_clients import Clients, Flags, Spots, order_of
+from lockcheck.checker.linearizability.sweep_clients import Clients, Flags, Spots
 from lockcheck.checker.linearizability.sweep_holds import NOWHERE, Holds, Trouble, holds_of
 from lockcheck.checker.linearizability.sweep_order import (
     Collision,
@@ -40,6 +40,7 @@ from lockcheck.checker.linearizability.sweep_tokens import (
     misplaced,
     placed,
 )
+from lockcheck.history.ordering import order_by
 from lockcheck.history.table import Ints, Op, Table
 
 SWEEP = "sweep"
@@ -258,7 +259,7 @@ def _counted(table: Table, permits: int, until: Ints | None) -> dict[int, Answer
         return {}
     rows = np.flatnonzero(relevant(table) & np.isin(table.key, doubtful))
     leases = None if until is None else leased_out(table, until)
-    rows = rows[order_of(table.key[rows].astype(np.int64))]
+    rows = rows[order_by(table.key[rows].astype(np.int64))]
     groups = np.split(rows, np.flatnonzero(np.diff(table.key[rows])) + 1)
     found = ((int(table.key[group[0]]), stuck(table, group, permits, leases)) for group in groups)
     return {key: _stuck(table, what) for key, what in found if what is not None}

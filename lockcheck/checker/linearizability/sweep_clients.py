@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from lockcheck.history.ordering import order_by
 from lockcheck.history.table import NEVER, NO_TOKEN, Bytes, Ints, Op, Outcome, Table
 
 Flags = NDArray[np.bool_]
@@ -116,7 +117,7 @@ def _by_client(table: Table) -> tuple[Spots, Spots]:
     matters = locking & (told | ((table.outcome == Outcome.INFO) & (table.f != Op.RENEW)))
     rows = np.flatnonzero(matters)
     client = _numbers(table, rows)
-    order = order_of(client)
+    order = order_by(client)
     client = client[order]
     first = np.ones(len(rows), bool)
     np.not_equal(client[1:], client[:-1], out=first[1:])
@@ -135,21 +136,3 @@ def _numbers(table: Table, rows: Spots) -> Ints:
     if lowest == int(key.max()):
         return (process - low).astype(np.int64)
     return (key.astype(np.int64) - lowest) * width + (process - low)
-
-
-def order_of(numbers: Ints) -> Spots:
-    """A stable order. Small numbers are sorted by their digits; others, where there is room for
-    it, as words that carry their place along, which is faster than sorting places."""
-    count = len(numbers)
-    if count == 0:
-        return np.zeros(0, np.intp)
-    low = int(numbers.min())
-    high = int(numbers.max()) - low
-    bits = count.bit_length()
-    if high < 1 << 16:
-        return np.argsort((numbers - low).astype(np.uint16), kind="stable")
-    if high.bit_length() + bits > 62:
-        return np.argsort(numbers, kind="stable")
-    words = ((numbers - low) << bits) | np.arange(count)
-    words.sort()
-    return words & ((1 << bits) - 1)

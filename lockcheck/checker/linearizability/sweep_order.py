@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lockcheck.checker.linearizability.sweep_clients import Flags, Spots, order_of
+from lockcheck.checker.linearizability.sweep_clients import Flags, Spots
 from lockcheck.checker.linearizability.sweep_holds import Holds
+from lockcheck.history.ordering import order_by
 from lockcheck.history.table import Ints
 
 
@@ -81,7 +82,7 @@ def by_key(holds: Holds) -> Iterator[tuple[int, Spots]]:
     if (key == key[0]).all():
         yield int(key[0]), np.arange(len(key))
         return
-    order = order_of(key)
+    order = order_by(key)
     cuts = np.flatnonzero(np.diff(key[order])) + 1
     for group in np.split(order, cuts):
         yield int(key[group[0]]), group

@@ -26,9 +26,10 @@ from heapq import heappop, heappush
 import numpy as np
 
 from lockcheck.checker.linearizability.sweep_believed import as_confirmed, believed
-from lockcheck.checker.linearizability.sweep_clients import Clients, Flags, order_of
+from lockcheck.checker.linearizability.sweep_clients import Clients, Flags
 from lockcheck.checker.linearizability.sweep_holds import promised_since
 from lockcheck.checker.linearizability.sweep_nested import Depth, left_by
+from lockcheck.history.ordering import order_by
 from lockcheck.history.table import NEVER, Ints, Op, Outcome, Table
 
 
@@ -81,8 +82,7 @@ def _crowded(depth: Depth, permits: int) -> Ints:
     taking = np.repeat([1, 1, 0, 0], [len(part) for part in times])
     key = clients.key(np.concatenate(spots))
     time = np.concatenate(times)
-    order = order_of(2 * (time - time.min()) + taking)
-    order = order[order_of(key[order])]
+    order = order_by(key, time, taking)
     held = np.cumsum(2 * taking[order] - 1)
     key = key[order]
     fresh = np.flatnonzero(np.diff(key, prepend=key[0] - 1))

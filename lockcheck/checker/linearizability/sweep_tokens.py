@@ -14,9 +14,10 @@ from heapq import heappop, heappush
 
 import numpy as np
 
-from lockcheck.checker.linearizability.sweep_clients import Flags, Spots, order_of
+from lockcheck.checker.linearizability.sweep_clients import Flags
 from lockcheck.checker.linearizability.sweep_holds import Holds
 from lockcheck.checker.linearizability.sweep_order import Collision, Words, by_key
+from lockcheck.history.ordering import order_by
 from lockcheck.history.table import NO_TOKEN, Ints
 
 
@@ -27,22 +28,12 @@ def keys_out_of_order(holds: Holds) -> Ints:
         return np.zeros(0, np.int64)
     key = holds.key
     words = Words.of(holds, key)
-    order = told[_by_token(key[told], holds.token[told])]
+    order = told[order_by(key[told], holds.token[told])]
     key, token = key[order], holds.token[order]
     begin, latest = words.begin[order], np.maximum.accumulate(words.end[order])
     bad = begin[1:] < latest[:-1]
     bad |= (token[1:] == token[:-1]) & (key[1:] == key[:-1])
     return np.unique(key[1:][bad])
-
-
-def _by_token(key: Ints, token: Ints) -> Spots:
-    if key[0] == key[-1] and (key == key[0]).all():
-        return order_of(token)
-    low = int(token.min())
-    bits = (int(token.max()) - low).bit_length()
-    if bits + int(key.max() - key.min()).bit_length() > 62:
-        return np.lexsort((token, key))
-    return order_of(((key - key.min()) << bits) | (token - low))
 
 
 def keys_without_room(holds: Holds) -> Ints:
@@ -71,7 +62,7 @@ def placed(holds: Holds) -> Ints | int:
     """Of the holds of one key, those without tokens: before how many of the others each can come;
     or the number of one that has no place."""
     told = np.flatnonzero(holds.token != NO_TOKEN)
-    order = told[order_of(holds.token[told])]
+    order = told[order_by(holds.token[told])]
     begin, end, token = holds.begin[order], holds.end[order], holds.token[order]
     untold = np.flatnonzero((holds.token == NO_TOKEN) & holds.granted)
     latest = np.maximum.accumulate(end)
