@@ -16,8 +16,9 @@ import click
 
 from lockcheck import __version__
 from lockcheck.errors import InternalError, LockcheckError, UserError
-from lockcheck.options import Duration, LateChoice, read_config_file, unwinding_when_terminated
+from lockcheck.options import Duration, LateChoice, read_config_file
 from lockcheck.patience import patient_for
+from lockcheck.signals import Terminated, unwinding_when_terminated
 
 if TYPE_CHECKING:
     from lockcheck.config import RunConfig
@@ -402,7 +403,10 @@ def _main() -> object:
 
 def entry() -> NoReturn:
     """Exit codes are a promise: whatever goes wrong in here is 4, never 1."""
-    code = _exit_code()
+    try:
+        code = _exit_code()
+    except Terminated as left:
+        code = left.exit_code
     try:
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
@@ -433,9 +437,9 @@ def _exit_code() -> int:
 
 def _cannot_write(error: OSError) -> int:
     """A reader that went away needs no words, and a full disk is nobody's bug."""
-    if error.errno not in (errno.EPIPE, errno.ENOSPC, errno.EDQUOT):
-        return _is_a_bug()
-    if error.errno != errno.EPIPE:
+    if not isinstance(error, BrokenPipeError):
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            return _is_a_bug()
         from lockcheck.terminal import print_error
 
         _tell(partial(print_error, f"cannot be written: {error.strerror}", "make room for it"))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 import click
@@ -154,18 +152,3 @@ class Duration(click.ParamType):  # type: ignore[type-arg,unused-ignore]
             return parse_duration_ms(value)
         except UserError as error:
             self.fail(f"{error.message}: {error.cure}", param, ctx)
-
-
-@contextmanager
-def unwinding_when_terminated() -> Iterator[None]:
-    """SIGTERM and SIGHUP leave as Ctrl-C does: what was begun is put away on the way out."""
-
-    def leave(number: int, _frame: object) -> None:
-        raise SystemExit(128 + number)
-
-    before = {number: signal.signal(number, leave) for number in (signal.SIGTERM, signal.SIGHUP)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

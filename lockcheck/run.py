@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import platform
 import shlex
-import signal
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from types import FrameType
 
 from lockcheck import __version__
 from lockcheck.checker import judge
@@ -26,9 +24,8 @@ from lockcheck.patience import FOR_A_RUN_MS, patient_for
 from lockcheck.plan import Rows, node_specs, plan_rows, terms
 from lockcheck.results.publish import publish
 from lockcheck.results.store import CONFIG_FILE, RunFacts, Store, now_in_words, out_of_space
+from lockcheck.signals import deaf, interrupted_when_terminated
 from lockcheck.workloads.session import LONGEST_THINK
-
-ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +59,7 @@ def execute(config: RunConfig, watcher: Watcher) -> Outcome:
     started_at, versions = now_in_words(), _own_versions()
     error: LockcheckError | None = None
     interrupted = False
-    with _sigterm_interrupts():
+    with interrupted_when_terminated():
         try:
             config.save(store.folder / CONFIG_FILE)
             plan = ClusterPlan(store.run_id, node_specs(config), store.folder)
@@ -90,7 +87,7 @@ def execute(config: RunConfig, watcher: Watcher) -> Outcome:
             check_command=shlex.join(["lockcheck", "check", str(Path(config.out) / store.run_id)]),
             problem=_problem(error, interrupted),
         )
-        with _deaf():
+        with deaf():
             return _conclude(config, store, facts, error, interrupted=interrupted)
 
 
@@ -135,33 +132,5 @@ def _collecting(cluster: Cluster) -> Iterator[Cluster]:
     try:
         yield cluster
     finally:
-        with _deaf(), closing(cluster):
+        with deaf(), closing(cluster):
             cluster.collect()
-
-
-@contextmanager
-def _deaf() -> Iterator[None]:
-    """What must be done to its end is not broken off by a second Ctrl-C."""
-    before = {number: signal.signal(number, signal.SIG_IGN) for number in ENDS}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-@contextmanager
-def _sigterm_interrupts() -> Iterator[None]:
-    """SIGTERM and SIGHUP end a run in the same order as Ctrl-C does."""
-
-    def interrupt(_number: int, _frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    before = {
-        number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)
-    }
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

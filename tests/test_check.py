@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.running import LOCKCHECK, lockcheck
+from tests.waiting import wait_for
 
 VIOLATION, USAGE = 1, 2
 
@@ -102,3 +105,34 @@ def test_standard_input_with_nothing_in_it(closed: str, words: str) -> None:
     )
     assert said.returncode == USAGE, said.stderr
     assert f"standard input: {words}" in said.stderr
+
+
+def test_a_reader_that_goes_away_is_nobodys_bug() -> None:
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    said = subprocess.run(
+        [*LOCKCHECK, "list"], check=False, stdout=write_end, stderr=subprocess.PIPE
+    )
+    os.close(write_end)
+    assert (said.returncode, said.stderr) == (4, b"")
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
+def test_what_it_unpacked_is_put_away_however_it_is_ended(
+    tmp_path: Path, number: signal.Signals, code: int
+) -> None:
+    """It waits for the rest of what is piped to it, of which it has begun to keep a copy."""
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    command = [*LOCKCHECK, "check", "-"]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment
+    ) as checking:
+        assert checking.stdin
+        checking.stdin.write(two_holders("edn", "0", "1").encode() * 10_000)
+        checking.stdin.flush()
+        wait_for(lambda: list(tmp_path.glob("lockcheck-*/history")), "it has begun to unpack")
+        checking.send_signal(number)
+        assert checking.wait(60) == code
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,52 @@
+"""Signals that are answered otherwise for a while: on every way out they are as they were."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from types import FrameType
+
+Handler = Callable[[int, FrameType | None], object] | signal.Handlers
+TERMINATING = (signal.SIGTERM, signal.SIGHUP)
+
+
+class Terminated(BaseException):
+    """Like KeyboardInterrupt: no error, and nobody on the way out takes it for one."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.exit_code = 128 + number
+
+
+@contextmanager
+def handling(numbers: Iterable[signal.Signals], handler: Handler) -> Iterator[None]:
+    before = {number: signal.signal(number, handler) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, earlier in before.items():
+            signal.signal(number, earlier)
+
+
+def deaf() -> AbstractContextManager[None]:
+    """What must be done to its end is not broken off by a second Ctrl-C."""
+    return handling((signal.SIGINT, *TERMINATING), signal.SIG_IGN)
+
+
+def interrupted_when_terminated() -> AbstractContextManager[None]:
+    """SIGTERM and SIGHUP end a run in the same order as Ctrl-C does."""
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    return handling(TERMINATING, interrupt)
+
+
+def unwinding_when_terminated() -> AbstractContextManager[None]:
+    """What was begun is put away on the way out, and the exit code still names the signal."""
+
+    def leave(number: int, _frame: FrameType | None) -> None:
+        raise Terminated(number)
+
+    return handling(TERMINATING, leave)
