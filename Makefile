@@ -5,24 +5,33 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/installed
 
-FUZZED := tests/checker tests/formats tests/history tests/simulation
+FUZZED := tests/checker tests/formats tests/history tests/production tests/simulation
 
-.PHONY: demo test lint table bench fuzz clean
+.PHONY: demo test lint table test-faults mixes bench fuzz clean
 
 demo: $(STAMP)  ## See a Redlock lose its lock, and why
 	@$(BIN)/lockcheck run --backend redlock --nemesis pause; code=$$?; \
 	 case $$code in 0|1) echo; echo "Open results/latest/report.html in a browser.";; *) exit $$code;; esac
 
-test: $(STAMP) lint  ## Everything, the real clusters included
-	$(BIN)/python -m pytest
+test: $(STAMP) lint  ## Everything; clusters one at a time, since they need the machine for themselves
+	$(BIN)/python -m pytest --numprocesses=auto -m "not cluster"
+	$(BIN)/python -m pytest -m cluster
 
 lint: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-table: $(STAMP)  ## The promises of the README, each by a run: make table RUNTIME=docker SEEDS=20
-	$(BIN)/python -m tests.table --runtime $(or $(RUNTIME),local) --seeds $(or $(SEEDS),20) $(if $(OUT),--out $(OUT))
+table: $(STAMP)  ## How each lock is expected to fare, by runs: make table RUNTIME=docker SEEDS=20 BACKEND="etcd redis"
+	$(BIN)/python -m tests.table --runtime $(or $(RUNTIME),local) --seeds $(or $(SEEDS),20) \
+	  --jobs $(or $(JOBS),1) $(addprefix --backend ,$(BACKEND)) $(if $(OUT),--out $(OUT))
+
+test-faults: $(STAMP)  ## Who fails under which fault, and who does not, ten times on each runtime
+	$(BIN)/python -m tests.table --faults --runtime local --seeds $(or $(SEEDS),10)
+	$(BIN)/python -m tests.table --faults --runtime docker --seeds $(or $(SEEDS),10)
+
+mixes: $(STAMP)  ## Right locks under any fault and any three, which must not be accused: make mixes SEEDS=100
+	$(BIN)/python -m tests.mixes --runtime $(or $(RUNTIME),local) --seeds $(or $(SEEDS),100) $(if $(OUT),--out $(OUT))
 
 bench: $(STAMP)  ## How long it takes, as ratios within one run
 	$(BIN)/python -m tests.bench
@@ -30,13 +39,15 @@ bench: $(STAMP)  ## How long it takes, as ratios within one run
 
 fuzz: $(STAMP)  ## Hours of what `make test` does for seconds: engines against brute force, locks simulated
 	$(BIN)/python -m pytest --hypothesis-profile=fuzz --timeout=0 $(FUZZED)
+	$(BIN)/python -m tests.sanitized --hypothesis-profile=fuzz
 	$(BIN)/python -m tests.simulation.soak --seeds $(or $(SEEDS),100000)
 
 $(STAMP): pyproject.toml hatch_build.py $(wildcard lockcheck/native/*.[ch])
-	@command -v $(PYTHON) >/dev/null || { echo "Python 3.11 or newer is needed: apt-get install python3-venv"; exit 2; }
+	@$(PYTHON) -c 'import ensurepip, sys; assert sys.version_info >= (3, 11)' 2>/dev/null || \
+	 { echo "Python 3.11 or newer with venv is needed: apt-get install python3-venv, or make PYTHON=..."; exit 2; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable '.[embedded]' --group dev
+	$(BIN)/python -m pip install --quiet --editable '.[all]' --group dev
 	@touch $@
 
 clean:

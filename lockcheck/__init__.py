@@ -11,35 +11,49 @@ if TYPE_CHECKING:
     from lockcheck.config import RunConfig
     from lockcheck.errors import LockcheckError
     from lockcheck.history import Event, History, read_history
-    from lockcheck.run import execute
+    from lockcheck.library.cluster import Cluster, cluster
+    from lockcheck.library.faults import Fault
+    from lockcheck.library.log import Log
+    from lockcheck.library.programs import Program
+    from lockcheck.run.execute import execute
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Cluster",
     "Code",
     "Event",
+    "Fault",
     "Finding",
     "History",
     "Judgement",
     "LockcheckError",
+    "Log",
+    "Program",
     "RunConfig",
     "Verdict",
     "__version__",
+    "cluster",
     "execute",
     "judge",
     "read_history",
 ]
 
 _HOMES = {
+    "Cluster": "lockcheck.library.cluster",
     "Code": "lockcheck.checker.finding",
     "Event": "lockcheck.history",
+    "Fault": "lockcheck.library.faults",
     "Finding": "lockcheck.checker.finding",
     "History": "lockcheck.history",
     "Judgement": "lockcheck.checker.finding",
     "LockcheckError": "lockcheck.errors",
+    "Log": "lockcheck.library.log",
+    "Program": "lockcheck.library.programs",
     "RunConfig": "lockcheck.config",
     "Verdict": "lockcheck.checker.finding",
-    "execute": "lockcheck.run",
+    "cluster": "lockcheck.library.cluster",
+    "execute": "lockcheck.run.execute",
     "judge": "lockcheck.checker",
     "read_history": "lockcheck.history",
 }

@@ -1,3 +1,3 @@
-from lockcheck.cli import entry
+from lockcheck.cli.commands import entry
 
 entry()

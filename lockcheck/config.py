@@ -1,103 +1,260 @@
-"""What a run is to be: one value, checked once, saved with the run, and told as a command."""
+"""What a run is to be: one value, checked once, saved with the run, and told as a command.
+
+Each field says how it is given. The options of `lockcheck run`, the variables LOCKCHECK_RUN_...,
+the [run] table of lockcheck.toml, the command that runs it again and the stored config.json all
+come from these fields, and the agent and the clients are given the same value.
+"""
 
 from __future__ import annotations
 
-import re
 import shlex
-from collections.abc import Iterable
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, get_type_hints
 
 import msgspec
 
 from lockcheck.backends import BACKENDS, Backend
+from lockcheck.durations import duration_words
 from lockcheck.errors import UserError
-from lockcheck.nemesis import parse_nemesis
-from lockcheck.storage import Guard
+from lockcheck.nodes.node import NodeSpec
+from lockcheck.servers import SERVERS
+from lockcheck.servers.base import Clock
+from lockcheck.servers.versions import versions_asked
+from lockcheck.storage import STORAGES
+from lockcheck.storage.base import Guard
 from lockcheck.workloads import WORKLOADS, Workload
+from lockcheck.workloads.session import PATIENCE_TTLS
 
-MAX_CLIENTS = 100
+if TYPE_CHECKING:  # clients have no use for faults, and start sooner without them
+    from lockcheck.nemesis import Plan
+
 # A client notices its own stalls from a tenth of the lease on; shorter leases drown in noise.
 SHORTEST_TTL_MS = 200
 RUNTIMES = ("auto", "local", "docker")
-
-_UNITS_MS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "": 1000}
-
-
-def parse_duration_ms(text: str) -> int:
-    """`500ms`, `1.5s`, `2m`, `1h`; a bare number is seconds."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|)", text.strip())
-    if match is None:
-        raise UserError(f"{text!r} is no duration", cure="write it like 500ms, 1.5s or 2m")
-    duration_ms = round(float(match[1]) * _UNITS_MS[match[2]])
-    if duration_ms <= 0:
-        raise UserError(f"{text!r} is no time at all", cure="give a duration above zero, like 1s")
-    return duration_ms
+IN_MS = "_ms"  # how the name of a field ends that is a duration
 
 
-def duration_words(duration_ms: int) -> str:
-    """The shortest way to write it that `parse_duration_ms` takes."""
-    if duration_ms % 1000 == 0:
-        return f"{duration_ms // 1000}s"
-    return f"{duration_ms / 1000:.1f}s" if duration_ms % 100 == 0 else f"{duration_ms}ms"
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """How a field of `RunConfig` is given: an option of the command line, and what that takes."""
+
+    help: str
+    choices: str = ""  # the registry that it names an entry of
+    low: int | None = None
+    high: int | None = None
+    metavar: str | None = None
+    folder: bool = False
+    repeated: bool = True  # by the command that runs it again
 
 
 class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
-    backend: str
-    workload: str = "register"
-    nemesis: tuple[str, ...] = ("pause",)
-    runtime: str = "auto"
-    clients: int = 5
-    keys: int = 1
-    ttl_ms: int = 1000
-    time_limit_ms: int = 15_000
-    think_ms: int = 10
-    guard: Guard = Guard.NONE
-    check_validity: bool = False
-    stop_on_violation: bool = True
-    keep: bool = False
-    seed: int
-    out: str = "results"
+    backend: Annotated[
+        str,
+        Setting("The lock under test: see lockcheck list.", choices="backend", metavar="LOCK"),
+    ]
+    version: Annotated[
+        tuple[str, ...],
+        Setting(
+            "The version of a kind of server, where more than one can be had; repeatable; see "
+            "lockcheck list.",
+            metavar="KIND=VERSION",
+        ),
+    ] = ()
+    workload: Annotated[
+        str,
+        Setting(
+            "What clients do under the lock. [default: what the lock is for]", choices="workload"
+        ),
+    ] = ""  # never stays empty: the backend's usual one
+    nemesis: Annotated[
+        tuple[str, ...],
+        Setting(
+            "What goes wrong, and for whom; repeatable: then at once. `none` for a control run, "
+            "`all` for what the seed draws; see lockcheck list.",
+            metavar="FAULT[:WORD,...]",
+        ),
+    ] = ("pause",)
+    runtime: Annotated[
+        str,
+        Setting("Where nodes come from: network namespaces, or Docker Compose.", choices="runtime"),
+    ] = "auto"
+    clients: Annotated[int, Setting("How many fight for the lock.", low=1, high=100)] = 5
+    keys: Annotated[int, Setting("How many locks they fight for.", low=1, high=1000)] = 1
+    ttl_ms: Annotated[
+        int, Setting("The lease, or the session's timeout.", low=SHORTEST_TTL_MS, high=3_600_000)
+    ] = 1000
+    time_limit_ms: Annotated[int, Setting("How long to run.", low=1000, high=86_400_000)] = 15_000
+    think_ms: Annotated[
+        int, Setting("How long a client works under the lock, half more or less.", low=1)
+    ] = 10
+    seed: Annotated[
+        int, Setting("Fixes schedule and choices. [default: random]", low=0, high=(1 << 63) - 1)
+    ]
+    guard: Annotated[
+        Guard,
+        Setting(
+            "What the storage checks: nothing, a fencing token, or that nobody wrote in between.",
+            choices="guard",
+        ),
+    ] = Guard.NONE
+    check_validity: Annotated[
+        bool, Setting("Clients look at what is left of their lease before each read and write.")
+    ] = False
+    lease_clock: Annotated[
+        Clock,
+        Setting(
+            "The clock by which clients count what is left of it; many published ones take wall.",
+            choices="lease clock",
+        ),
+    ] = Clock.MONOTONIC
+    stop_on_violation: Annotated[
+        bool, Setting("End early once two clients hold the lock at once.")
+    ] = True
+    keep: Annotated[
+        bool,
+        Setting(
+            "Keep the servers when the time is over, until Ctrl-C; then comes the verdict.",
+            repeated=False,
+        ),
+    ] = False
+    out: Annotated[str, Setting("Where the run's folder is made.", folder=True)] = "results"
+    # Names of fields that this machine configures otherwise (in lockcheck.toml, or by a variable):
+    # the command that runs it again has to spell them out, even where they are the defaults.
+    spelled_out: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.workload and self.backend in BACKENDS:
+            msgspec.structs.force_setattr(self, "workload", self.backend_under_test().workload)
 
     def backend_under_test(self) -> Backend:
         return BACKENDS[self.backend]
 
+    def servers_under_test(self) -> tuple[NodeSpec, ...]:
+        """In the versions that were asked for: the storage's own server is not under test."""
+        servers = self.backend_under_test().servers
+        asked = versions_asked(self.version, (spec.server for spec in servers))
+        return tuple(replace(spec, version=asked.get(spec.server, "")) for spec in servers)
+
     def workload_to_run(self) -> Workload:
         return WORKLOADS[self.workload]
+
+    def is_guarded(self) -> bool:
+        """What the lock lets through by mistake may do no harm."""
+        return self.guard is not Guard.NONE or not STORAGES[self.backend_under_test().storage].apart
 
     def key_names(self) -> tuple[str, ...]:
         return tuple(f"k{number}" for number in range(1, self.keys + 1))
 
+    def plan_for_faults(self) -> Plan:
+        from lockcheck.nemesis import Plan
+
+        backend = self.backend_under_test()
+        return Plan(
+            backend=self.backend,
+            ttl_ms=self.ttl_ms,
+            time_limit_ms=self.time_limit_ms,
+            clients=self.clients,
+            servers=len(backend.servers),
+            stores=self.workload_to_run().stores and STORAGES[backend.storage].apart,
+            writes=self.workload_to_run().stores,
+            leads=any(SERVERS[server.server].leader for server in backend.servers),
+            seed=self.seed,
+            lapses_after=backend.promises.lapses_after,
+            kinds=tuple(dict.fromkeys(spec.kind for spec in self.servers_under_test())),
+            patience_ttls=PATIENCE_TTLS if backend.promises.waits else 0,
+            keys=self.key_names(),
+        )
+
     def checked(self) -> RunConfig:
-        """Itself; raises UserError with the cure where it makes no sense."""
-        _check_choice("backend", self.backend, BACKENDS)
-        _check_choice("workload", self.workload, WORKLOADS)
-        _check_choice("runtime", self.runtime, RUNTIMES)
-        for text in self.nemesis:
-            parse_nemesis(text)
-        _check_range("--clients", self.clients, 1, MAX_CLIENTS)
-        _check_range("--keys", self.keys, 1, 1000)
-        _check_range("--ttl", self.ttl_ms, SHORTEST_TTL_MS, 3_600_000, "ms")
-        _check_range("--time-limit", self.time_limit_ms, 1000, 86_400_000, "ms")
-        _check_range("--think", self.think_ms, 1, self.time_limit_ms, "ms")
+        """With its faults drawn, where that is left to the seed; raises UserError with the cure
+        where it makes no sense."""
+        from lockcheck.nemesis import check_nemesis, drawn
+
+        for name, setting in settings().items():
+            _check(name, setting, getattr(self, name))
+        self._check_workload()
+        if self.think_ms > self.time_limit_ms:
+            raise UserError(
+                f"--think {duration_words(self.think_ms)} is longer than the whole run",
+                cure=f"below --time-limit {duration_words(self.time_limit_ms)}",
+            )
         if not self.out.isprintable():
             raise UserError("--out has characters that cannot be written", cure="choose another")
-        self.backend_under_test().check_ttl(self.ttl_ms)
+        backend = self.backend_under_test()
+        backend.check_ttl(self.ttl_ms)
+        self.servers_under_test()
+        nemesis = drawn(self.nemesis, self.plan_for_faults(), self.seed)
+        check_nemesis(nemesis, self.plan_for_faults())
         self._check_guard()
-        if self.check_validity and not self.workload_to_run().needs_storage:
+        if self.check_validity and not self.workload_to_run().stores:
             raise UserError(
                 f"--check-validity is done before reads and writes; workload {self.workload} "
                 "has none",
-                cure="use --workload register",
+                cure=self._workloads_that_store(),
             )
-        return self
+        if self.check_validity and not backend.promises.tells_validity:
+            raise UserError(
+                f"{self.backend} does not tell its clients for how long their hold is valid, so "
+                "there is nothing to check",
+                cure="leave --check-validity out: it tells them when they have lost it",
+            )
+        if self.lease_clock is not Clock.MONOTONIC and not self.check_validity:
+            raise UserError(
+                f"--lease-clock {self.lease_clock} is looked at by nobody",
+                cure="--check-validity makes clients look at what is left of their lease",
+            )
+        return msgspec.structs.replace(self, nemesis=nemesis)
+
+    def from_outside(self) -> tuple[str, ...]:
+        """What of it packages have added that are installed here."""
+        from lockcheck.nemesis import FAULTS, parse_nemesis
+
+        kinds = [step.kind.name for text in self.nemesis for step in parse_nemesis(text)]
+        added = [name for name in (self.backend,) if BACKENDS.is_from_outside(name)]
+        added += [name for name in (self.workload,) if WORKLOADS.is_from_outside(name)]
+        return (*added, *(name for name in kinds if FAULTS.is_from_outside(name)))
+
+    def _check_workload(self) -> None:
+        workload, backend = self.workload_to_run(), self.backend_under_test()
+        if workload.needs is not None and not workload.suits(backend.promises):
+            able = [name for name, lock in BACKENDS.items() if workload.suits(lock.promises)]
+            those = f"; {workload.name} goes with: {', '.join(able)}" if able else ""
+            raise UserError(
+                f"workload {workload.name} takes {workload.needs.words}, and {backend.name} is "
+                f"none ({backend.promises.words()})",
+                cure=f"--workload {backend.workload} is what {backend.name} is for{those}",
+            )
+        permits = backend.promises.permits
+        if permits > 1 and self.clients <= permits:
+            raise UserError(
+                f"{self.clients} clients never want more than the {permits} permits of "
+                f"{backend.name}, so there is nothing to see",
+                cure=f"--clients {permits + 1} or more",
+            )
+
+    def _workloads_that_store(self) -> str:
+        promises = self.backend_under_test().promises
+        able = [w.name for w in WORKLOADS.values() if w.stores and w.suits(promises)]
+        if not able:
+            return f"leave it out: what {self.backend} lets in together protects no register"
+        return f"use --workload {' or '.join(able)}"
 
     def _check_guard(self) -> None:
         if self.guard is Guard.NONE:
             return
-        if not self.workload_to_run().needs_storage:
+        if not self.workload_to_run().stores:
             raise UserError(
                 f"--guard {self.guard} needs a storage, and workload {self.workload} has none",
-                cure="use --workload register",
+                cure=self._workloads_that_store(),
+            )
+        if not STORAGES[self.backend_under_test().storage].apart:
+            raise UserError(
+                f"{self.backend} reads and writes in its own transactions: there is no storage "
+                "beside it to guard anything",
+                cure="leave --guard out",
             )
         if self.guard is Guard.FENCE and not self.backend_under_test().promises.fencing:
             able = [name for name, backend in BACKENDS.items() if backend.promises.fencing]
@@ -107,43 +264,77 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
             )
 
     def command(self) -> str:
-        """What runs this again: every choice is spelled out, since defaults can be configured."""
-        words = ["lockcheck", "run", "--backend", self.backend]
-        for text in self.nemesis:
-            words += ["--nemesis", text]
-        for option, value in self._plain_options().items():
-            words += [option, value]
-        words.append("--check-validity" if self.check_validity else "--no-check-validity")
-        stop = self.stop_on_violation
-        words.append("--stop-on-violation" if stop else "--no-stop-on-violation")
-        return shlex.join([*words, "--seed", str(self.seed)])
+        """What runs this again: what is not as it would be without a word."""
+        return shlex.join(["lockcheck", "run", *self._words()])
 
-    def _plain_options(self) -> dict[str, str]:
-        return {
-            "--workload": self.workload,
-            "--runtime": self.runtime,
-            "--clients": str(self.clients),
-            "--keys": str(self.keys),
-            "--ttl": duration_words(self.ttl_ms),
-            "--time-limit": duration_words(self.time_limit_ms),
-            "--think": duration_words(self.think_ms),
-            "--guard": str(self.guard),
-            "--out": self.out,
-        }
+    def _words(self) -> Iterator[str]:
+        usual = {field.name: field.default for field in msgspec.structs.fields(RunConfig)}
+        usual["workload"] = self.backend_under_test().workload
+        for name, setting in settings().items():
+            value = getattr(self, name)
+            told = value != usual[name] or name in self.spelled_out
+            if told and setting.repeated:
+                yield from _as_options(name, value)
 
     def save(self, path: Path) -> None:
         path.write_bytes(msgspec.json.format(msgspec.json.encode(self), indent=2) + b"\n")
 
 
-def _check_choice(what: str, value: str, choices: Iterable[str]) -> None:
-    names = list(choices)
-    if value not in names:
-        raise UserError(f"there is no {what} {value!r}", cure=f"choose from: {', '.join(names)}")
+def read_config(path: Path) -> RunConfig:
+    """What `save` wrote."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=RunConfig)
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}") from error
+    except msgspec.DecodeError as error:
+        raise UserError(f"{path} is not the configuration of a run: {error}") from error
 
 
-def _check_range(option: str, value: int, low: int, high: int, unit: str = "") -> None:
-    if not low <= value <= high:
-        raise UserError(
-            f"{option} {value}{unit} is out of range",
-            cure=f"between {low}{unit} and {high}{unit}",
-        )
+@cache
+def settings() -> dict[str, Setting]:
+    """By the names of the fields."""
+    hints = get_type_hints(RunConfig, include_extras=True)
+    return {
+        name: given
+        for name in RunConfig.__struct_fields__
+        for given in getattr(hints[name], "__metadata__", ())
+    }
+
+
+def option_of(name: str) -> str:
+    """As it stands on the command line: `ttl_ms` is `--ttl`."""
+    return "--" + name.removesuffix(IN_MS).replace("_", "-")
+
+
+def _as_options(name: str, value: object) -> Iterator[str]:
+    option = option_of(name)
+    if isinstance(value, bool):
+        yield option if value else option.replace("--", "--no-", 1)
+        return
+    for each in value if isinstance(value, tuple) else (value,):
+        yield option
+        yield duration_words(each) if name.endswith(IN_MS) else str(each)
+
+
+REGISTRIES: dict[str, Collection[str]] = {
+    "backend": BACKENDS,
+    "workload": WORKLOADS,
+    "runtime": RUNTIMES,
+    "guard": tuple(Guard),
+    "lease clock": tuple(Clock),
+}
+
+
+def _check(name: str, setting: Setting, value: object) -> None:
+    if setting.choices and str(value) not in REGISTRIES[setting.choices]:
+        known = ", ".join(REGISTRIES[setting.choices])
+        raise UserError(f"unknown {setting.choices} {value!r}", cure=f"choose from: {known}")
+    if not isinstance(value, int) or isinstance(value, bool):
+        return
+    low, high = setting.low, setting.high
+    if (low is None or value >= low) and (high is None or value <= high):
+        return
+    told = duration_words if name.endswith(IN_MS) else str
+    limits = [f"at least {told(low)}"] if low is not None else []
+    limits += [f"at most {told(high)}"] if high is not None else []
+    raise UserError(f"{option_of(name)} {told(value)} is out of range", cure=" and ".join(limits))

@@ -7,6 +7,7 @@ takes to decode the same lines one by one with msgspec, and do nothing with them
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import math
 import os
@@ -16,17 +17,28 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import redirect_stdout
 from itertools import islice, pairwise
 from pathlib import Path
 
+from lockcheck.check.collecting import not_collecting
+from lockcheck.check.recheck import recheck
 from lockcheck.checker import judge_scan
+from lockcheck.checker.linearizability import endless
+from lockcheck.cli.terminal import print_verdict
+from lockcheck.formats import Asked
 from lockcheck.history import read_history
 from lockcheck.history.event import decode_event
 from lockcheck.history.scan import scan
-from tests.long_histories import lock, register, write
+from lockcheck.results.publish import write_page
+from tests.long_histories import crowded, lock, register, rows, run, write
 
 SIZES = (10_000, 100_000, 1_000_000, 10_000_000)
 SEARCHED = (1_000, 10_000, 100_000)
+LINES_OF_A_RUN = (10_000, 100_000, 1_000_000)
+OPERATIONS_PER_LINE = 0.39  # of a run: the others are answers, and what the storage remembers
+ROWS = (10_000, 100_000, 1_000_000)
+FINDINGS = (1_000, 10_000, 100_000)
 YARD = 200_000  # lines that are decoded for the yardstick
 
 KINDS: dict[str, Callable[[int], Iterator[str]]] = {
@@ -60,6 +72,50 @@ def measure(path: Path) -> None:
         "engines": sorted({definition.engine for definition in judgement.definitions}),
     }
     print(json.dumps(told))
+
+
+def measure_command(path: Path) -> None:
+    """Reads and judges one file of any format as `lockcheck check` does, and tells of it."""
+    began = time.perf_counter()
+    with not_collecting():
+        checked = recheck(str(path), None, asked=Asked(), patience=endless, out=path.parent)
+        judged = time.perf_counter()
+        with redirect_stdout(io.StringIO()):
+            print_verdict(checked.history, checked.judgement, None, checked.facts)
+        write_page(path.with_suffix(".html"), checked.history, checked.judgement, checked.facts)
+    told = {
+        "verdict": checked.judgement.verdict.value,
+        "findings": len(checked.judgement.findings),
+        "judged": judged - began,
+        "told": time.perf_counter() - judged,
+        "mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+    }
+    print(json.dumps(told))
+
+
+def measured_command(path: Path) -> dict[str, float]:
+    command = [sys.executable, "-m", "tests.bench_judges", "--measure-command", str(path)]
+    said = subprocess.run(command, check=True, capture_output=True, text=True)
+    told: dict[str, float] = json.loads(said.stdout)
+    return told
+
+
+def bench_command(
+    kind: str, sizes: tuple[int, ...], lines: Callable[[int], Iterator[str]], path: Path
+) -> None:
+    judged: list[tuple[int, float]] = []
+    told: list[tuple[int, float]] = []
+    for size in sizes:
+        write(path, lines(size))
+        took = measured_command(path)
+        judged.append((size, took["judged"]))
+        told.append((size, took["told"]))
+        print(
+            f"{kind:>14} {size:>12,} judged in {took['judged']:7.3f} s{_exponent(judged)},"
+            f" {took['findings']:,} findings told and drawn in {took['told']:7.3f} s"
+            f"{_exponent(told)} {took['mb']:8.0f} MB  {took['verdict']}",
+            flush=True,
+        )
 
 
 def measured(path: Path, *, pure: bool = False) -> dict[str, float]:
@@ -118,13 +174,21 @@ def bench_search(kind: str, folder: Path) -> None:
         )
 
 
+def _lines_of_a_run(lines: int) -> Iterator[str]:
+    return run(int(OPERATIONS_PER_LINE * lines))
+
+
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--measure", type=Path, help=argparse.SUPPRESS)
     arguments.add_argument("--most", type=int, default=SIZES[-1], help="the longest history")
+    arguments.add_argument("--measure-command", type=Path, help=argparse.SUPPRESS)
     given = arguments.parse_args()
     if given.measure:
         measure(given.measure)
+        return
+    if given.measure_command:
+        measure_command(given.measure_command)
         return
     sizes = tuple(size for size in SIZES if size <= given.most)
     with tempfile.TemporaryDirectory() as folder:
@@ -133,6 +197,13 @@ def main() -> None:
         )
         for kind in KINDS:
             bench(kind, sizes, Path(folder))
+        print("As a command: lines of a run of lockcheck with pauses and a storage, rows of a log")
+        at = Path(folder)
+        sized = [size for size in LINES_OF_A_RUN if size <= given.most]
+        bench_command("run", tuple(sized), _lines_of_a_run, at / "run.jsonl")
+        bench_command("csv", tuple(s for s in ROWS if s <= given.most), rows, at / "rows.csv")
+        print("Findings, nearly as many: an overlap for each two rows")
+        bench_command("overlaps", FINDINGS, lambda n: crowded(2 * n), at / "crowded.csv")
         print("Searched: a register that is written five different values")
         for kind in SEARCHES:
             bench_search(kind, Path(folder))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 import subprocess
 from collections.abc import Iterator
@@ -10,9 +11,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from lockcheck.compose.programs import PROGRAMS
-from lockcheck.redis_node import RedisNode
-from lockcheck.wire import Address, WireFailure
+from lockcheck.servers.redis import REDIS, RedisNode
+from lockcheck.servers.wire import Address, WireFailure
 from tests.waiting import wait_for
 
 # On a busy machine slow is no failure; and `tmp_path` may be used again.
@@ -25,12 +25,26 @@ settings.register_profile("fuzz", LENIENT, max_examples=20_000)  # make fuzz
 settings.load_profile("lockcheck")
 
 
+# The first test that needs images builds them, and a busy machine takes minutes for that.
+BUILDING_IMAGES_S = 900
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.get_closest_marker("docker"):
+            item.add_marker(pytest.mark.timeout(BUILDING_IMAGES_S))
+
+
+# Under a shell's `&`, or nohup, Ctrl-C is ignored by whatever is started: tests send it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 @pytest.fixture
 def redis_address(tmp_path: Path) -> Iterator[Address]:
     """A server of this test's own; the kernel chooses its port."""
-    command = PROGRAMS["redis"].find()
+    command = REDIS.find()
     if command is None:
-        pytest.skip(f"no Redis on this host: {PROGRAMS['redis'].cure}")
+        pytest.skip(f"no Redis on this host: {REDIS.cure}")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = ("127.0.0.1", free.getsockname()[1])

@@ -7,9 +7,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TextIO
 
+from lockcheck.history.event import encode_event
+from lockcheck.simulation import Fault, FaultKind, Plan, Target, simulated_events
+
 CLIENTS = 20
 INDETERMINATE = 0.01
 PIECE = 50_000  # lines between two writes
+
+
+MS_PER_OPERATION = 3  # of a simulated run
 
 
 class Clients:
@@ -47,6 +53,41 @@ def lock(operations: int, seed: int = 1) -> Iterator[str]:
             clients.retire(client)
         time += 500
         yield _line(time, clients.processes[client], "invoke", "acquire")
+
+
+def run(operations: int, seed: int = 1) -> Iterator[str]:
+    """As a run of lockcheck leaves it: clients that read and write under a lock with a lease, whose
+    holders are paused for longer than that every few seconds; and all that the storage remembers,
+    stale writes and lost updates among it."""
+    paused = Fault(FaultKind.PAUSE, Target.HOLDER, (120, 200), (3_000, 6_000))
+    length_ms = MS_PER_OPERATION * operations
+    plan = Plan(seed=seed, faults=(paused,), until_ms=length_ms, calm_ms=length_ms // 100)
+    for event in simulated_events(plan):
+        yield encode_event(event).decode() + "\n"
+
+
+def rows(operations: int, seed: int = 1) -> Iterator[str]:
+    """A lock in production, as CSV: one client after the other."""
+    choices, time = random.Random(seed), 1_700_000_000_000_000_000
+    yield "client,key,op,start_ns,end_ns,outcome,token\n"
+    for turn in range(operations // 2):
+        client = f"worker-{choices.randrange(CLIENTS)}"
+        asked, granted = time, time + choices.randint(1_000, 3_000)
+        begun = granted + choices.randint(1_000, 3_000)
+        time = begun + choices.randint(1_000, 3_000)
+        yield f"{client},orders,acquire,{asked},{granted},ok,{turn + 1}\n"
+        yield f"{client},orders,release,{begun},{time},ok,\n"
+        time += 500
+
+
+def crowded(operations: int) -> Iterator[str]:
+    """As `rows`, of a lock that lets in the next client before the one before it has let go: an
+    overlap for each two operations."""
+    yield "client,key,op,start_ns,end_ns,outcome,token\n"
+    for turn in range(operations // 2):
+        at, client = 10_000 * turn, f"worker-{turn % CLIENTS}"
+        yield f"{client},orders,acquire,{at},{at + 1_000},ok,{turn + 1}\n"
+        yield f"{client},orders,release,{at + 12_000},{at + 13_000},ok,\n"
 
 
 def register(

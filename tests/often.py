@@ -1,5 +1,5 @@
-"""For the properties on which everything rests: ten times as many examples as others get."""
+"""For the properties on which everything rests: twice as many examples as others get."""
 
 from hypothesis import settings
 
-often = settings(max_examples=10 * settings().max_examples)
+often = settings(max_examples=2 * settings().max_examples)

@@ -12,9 +12,11 @@ from pathlib import Path
 import pytest
 
 from lockcheck.compose.docker.engine import connect, why_no_engine
+from lockcheck.compose.images.base_image import NO_BASE
 from lockcheck.compose.local.runtime import LocalRuntime
 from tests.waiting import wait_for
 
+CLUSTER_ERROR = 4
 LOCKCHECK = (sys.executable, "-m", "lockcheck")
 
 
@@ -31,20 +33,29 @@ def lockcheck(
     )
 
 
-def need(runtime: str) -> None:
-    """Skips, and says why, where this host cannot run it."""
-    reason = LocalRuntime().why_not() if runtime == "local" else why_no_engine()
-    if reason:
+def need(runtime: str, *servers: str) -> None:
+    """Skips, and says why, where this host cannot run it with these servers (a Redis, if none)."""
+    if reason := why_not(runtime, *servers):
         pytest.skip(f"no {runtime} runtime: {reason}")
-    if runtime == "docker":
-        _bring_what_docker_needs()
+
+
+def why_not(runtime: str, *servers: str) -> str:
+    """Empty where it can; then what it takes is there."""
+    kinds = servers or ("redis",)
+    return LocalRuntime().why_not(kinds) if runtime == "local" else _why_no_docker(kinds)
 
 
 @cache
-def _bring_what_docker_needs() -> None:
-    """Images and Compose, as a user would: on a new machine it takes a minute, once."""
-    built = lockcheck("images", "build", timeout_s=600)
+def _why_no_docker(kinds: tuple[str, ...]) -> str:
+    """Images of these servers, and Compose, are brought as a user would: on a new machine it takes
+    a minute, once."""
+    if reason := why_no_engine():
+        return reason
+    built = lockcheck("images", "build", *kinds, timeout_s=600)
+    if built.returncode == CLUSTER_ERROR and NO_BASE in built.stderr:
+        return built.stderr[built.stderr.index(NO_BASE) :].strip()
     assert built.returncode == 0, built.stderr
+    return ""
 
 
 RUNTIMES = (
@@ -101,7 +112,7 @@ def stopped_clients() -> list[int]:
     found = []
     for proc in Path("/proc").glob("[0-9]*"):
         try:
-            is_client = b"lockcheck.workloads.worker" in (proc / "cmdline").read_bytes()
+            is_client = b"lockcheck.client.worker" in (proc / "cmdline").read_bytes()
             state = (proc / "stat").read_text().rpartition(")")[2].split()[0]
         except (FileNotFoundError, ProcessLookupError):
             continue

@@ -13,7 +13,7 @@ import pytest
 from tests.running import LOCKCHECK, lockcheck
 from tests.waiting import wait_for
 
-VIOLATION, USAGE = 1, 2
+VIOLATION, USAGE, UNKNOWN = 1, 2, 3
 
 
 def two_holders(form: str, *clients: str) -> str:
@@ -69,6 +69,29 @@ def test_processes_that_are_no_clients_are_mentioned(tmp_path: Path) -> None:
     assert ":c4" in said.stderr
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("history.edn", "{:process :nemesis :type :info :f :start :value nil :time 1}"),
+        ("history.txt", ":nemesis\t:info\t:start\tnil"),
+        ("history.json", '[{"process": "nemesis", "type": "info", "f": "start", "time": 1}]'),
+        (
+            "history.jsonl",
+            '{"time": 0, "process": "run", "type": "info", "f": "terms", "value": {}}',
+        ),
+        ("history.csv", "client,key,op,start_ns,end_ns,outcome"),
+    ],
+)
+def test_a_history_in_which_no_client_does_anything_is_unknown(
+    tmp_path: Path, name: str, text: str
+) -> None:
+    path = tmp_path / name
+    path.write_text(f"{text}\n")
+    said = lockcheck("check", str(path))
+    assert said.returncode == UNKNOWN, said.stderr
+    assert "There is no operation of any client" in said.stdout
+
+
 @pytest.mark.parametrize("client", ["true", "nil", str(1 << 64)])
 def test_what_can_be_no_client_is_refused(tmp_path: Path, client: str) -> None:
     path = tmp_path / "history.edn"
@@ -107,14 +130,22 @@ def test_standard_input_with_nothing_in_it(closed: str, words: str) -> None:
     assert f"standard input: {words}" in said.stderr
 
 
-def test_a_reader_that_goes_away_is_nobodys_bug() -> None:
-    read_end, write_end = os.pipe()
-    os.close(read_end)
-    said = subprocess.run(
-        [*LOCKCHECK, "list"], check=False, stdout=write_end, stderr=subprocess.PIPE
-    )
-    os.close(write_end)
-    assert (said.returncode, said.stderr) == (4, b"")
+@pytest.mark.parametrize("json", [[], ["--json"]])
+def test_a_reader_that_goes_away_changes_no_exit_code(tmp_path: Path, json: list[str]) -> None:
+    path = tmp_path / "h.edn"
+    path.write_text(two_holders("edn", "0", "1"))
+    for command, code in (
+        (["check", str(path), *json], 1),
+        (["list"], 0),
+        (["export", str(path), "--format", "csv"], 0),
+    ):
+        read_end, write_end = os.pipe()
+        os.close(read_end)
+        said = subprocess.run(
+            [*LOCKCHECK, *command], check=False, stdout=write_end, stderr=subprocess.PIPE
+        )
+        os.close(write_end)
+        assert (said.returncode, said.stderr) == (code, b""), command
 
 
 @pytest.mark.parametrize(

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lockcheck import cli
 from lockcheck.backends import BACKENDS
-from lockcheck.config import RUNTIMES, RunConfig, duration_words, parse_duration_ms
+from lockcheck.backends.base import Promises
+from lockcheck.cli import commands as cli
+from lockcheck.config import RUNTIMES, RunConfig, read_config, settings
+from lockcheck.durations import duration_words, parse_duration_ms
 from lockcheck.errors import UserError
 from lockcheck.nemesis import nemesis_choices
-from lockcheck.storage import Guard
+from lockcheck.servers.base import Clock
+from lockcheck.storage.base import Guard
 from lockcheck.workloads import WORKLOADS
 
 
@@ -48,6 +55,7 @@ configs = st.builds(
     time_limit_ms=st.integers(1000, 10**6),
     think_ms=st.integers(1, 10**5),
     guard=st.sampled_from(Guard),
+    lease_clock=st.sampled_from(Clock),
     check_validity=st.booleans(),
     stop_on_violation=st.booleans(),
     seed=st.integers(0, 10**9),
@@ -65,3 +73,117 @@ def test_the_command_runs_the_same_again(config: RunConfig) -> None:
         _, *arguments = shlex.split(config.command())
         cli.main(arguments, standalone_mode=False)
     assert taken == [config]
+
+
+@given(config=configs)
+def test_what_is_stored_is_read_back(config: RunConfig, tmp_path: Path) -> None:
+    config.save(tmp_path / "config.json")
+    assert read_config(tmp_path / "config.json") == config
+
+
+def test_the_command_names_only_what_differs() -> None:
+    config = RunConfig(backend="redis", seed=7, clients=3)
+    assert config.command() == "lockcheck run --backend redis --clients 3 --seed 7"
+
+
+def run_with(arguments: list[str], patch: pytest.MonkeyPatch) -> RunConfig:
+    taken: list[RunConfig] = []
+    patch.setattr(cli, "_run_and_tell", lambda config, as_json: taken.append(config))
+    cli.main(["run", *arguments], standalone_mode=False, auto_envvar_prefix="LOCKCHECK")
+    return taken[0]
+
+
+def test_what_is_configured_here_is_spelled_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or the command would do something else in the very folder in which it was printed."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "lockcheck.toml").write_text("[run]\nclients = 9\n")
+    monkeypatch.setenv("LOCKCHECK_RUN_KEYS", "2")
+    config = run_with(["--backend", "redis", "--clients", "5", "--seed", "1"], monkeypatch)
+    assert config.command() == "lockcheck run --backend redis --clients 5 --keys 2 --seed 1"
+    assert run_with(shlex.split(config.command())[2:], monkeypatch) == config
+
+
+def test_a_stored_run_is_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "results" / "r1"
+    folder.mkdir(parents=True)
+    (folder / "history.jsonl").touch()
+    stored = RunConfig(backend="redlock", seed=7, keys=3, nemesis=("none",))
+    stored.save(folder / "config.json")
+    assert run_with(["--again", "r1"], monkeypatch) == stored
+    changed = run_with(["--again", "r1", "--clients", "9"], monkeypatch)
+    assert changed == msgspec.structs.replace(stored, clients=9)
+
+
+RW = replace(
+    BACKENDS["redis"],
+    name="some-rw",
+    workload="readers",
+    promises=Promises(session=False, fencing=False, shared=True),
+)
+PERMITS = replace(
+    RW,
+    name="some-permits",
+    workload="permits",
+    promises=Promises(session=False, fencing=False, permits=3),
+)
+
+
+@pytest.fixture
+def _more_locks(monkeypatch: pytest.MonkeyPatch) -> None:
+    for lock in (RW, PERMITS):
+        monkeypatch.setitem(BACKENDS, lock.name, lock)
+
+
+@pytest.mark.usefixtures("_more_locks")
+def test_a_lock_is_used_for_what_it_is_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    config = run_with(["--backend", "some-rw", "--seed", "1"], monkeypatch)
+    assert config.workload == "readers"
+    assert config.command() == "lockcheck run --backend some-rw --seed 1"
+    config.save(tmp_path / "config.json")
+    assert b'"readers"' in (tmp_path / "config.json").read_bytes()
+    asked = run_with(["--backend", "some-rw", "--workload", "register"], monkeypatch)
+    assert (asked.workload, "--workload register" in asked.command()) == ("register", True)
+
+
+@pytest.mark.usefixtures("_more_locks")
+def test_run_again_with_another_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is used for what that is for, unless something else was asked for."""
+    monkeypatch.chdir(tmp_path)
+    for run, workload in (("usual", "register"), ("asked", "mutex")):
+        folder = tmp_path / "results" / run
+        folder.mkdir(parents=True)
+        (folder / "history.jsonl").touch()
+        RunConfig(backend="redis", workload=workload, seed=1).save(folder / "config.json")
+    other = ["--backend", "some-rw"]
+    assert run_with(["--again", "usual", *other], monkeypatch).workload == "readers"
+    assert run_with(["--again", "asked", *other], monkeypatch).workload == "mutex"
+
+
+@pytest.mark.usefixtures("_more_locks")
+@pytest.mark.parametrize(
+    ("backend", "asked", "words"),
+    [
+        ("redis", {"workload": "readers"}, ["readers can share", "some-rw", "register"]),
+        ("redis", {"workload": "nested"}, ["enter again"]),
+        ("redis", {"workload": "permits"}, ["several permits", "some-permits"]),
+        ("some-permits", {"workload": "register"}, ["one client holds", "3 permits", "redis"]),
+        ("some-permits", {"clients": 3}, ["3 permits", "--clients 4"]),
+        ("some-permits", {"guard": Guard.CAS}, ["no register"]),
+        ("some-rw", {"workload": "mutex", "guard": Guard.CAS}, ["register or readers"]),
+    ],
+)
+def test_what_a_lock_cannot_be_used_for(
+    backend: str, asked: dict[str, Any], words: list[str]
+) -> None:
+    with pytest.raises(UserError) as refused:
+        RunConfig(backend=backend, seed=1, nemesis=("none",), **asked).checked()
+    said = f"{refused.value} {refused.value.cure}"
+    assert [word for word in words if word not in said] == []
+
+
+def test_every_setting_is_an_option_and_every_field_a_setting() -> None:
+    assert set(settings()) == set(RunConfig.__struct_fields__) - {"spelled_out"}

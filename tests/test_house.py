@@ -16,33 +16,27 @@ PACKAGE = Path(lockcheck.__file__).parent
 # Each may import only those above it, and itself.
 FLOORS = (
     "errors",
-    "patience",
-    "signals",
+    "durations",
+    "plugins",
     "native",
     "history",
     "simulation",
     "formats",
     "checker",
-    "wire",
     "nodes",
-    "redis_node",
-    "backends",
+    "servers",
     "storage",
+    "backends",
     "workloads",
     "nemesis",
-    "compose",
     "config",
+    "client",
+    "agent",
+    "compose",
     "results",
-    "monitor",
-    "plan",
-    "experiment",
+    "check",
     "run",
-    "loading",
-    "recheck",
-    "export",
-    "doctor",
-    "terminal",
-    "options",
+    "library",
     "cli",
     "__main__",
 )
@@ -92,21 +86,26 @@ def test_the_judges_import_nothing_but_the_history(path: Path) -> None:
 
 def test_a_violation_of_the_order_would_be_seen(tmp_path: Path) -> None:
     sinner = tmp_path / "sinner.py"
-    sinner.write_text("def f():\n    from lockcheck.cli import main\n    return main\n")
+    sinner.write_text("def f():\n    from lockcheck.cli.commands import main\n    return main\n")
     assert imports_of(sinner) == {"cli"}
 
 
 def test_the_public_names() -> None:
     assert sorted(lockcheck.__all__) == [
+        "Cluster",
         "Code",
         "Event",
+        "Fault",
         "Finding",
         "History",
         "Judgement",
         "LockcheckError",
+        "Log",
+        "Program",
         "RunConfig",
         "Verdict",
         "__version__",
+        "cluster",
         "execute",
         "judge",
         "read_history",
@@ -119,7 +118,7 @@ def test_the_public_names() -> None:
 def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
     """This is what keeps `lockcheck --help` far below 0.3 s on any machine."""
     script = (
-        "import sys; from lockcheck.cli import main\n"
+        "import sys; from lockcheck.cli.commands import main\n"
         f"main({arguments!r}, standalone_mode=False)\n"
         "heavy = {'redis', 'docker', 'rich', 'jinja2', 'pyroute2'}\n"
         "print('LOADED', sorted(heavy & set(sys.modules)))"

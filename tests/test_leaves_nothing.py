@@ -57,6 +57,7 @@ def test_an_interrupted_run_heals_cleans_and_reports(
     assert [event["type"] for event in healed] == ["invoke", "ok"]
 
 
+@pytest.mark.cluster
 def test_local_is_gone_by_itself_after_kill_9(tmp_path: Path) -> None:
     need("local")
     links = links_of_the_host()

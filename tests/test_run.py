@@ -87,7 +87,7 @@ def test_check_judges_a_bare_history_and_writes_a_report_where_told(
 
 def test_check_needs_no_libraries_of_servers_or_docker(violated: Path) -> None:
     script = (
-        "import sys\nfrom lockcheck.cli import main\n"
+        "import sys\nfrom lockcheck.cli.commands import main\n"
         f"main(['check', {str(violated)!r}, '--json'], standalone_mode=False)\n"
         "assert not {'redis', 'docker', 'pyroute2'} & set(sys.modules), 'loaded'"
     )

@@ -1,4 +1,4 @@
-"""The promises, a few seeds of each; `make table` runs as many as one likes."""
+"""The promises, a short selection of them; `make table` runs all, as often as one likes."""
 
 from __future__ import annotations
 
@@ -6,38 +6,161 @@ from pathlib import Path
 
 import pytest
 
-from tests.running import need
-from tests.table import ROWS, Row, acquires_often, blames_the_paused_holder, finds, try_row
+from lockcheck.backends import BACKENDS
+from lockcheck.backends.expected import Expected
+from lockcheck.checker import CHECKS
+from lockcheck.checker.finding import Culprit, Verdict
+from lockcheck.run.plan import servers_of
+from tests import demands
+from tests.demands import demands_of
+from tests.running import RUNTIMES, need
+from tests.table import ROWS, Row, short, try_row
 
 
 def _cases() -> list[object]:
-    local = [
-        pytest.param(row, "local", seed, marks=pytest.mark.cluster, id=f"{row.name}-local-{seed}")
-        for row in ROWS
-        for seed in (1, 2)
-    ]
-    docker = [
+    return [
         pytest.param(
-            row,
-            "docker",
-            1,
-            marks=[pytest.mark.cluster, pytest.mark.docker],
-            id=f"{row.name}-docker-1",
+            row, *parameter.values, marks=parameter.marks, id=f"{row.name}-{parameter.values[0]}"
         )
-        for row in ROWS
+        for parameter in RUNTIMES
+        for row in short(ROWS, str(parameter.values[0]))
     ]
-    return [*local, *docker]
 
 
-@pytest.mark.parametrize(("row", "runtime", "seed"), _cases())
-def test_it_is_as_promised(row: Row, runtime: str, seed: int, tmp_path: Path) -> None:
-    need(runtime)
-    assert try_row(row, runtime, seed, tmp_path) == []
+@pytest.mark.parametrize(("row", "runtime"), _cases())
+def test_it_is_as_promised(row: Row, runtime: str, tmp_path: Path) -> None:
+    need(runtime, *servers_of(row.config()))
+    assert try_row(row, runtime, 1, tmp_path) == []
 
 
-def test_the_demands_can_fail() -> None:
-    ends_badly = {"findings": [], "counts": {"acquisitions": 199}}
-    assert finds("overlap")(ends_badly) == "not found: overlap"
-    assert acquires_often(ends_badly) == "only 199 acquisitions"
-    blamed = {"findings": [{"blame": "service", "fault": None}]}
-    assert "service" in blames_the_paused_holder(blamed)
+# --- what backends expect ------------------------------------------------------------------------
+
+
+def test_every_lock_says_how_it_fares() -> None:
+    assert [name for name, backend in BACKENDS.items() if not backend.expected] == []
+    for name in BACKENDS:
+        assert any(row.control for row in ROWS if row.backend == name), name
+
+
+def test_no_two_rows_are_the_same() -> None:
+    names = [row.name for row in ROWS]
+    assert sorted(set(names)) == sorted(names)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_an_expectation_can_be_run_and_come_true(row: Row) -> None:
+    expected = row.expected
+    row.config().checked()  # the nemesis is one, it fits, the guard is allowed ...
+    Verdict(expected.verdict)
+    assert set(expected.findings) <= {str(code) for code in CHECKS}
+    assert not expected.blame or expected.blame in {str(who) for who in Culprit}
+    breaks = expected.verdict == "violation"
+    assert breaks == bool(expected.findings)  # what is found, and where nothing may be
+    assert breaks or not expected.blame
+
+
+def test_the_short_selection_has_each_lock_and_each_kind_of_server() -> None:
+    local, docker = short(ROWS, "local"), short(ROWS, "docker")
+    assert {row.backend for row in local} == {*BACKENDS}
+    servers = {spec.server for backend in BACKENDS.values() for spec in backend.servers}
+    assert {"redis", "etcd", "zookeeper"} <= servers
+    for rows in (local, docker):
+        faulty = [row for row in rows if not row.control]
+        assert len(faulty) <= len(servers)
+        assert {"redis", "etcd", "zookeeper"} <= {
+            spec.server for row in faulty for spec in BACKENDS[row.backend].servers
+        }
+
+
+# --- the demands ---------------------------------------------------------------------------------
+
+FOUND = {"code": "overlap", "blame": "holder", "fault": "pause of c1", "at_ms": 900.0}
+SHOWN: demands.Result = {
+    "verdict": "ok",
+    "doubts": [],
+    "findings": [],
+    "counts": {"acquisitions": 100, "faults": 1, "stale_writes_refused": 1},
+    "freed": [{"after_ms": 900.0}],
+}
+BROKEN = SHOWN | {"verdict": "violation", "findings": [FOUND]}
+CONTROL = Expected(nemesis="none", verdict="ok", options=("--time-limit", "10s"))
+PAUSED = Expected(nemesis="pause", verdict="violation", findings=("overlap",), blame="holder")
+FENCED = Expected(nemesis="pause", verdict="ok", guard="fence")
+KILLED = Expected(nemesis="kill:holder", verdict="ok")
+
+
+def counting(**counts: int) -> demands.Result:
+    return SHOWN | {"counts": SHOWN["counts"] | counts}
+
+
+@pytest.mark.parametrize(
+    ("expected", "result", "says"),
+    [
+        (CONTROL, SHOWN, ""),
+        (CONTROL, BROKEN, "verdict violation; 1 findings"),
+        (CONTROL, counting(acquisitions=99), "only 99 acquisitions of 100"),
+        (PAUSED, BROKEN, ""),
+        (PAUSED, SHOWN, "verdict ok; not found: overlap; blame; first violation"),
+        (PAUSED, BROKEN | {"findings": [FOUND | {"blame": "service"}]}, "blame"),
+        (PAUSED, BROKEN | {"findings": [FOUND | {"fault": None}]}, "blame"),
+        (PAUSED, BROKEN | {"findings": [FOUND | {"fault": "kill of c1"}]}, "blame"),
+        (PAUSED, BROKEN | {"findings": [FOUND | {"at_ms": 10_000.0}]}, "first violation"),
+        (PAUSED, BROKEN | {"counts": {"faults": 0}}, "no fault was proven"),
+        (FENCED, SHOWN, ""),
+        (FENCED, SHOWN | {"findings": [FOUND]}, ""),
+        (FENCED, counting(stale_writes_refused=0), "no stale write was refused"),
+        (KILLED, SHOWN, ""),
+        (KILLED, counting(faults=0), "no fault was proven"),
+        (KILLED, SHOWN | {"freed": []}, "no holder was ended"),
+        (KILLED, SHOWN | {"freed": [{"after_ms": None}]}, "no holder was ended"),
+        (KILLED, SHOWN | {"freed": [{"after_ms": 2501.0}]}, "free again later than 2500 ms"),
+    ],
+)
+def test_a_demand_can_fail(expected: Expected, result: demands.Result, says: str) -> None:
+    config = Row("redis-fenced", expected).config()
+    told = [text for demand in demands_of(expected, config) if (text := demand(result))]
+    wanted = says.split("; ") if says else []
+    assert len(told) == len(wanted), told
+    assert all(text.startswith(want) for text, want in zip(told, wanted, strict=True)), told
+
+
+@pytest.mark.parametrize(
+    ("backend", "name", "enough", "not_enough"),
+    [
+        ("redis-rw", "shared_together", [2, 5], [1, 6]),
+        ("redis-semaphore", "held_together", [3], [2, 4]),
+        ("redis-reentrant", "entered_deepest", [2, 3], [1]),
+    ],
+)
+def test_what_a_lock_is_for_has_to_be_seen(
+    backend: str, name: str, enough: list[int], not_enough: list[int]
+) -> None:
+    asked = list(demands_of(CONTROL, Row(backend, CONTROL).config()))
+    for number in (*enough, *not_enough):
+        told = [text for demand in asked if (text := demand(counting(**{name: number})))]
+        assert told == ([f"{name} is {number}"] if number in not_enough else [])
+
+
+def test_overlaps_may_be_told_of_where_transactions_keep_the_data_safe() -> None:
+    paused = Expected(nemesis="pause", verdict="ok")
+    told = SHOWN | {"findings": [FOUND]}
+    for lock, wrong in (("postgres-row", []), ("redis", ["1 findings"])):
+        config = Row(lock, paused).config()
+        assert [text for demand in demands_of(paused, config) if (text := demand(told))] == wrong
+
+
+def test_it_must_be_free_when_its_servers_have_let_go() -> None:
+    """Not before: Consul's sessions lapse after three of their TTLs at most."""
+    config = Row("consul", KILLED).config()
+    assert config.backend_under_test().promises.lapses_after == 3
+
+    def told(after_ms: float) -> list[str]:
+        result = SHOWN | {"freed": [{"after_ms": after_ms}]}
+        return [text for demand in demands_of(KILLED, config) if (text := demand(result))]
+
+    assert told(4499.0) == []
+    assert "free again later than 4500 ms" in told(4501.0)[0]
+
+
+def test_a_shorter_run_is_asked_for_less() -> None:
+    assert [demands.fewest(ms) for ms in (4000, 10_000, 60_000)] == [40, 100, 100]

@@ -3,57 +3,136 @@
 from __future__ import annotations
 
 import random
+import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Protocol
 
-from lockcheck.errors import UserError
-from lockcheck.history import EventType
-from lockcheck.nodes import NodeSpec
-from lockcheck.wire import Address, WireFailure
+from lockcheck.backends.expected import Expected
+from lockcheck.errors import InternalError, UserError
+from lockcheck.nodes.node import NodeSpec
+from lockcheck.servers.base import Clock
+from lockcheck.servers.wire import Address, ErrorRow, Refused, WireFailure
+from lockcheck.storage.base import Ask, Served
 
 
 @dataclass(frozen=True, slots=True)
 class Promises:
-    lease: bool  # a hold ends by itself after its TTL; else it lives as long as a session
+    session: bool  # a hold lasts as long as a session that is kept alive; else a lease runs out
     fencing: bool  # a grant comes with a token that grows
-    fair: bool = False
+    fair: bool = False  # first come, first served
     reentrant: bool = False
-    shared: bool = False
-    ttl_step_ms: int = 1  # the finest lease it can ask its server for
+    shared: bool = False  # it can be asked for in the mode `shared`
+    permits: int = 1  # how many may hold it at once
+    renews: bool = False  # a hold can be extended by `renew`
+    waits: bool = False  # an acquire waits for its turn; else it is one attempt
+    # What is written under it counts when the release is confirmed: both are one transaction.
+    commits: bool = False
+    excludes: bool = True  # else there is no lock: everybody is let in
+    tells_validity: bool = True  # a client can know for how long it may believe in its hold
+    # In TTLs, from when a session or lease was last renewed: by when the servers let go of it.
+    lapses_after: float = 1.0
+    ttl_step_ms: int = 1  # the finest lease, or timeout of a session, that a server can be asked
 
     def words(self) -> str:
-        said = ["lease" if self.lease else "session"]
+        if not self.excludes:
+            return "everybody is let in"
+        said = ["session" if self.session else "lease"]
         said += ["fencing token"] if self.fencing else ["no token"]
         said += [word for word in ("fair", "reentrant", "shared") if getattr(self, word)]
+        said += [f"{self.permits} permits"] if self.permits > 1 else []
+        said += ["waits in a queue" if self.fair else "waits"] if self.waits else []
+        said += ["its release commits"] if self.commits else []
         return ", ".join(said)
+
+
+class Mode(StrEnum):
+    EXCLUSIVE = "exclusive"
+    SHARED = "shared"
 
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What a client got when it was let in. `secret` is the backend's own business."""
+    """What a client got when it was let in. `handle` is the backend's own: nobody else looks."""
 
-    secret: str
+    key: str
+    handle: object
     token: int | None = None
-    valid_ms: float | None = None
+    valid_ms: float | None = None  # from when it is handed out
+    mode: Mode = Mode.EXCLUSIVE
 
 
-class Refused(Exception):
-    """The lock itself said no, in so many words: the operation certainly did not happen."""
+class Renewal(Protocol):
+    """A renewal that is under way, on the keeper's account."""
+
+    def granted(self, valid_ms: float | None) -> None:
+        """`valid_ms` from now on; None where the lock tells no validity."""
+
+    def failed(self, failure: Refused | WireFailure) -> None:
+        """Not granted, or nobody knows: the table of errors says which."""
 
 
-class Lock(Protocol):
-    """The client side of a lock. Each call is one attempt; whoever calls decides on the next.
+class Claim(Protocol):
+    """A client's claim to one lock: from its acquire to the end of its hold.
 
-    Raises Refused, or a WireFailure that the backend's table of errors explains.
+    What there is to tell of it may be told from any thread, a keeper's or a listener's. That a
+    claim was lost goes into the history, and the work under the lock ends, when the client itself
+    gets to hear of it: what it did before that, it did in good faith. What is told of a claim that
+    is over is dropped, so that a late word never hits the next claim to the same key.
     """
 
-    def acquire(self, key: str) -> Grant: ...
+    @property
+    def key(self) -> str: ...
 
-    def release(self, key: str, grant: Grant) -> object:
+    @property
+    def mode(self) -> Mode: ...
+
+    def left_s(self) -> float:
+        """How long it is willing to wait; 0 also when the client is about to leave."""
+
+    def queued(self) -> None:
+        """It has its place. To be told by the call of acquire itself, before it waits."""
+
+    def lost(self, why: str) -> None:
+        """The hold is over, although nobody released it."""
+
+    def renewing(self) -> Renewal:
+        """Right before a keeper sends a renewal: it goes into the history, as everything does."""
+
+
+class Lock(ABC):
+    """The client side of a lock.
+
+    Raises Refused, or a WireFailure that the backend's table of errors explains. Whatever waits
+    for a server has a deadline.
+    """
+
+    @abstractmethod
+    def acquire(self, claim: Claim) -> Grant:
+        """One attempt, and whoever calls decides on the next. Or, where the promises say that it
+        waits, in the queue until its turn has come or `claim.left_s()` is over."""
+
+    def renew(self, grant: Grant) -> Grant:
+        """Where the promises say that it can be extended."""
+        raise InternalError(f"{type(self).__name__} cannot extend its hold of {grant.key}")
+
+    @abstractmethod
+    def release(self, grant: Grant) -> object:
         """What there is to say about it, for the history."""
 
-    def close(self) -> None: ...
+    def serve(self, grant: Grant, ask: Ask) -> Served:
+        """Where what it protects is in its own server: see StorageKind. A Refused says that it
+        certainly did not happen, and never will."""
+        raise InternalError(f"{type(self).__name__} has no storage for a {ask.f} of {grant.key}")
+
+    def leave(self, grant: Grant) -> None:  # noqa: B027 - a lease needs nothing to run out
+        """Nobody will release it: whatever keeps it alive ends, so that it runs out."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """At the end of the client, and soon: no thread goes on after it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,16 +140,10 @@ class LockSettings:
     owner: str  # the client's node
     ttl_ms: int
     choices: random.Random
+    lease_clock: Clock = Clock.MONOTONIC  # by which it counts what is left of its lease
 
-
-@dataclass(frozen=True, slots=True)
-class ErrorRow:
-    """What an error says about the operation; what no row lists is unknown (`info`)."""
-
-    phase: str
-    exception: str  # the name of the class, or of one that it inherits from
-    outcome: EventType
-    meaning: str
+    def now_s(self) -> float:
+        return time.time() if self.lease_clock is Clock.WALL else time.monotonic()
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +155,11 @@ class Backend:
     connect: Callable[[tuple[Address, ...], LockSettings], Lock]
     errors: tuple[ErrorRow, ...]
     retry_ms: tuple[float, float]  # between two attempts: at least, at most
+    contact: str = ""  # the kind of server that clients connect to; empty: all that there are
+    storage: str = "redis"  # the kind of storage that it protects: see lockcheck/storage
+    workload: str = "register"  # the usual one
+    ended_by: str = ""  # what ends the session of a client that is gone, in words
+    expected: tuple[Expected, ...] = ()
 
     def check_ttl(self, ttl_ms: int) -> None:
         step_ms = self.promises.ttl_step_ms
@@ -90,14 +168,3 @@ class Backend:
                 f"{self.name} takes leases in steps of {step_ms} ms, and {ttl_ms} ms is none",
                 cure=f"--ttl {ttl_ms // step_ms + 1}s",
             )
-
-
-def classify(errors: tuple[ErrorRow, ...], failure: Refused | WireFailure) -> tuple[EventType, str]:
-    """Whether an operation that failed certainly did not happen, and why, in a few words."""
-    if isinstance(failure, Refused):
-        return EventType.FAIL, str(failure)
-    names = {kind.__name__ for kind in type(failure.cause).__mro__}
-    for row in errors:
-        if row.phase == failure.phase and row.exception in names:
-            return row.outcome, f"{row.meaning}: {failure}"
-    return EventType.INFO, f"not in the table of errors: {failure}"

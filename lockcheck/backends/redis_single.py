@@ -2,84 +2,85 @@
 
 from __future__ import annotations
 
-import time
-from functools import partial
+from dataclasses import replace
 
-from lockcheck.backends.base import Backend, Grant, LockSettings, Promises, Refused
-from lockcheck.backends.redis_server import REDIS_ERRORS, redis_server
-from lockcheck.redis_node import RedisNode, Script
-from lockcheck.wire import Address
-
-RELEASE_IF_OWN = Script("""
-if redis.call('GET', KEYS[1]) == ARGV[1] then
-  return redis.call('DEL', KEYS[1])
-end
-return 0
-""")
-
-# The token counts up only when the lock is granted, and in the same step: no later holder can
-# have a smaller one.
-ACQUIRE_WITH_TOKEN = Script("""
-if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
-  return redis.call('INCR', KEYS[2])
-end
-return 0
-""")
+from lockcheck.backends.base import Backend, Claim, Promises
+from lockcheck.backends.clock_expected import SERVER_JUMPS
+from lockcheck.backends.expected import SHORT, Expected
+from lockcheck.backends.redis_expected import (
+    CUT_OFF,
+    FENCED_WHEN_CUT_OFF,
+    LOOKS_WHEN_CUT_OFF,
+    WITH_TOKEN,
+    WITHOUT_TOKEN,
+    in_turn,
+)
+from lockcheck.backends.redis_lock import (
+    ACQUIRE_WITH_TOKEN,
+    ONE_SERVER,
+    RedisLock,
+    one_server,
+)
+from lockcheck.servers.redis import REDIS_ERRORS
+from lockcheck.servers.wire import Refused
 
 
-class SingleLock:
-    def __init__(
-        self, servers: tuple[Address, ...], settings: LockSettings, *, with_token: bool
-    ) -> None:
-        self._node = RedisNode(servers[0], timeout_ms=settings.ttl_ms)
-        self._settings = settings
-        self._with_token = with_token
-
-    def acquire(self, key: str) -> Grant:
-        began = time.monotonic()
-        secret = f"{self._settings.owner}:{self._settings.choices.getrandbits(160):040x}"
-        token = self._ask(key, secret)
-        elapsed_ms = (time.monotonic() - began) * 1000
-        return Grant(secret, token, valid_ms=self._settings.ttl_ms - elapsed_ms)
-
-    def _ask(self, key: str, secret: str) -> int | None:
+class SingleLock(RedisLock):
+    def _take(self, claim: Claim, secret: str) -> int | None:
         ttl_ms = self._settings.ttl_ms
-        if not self._with_token:
-            if self._node.call("SET", f"lock:{key}", secret, "NX", "PX", ttl_ms) is None:
-                raise Refused("held")
-            return None
-        keys = [f"lock:{key}", f"fence:{key}"]
-        token = self._node.run(ACQUIRE_WITH_TOKEN, keys, [secret, ttl_ms])
-        if not isinstance(token, int) or token == 0:
+        if self._node.call("SET", f"lock:{claim.key}", secret, "NX", "PX", ttl_ms) is None:
             raise Refused("held")
-        return token
+        return None
 
-    def release(self, key: str, grant: Grant) -> object:
-        removed = self._node.run(RELEASE_IF_OWN, [f"lock:{key}"], [grant.secret])
-        if removed == 0:
-            raise Refused("not-owner")
-        return {"removed": removed}
 
-    def close(self) -> None:
-        self._node.close()
+class FencedLock(RedisLock):
+    def _take(self, claim: Claim, secret: str) -> int | None:
+        return self._run(ACQUIRE_WITH_TOKEN, [f"lock:{claim.key}", f"fence:{claim.key}"], secret)
 
 
 REDIS = Backend(
     name="redis",
     summary="one Redis, SET NX PX with a random value, compare-and-delete",
-    promises=Promises(lease=True, fencing=False),
-    servers=(redis_server("r1"),),
-    connect=partial(SingleLock, with_token=False),
+    promises=Promises(session=False, fencing=False),
+    servers=ONE_SERVER,
+    connect=lambda servers, settings: SingleLock(one_server(servers, settings), settings),
     errors=REDIS_ERRORS,
     retry_ms=(5, 25),
+    expected=(
+        *WITHOUT_TOKEN,
+        Expected(
+            nemesis="pause",
+            verdict="violation",
+            options=("--check-validity",),
+            findings=("stale-write",),
+            blame="holder",
+            why="who looks at its lease can still be paused between the look and the write",
+        ),
+        Expected(
+            nemesis="pause:holder,when=acquire",
+            verdict="ok",
+            options=("--check-validity", *SHORT),
+            why="who is paused before it looks sees that its lease has run out",
+        ),
+        CUT_OFF,
+        LOOKS_WHEN_CUT_OFF,
+        replace(
+            CUT_OFF,
+            nemesis="partition:holder,from=storage",
+            why="what it sent in time arrives when the cut is over, and its lease as well",
+        ),
+        *in_turn("all", "what it forgets, it grants again", "it comes back with the lock"),
+        SERVER_JUMPS,
+    ),
 )
 
 REDIS_FENCED = Backend(
     name="redis-fenced",
     summary="as redis, with a fencing token from INCR in the same step",
-    promises=Promises(lease=True, fencing=True),
-    servers=(redis_server("r1"),),
-    connect=partial(SingleLock, with_token=True),
+    promises=Promises(session=False, fencing=True),
+    servers=ONE_SERVER,
+    connect=lambda servers, settings: FencedLock(one_server(servers, settings), settings),
     errors=REDIS_ERRORS,
     retry_ms=(5, 25),
+    expected=(*WITH_TOKEN, CUT_OFF, FENCED_WHEN_CUT_OFF),
 )

@@ -1,18 +1,32 @@
-"""Redlock as published: five independent servers, a majority, and what is left of the TTL."""
+"""Redlock as published: independent servers, a majority, and what is left of the TTL. On five, as
+there, and on three, as many run it."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
+from dataclasses import replace
 
-from lockcheck.backends.base import Backend, ErrorRow, Grant, LockSettings, Promises, Refused
-from lockcheck.backends.redis_server import REDIS_ERRORS, redis_server
-from lockcheck.backends.redis_single import RELEASE_IF_OWN
+from lockcheck.backends.base import Backend, Claim, Grant, Lock, LockSettings, Promises
+from lockcheck.backends.clock_expected import (
+    CLIENT_IS_HARDLY_LATE,
+    CLIENT_IS_LATE,
+    MAJORITY_JUMPS,
+    MINORITY_JUMPS,
+)
+from lockcheck.backends.expected import SHORT, Expected
+from lockcheck.backends.expected_usual import HALVED, IN_A_RING
+from lockcheck.backends.redis_expected import (
+    CUT_OFF,
+    LOOKS_WHEN_CUT_OFF,
+    WITHOUT_TOKEN,
+    in_turn,
+)
+from lockcheck.backends.redis_lock import RELEASE_IF_OWN, new_secret
 from lockcheck.history import EventType
-from lockcheck.redis_node import RedisNode
-from lockcheck.wire import Address, Phase, WireFailure
+from lockcheck.nodes.node import NodeSpec, Role
+from lockcheck.servers.redis import REDIS_ERRORS, RedisNode
+from lockcheck.servers.wire import Address, ErrorRow, Phase, Refused, WireFailure
 
-SERVERS = 5
 CLOCK_DRIFT_FACTOR = 0.01
 CLOCK_DRIFT_EXTRA_MS = 2.0  # the precision with which Redis expires a key, and a little
 
@@ -26,25 +40,25 @@ class PartialReleaseError(Exception):
     """Some servers did not say whether they removed the lock."""
 
 
-class Redlock:
+class Redlock(Lock):
     def __init__(self, servers: tuple[Address, ...], settings: LockSettings) -> None:
         timeout_ms = node_timeout_ms(settings.ttl_ms)
         self._nodes = [RedisNode(server, timeout_ms) for server in servers]
         self._settings = settings
         self._quorum = len(servers) // 2 + 1
 
-    def acquire(self, key: str) -> Grant:
+    def acquire(self, claim: Claim) -> Grant:
         """Each server in turn, a majority, and only while some of the TTL is left."""
         ttl_ms = self._settings.ttl_ms
-        secret = f"{self._settings.owner}:{self._settings.choices.getrandbits(160):040x}"
-        began = time.monotonic()
-        answers = [self._set(node, key, secret) for node in self._nodes]
-        elapsed_ms = (time.monotonic() - began) * 1000
+        secret = new_secret(self._settings)
+        began = self._settings.now_s()
+        answers = [self._set(node, claim.key, secret) for node in self._nodes]
+        elapsed_ms = (self._settings.now_s() - began) * 1000
         drift_ms = ttl_ms * CLOCK_DRIFT_FACTOR + CLOCK_DRIFT_EXTRA_MS
         valid_ms = ttl_ms - elapsed_ms - drift_ms
         if answers.count("OK") >= self._quorum and valid_ms > 0:
-            return Grant(secret, valid_ms=valid_ms)
-        list(self._release_everywhere(key, secret))
+            return Grant(claim.key, secret, valid_ms=valid_ms)
+        list(self._release_everywhere(claim.key, secret))
         raise Refused(self._why_not(answers, valid_ms))
 
     def _set(self, node: RedisNode, key: str, secret: str) -> str:
@@ -62,10 +76,10 @@ class Redlock:
             return f"no-quorum: {'; '.join(failures)}"
         return "held"
 
-    def release(self, key: str, grant: Grant) -> object:
+    def release(self, grant: Grant) -> object:
         """On all servers, those that did not grant it among them: their answer may be what was
         lost."""
-        answers = list(self._release_everywhere(key, grant.secret))
+        answers = list(self._release_everywhere(grant.key, str(grant.handle)))
         failures = [answer for answer in answers if isinstance(answer, WireFailure)]
         removed = sum(1 for answer in answers if answer == 1)
         if removed >= self._quorum:
@@ -87,15 +101,47 @@ class Redlock:
             node.close()
 
 
+SERVERS = tuple(NodeSpec(f"r{n}", Role.SERVER, "redis") for n in range(1, 6))
+
 BACKEND = Backend(
     name="redlock",
-    summary=f"{SERVERS} independent Redis, a majority, as published",
-    promises=Promises(lease=True, fencing=False),
-    servers=tuple(redis_server(f"r{number}") for number in range(1, SERVERS + 1)),
+    summary=f"{len(SERVERS)} independent Redis, a majority, as published",
+    promises=Promises(session=False, fencing=False),
+    servers=SERVERS,
     connect=Redlock,
     errors=(
         ErrorRow("command", "PartialReleaseError", EventType.INFO, "released on some servers only"),
         *REDIS_ERRORS,
     ),
     retry_ms=(5, 50),
+    expected=(
+        *WITHOUT_TOKEN,
+        Expected(
+            nemesis="kill:server",
+            verdict="ok",
+            options=SHORT,
+            why="the others go on",
+        ),
+        *in_turn(
+            "majority",
+            "once a majority has forgotten the lock, it is granted again",
+            "whoever comes back knows what it had granted",
+        ),
+        CUT_OFF,
+        LOOKS_WHEN_CUT_OFF,
+        HALVED,
+        IN_A_RING,
+        MAJORITY_JUMPS,
+        MINORITY_JUMPS,
+        CLIENT_IS_LATE,
+        CLIENT_IS_HARDLY_LATE,
+    ),
+)
+
+REDLOCK_3 = replace(
+    BACKEND,
+    name="redlock-3",
+    summary="Redlock on 3, as many run it",
+    servers=SERVERS[:3],
+    expected=WITHOUT_TOKEN,
 )

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from lockcheck.checker.case import Case
 from lockcheck.checker.check import Check
 from lockcheck.checker.finding import (
     Blame,
@@ -24,6 +25,7 @@ from lockcheck.checker.registry import CHECKS
 __all__ = [
     "CHECKS",
     "Blame",
+    "Case",
     "Check",
     "Code",
     "Counts",

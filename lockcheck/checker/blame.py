@@ -1,37 +1,59 @@
 """Why the later holder was let in while the earlier one still believed.
 
 The promise of a lease runs at least until `acquire`'s invocation + TTL, or that of the last renewal
-the holder had been told of. Let in before that: the service broke its promise. After: the holder
-outlived its lease. Nobody is accused where something else explains it: a blind release by a
-third, a jump of the host's clock, a stall of the machine.
+that was granted. Let in before that: the service broke its promise. After: the holder outlived its
+lease. Nobody is accused where something else explains it: a blind release by a third, a jump of
+the host's clock, a stall of the machine.
+
+An acquire that waited is promised from its turn (see `promise`). A renewal that was under way when
+the other one was let in, and was granted, binds too: either it was granted before, or it would have
+had to be refused.
+
+A session lasts for as long as its client keeps it alive. Where a history tells of renewals, they
+are all that keeps it alive. Where it tells of none, the client did it unseen: the service is only
+accused after the timeout if nothing can have kept the client from it, neither a fault nor a stall,
+and if it notes its stalls, so that we know.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
+from functools import cached_property
+from itertools import accumulate
+from math import inf
+
+import numpy as np
 
 from lockcheck.checker.finding import Blame, Culprit
 from lockcheck.checker.order import Spans, concurrent
-from lockcheck.checker.releases import BlindRelease, blind_releases
+from lockcheck.checker.promise import turn_came
+from lockcheck.checker.releases import BlindRelease
 from lockcheck.checker.stalls import clipped, host_stepped_ns, total_ns
-from lockcheck.history import Ending, FaultSpan, History, Hold, Operation, Stall
+from lockcheck.history import Effect, Ending, F, FaultSpan, History, Hold, Operation, Stall
+from lockcheck.history.event import NS_PER_MS
+from lockcheck.history.model import validity_end_ns
 
-
-def blame(history: History, earlier: Hold, later: Hold, write: Operation | None = None) -> Blame:
-    return Court(history).blame(earlier, later, write)
+# A client is heard of this often within its session's timeout: a shorter stall cannot end it.
+HEARTBEATS = 3
 
 
 class Court:
     """A history, made ready to answer the same question for many pairs of holds."""
 
-    def __init__(self, history: History) -> None:
+    def __init__(self, history: History, releases: dict[str, list[BlindRelease]]) -> None:
+        self._history = history
+        self._terms = history.terms
         self._ttl_ms = history.terms.ttl_ms
         self._faults = history.faults
         self._steps = history.clock_steps
-        self._clients = frozenset(operation.node for operation in history.operations)
+        self._clients = history.clients
+        self._fault_starts = [fault.start_ns for fault in self._faults]  # in their order
+        healed = (inf if f.healed_ns is None else f.healed_ns for f in self._faults)
+        self._healed_by = list(accumulate(healed, max))
         self._releases = {
-            key: Spans((r.operation.start_ns, r.answered_ns, r) for r in releases)
-            for key, releases in blind_releases(history).items()
+            key: Spans((r.operation.start_ns, r.answered_ns, r) for r in suspects)
+            for key, suspects in releases.items()
         }
         self._stalls: defaultdict[str, list[Stall]] = defaultdict(list)
         for stall in history.stalls:
@@ -63,16 +85,116 @@ class Court:
         return self._holder(earlier, later, write)
 
     def promised_until_ns(self, earlier: Hold, later: Hold) -> int | None:
-        """As it stood when `later` was let in: no renewal after that could bind the service."""
-        return earlier.promised_until_ns(self._ttl_ms, as_of_ns=later.start_ns)
+        """As it stood when `later` was let in: no renewal that was asked for after that could bind
+        the service. None: until its release, where there is no lease, or a session was kept."""
+        if self._was_kept(earlier, later):
+            return None
+        binding = [r for r in earlier.renewals if self._binds(r, later)]
+        since_ns = self._since_ns(earlier)
+        return earlier.promised_until_ns(self._ttl_ms, since_ns=since_ns, renewals=binding)
+
+    def promised_in_all_ns(self, hold: Hold) -> int | None:
+        """Whoever came later: until when its last lease ran. None: there was none, or nobody saw
+        what kept its session alive until it was granted the lock."""
+        until_ns = hold.promised_until_ns(self._ttl_ms, since_ns=self._since_ns(hold))
+        unseen = self._terms.session and until_ns is not None and until_ns <= hold.start_ns
+        return None if unseen else until_ns
+
+    def _binds(self, renewal: Operation, later: Hold) -> bool:
+        if self._terms.reentrant:  # its owner may have entered again, and renewed that
+            return renewal.end_ns is not None and renewal.end_ns <= later.start_ns
+        return renewal.start_ns < later.start_ns
 
     def _let_in_early(self, earlier: Hold, later: Hold) -> bool:
         promised_ns = self.promised_until_ns(earlier, later)
         if promised_ns is not None:
             return later.start_ns < promised_ns
+        if self._terms.session:
+            return self._was_kept(earlier, later)
         # Without a lease the lock is promised until its release; a client that was never seen
         # again has lost its session, and its lock with it.
         return earlier.end_ns > later.start_ns or earlier.ending is Ending.LOST
+
+    # --- when a promise begins, and what keeps it up ------------------------------------------
+
+    def _since_ns(self, hold: Hold) -> int | None:
+        """When its turn came, where it had to wait for that. Of a session only if its client can
+        have kept it alive while it waited."""
+        turn_ns = self._turns.get(id(hold.acquire))
+        if not self._terms.session:
+            return turn_ns
+        kept_ns, waited = self._last_kept_ns(hold), (hold.acquire.start_ns, hold.start_ns)
+        if not self._undisturbed(hold.node, *waited):
+            return None
+        if self._servers_were_mended(*waited):  # so it was kept when its client says, at best
+            return kept_ns
+        known = [ns for ns in (turn_ns, kept_ns) if ns is not None]
+        return max(known, default=None)
+
+    def _last_kept_ns(self, hold: Hold) -> int | None:
+        """When its client last kept its session alive before it was granted the lock: that follows
+        from how long it believed the grant to be valid, if it did not stand still meanwhile."""
+        until_ns = validity_end_ns(hold.acquire, self._terms)
+        ttl_ms = hold.acquire.invoke.ttl_ms or self._ttl_ms
+        return until_ns - ttl_ms * NS_PER_MS if until_ns is not None and ttl_ms else None
+
+    @cached_property
+    def _turns(self) -> dict[int, int]:
+        operations = self._history.operations
+        try:
+            table = self._history.table
+        except OverflowError:  # no column holds such numbers, and no reader lets them in
+            return {}
+        shared = np.fromiter((o.invoke.shared for o in operations), bool, len(operations))
+        since = turn_came(table, self._terms, shared)
+        waited = np.flatnonzero(since > table.start).tolist()
+        return {id(operations[row]): int(since[row]) for row in waited}
+
+    def _was_kept(self, earlier: Hold, later: Hold) -> bool:
+        """A session that must have been alive, although nobody saw what kept it so."""
+        if not self._terms.session or self._tells_of_renewals or later.start_ns >= earlier.end_ns:
+            return False
+        since = earlier.acquire.start_ns, later.start_ns
+        return self._undisturbed(earlier.node, *since) and not self._servers_were_mended(*since)
+
+    def _servers_were_mended(self, start_ns: int, end_ns: int) -> bool:
+        """To make the clock of a server right again it may have been started anew: long enough for
+        a heartbeat to be missed."""
+        mends = (
+            fault.mending_ns(start_ns, end_ns)
+            for fault in self._faults
+            if fault.effect is Effect.SKEWS and not self._clients.issuperset(fault.nodes)
+        )
+        return max(mends, default=0) * HEARTBEATS > (self._ttl_ms or 0) * NS_PER_MS
+
+    @cached_property
+    def _tells_of_renewals(self) -> bool:
+        return any(operation.f == F.RENEW for operation in self._history.operations)
+
+    def _undisturbed(self, node: str, start_ns: int, end_ns: int) -> bool:
+        """Nothing can have kept it from being heard of; a client that does not note its stalls can
+        have had any."""
+        if not self._terms.backend:
+            return False
+        stalled_ns = total_ns(clipped(self._stalls[node], start_ns, end_ns))
+        if stalled_ns * HEARTBEATS > (self._ttl_ms or 0) * NS_PER_MS:
+            return False
+        near = self._faults_near(start_ns, end_ns)
+        return not any(f.touches(start_ns, end_ns) and self._disturbs(f, node) for f in near)
+
+    def _faults_near(self, start_ns: int, end_ns: int) -> tuple[FaultSpan, ...]:
+        """All that touch that time are among them, and of a long run few others."""
+        first = bisect_left(self._healed_by, start_ns)
+        return self._faults[first : bisect_right(self._fault_starts, end_ns)]
+
+    def _disturbs(self, fault: FaultSpan, node: str) -> bool:
+        """A cut has two sides, of which one may be told; what befalls only other clients is no
+        matter. A clock that is wrong keeps nobody from speaking."""
+        if fault.effect is Effect.SKEWS:
+            return False
+        if fault.effect is None or fault.effect is Effect.CUTS or not fault.nodes:
+            return True
+        return node in fault.nodes or not self._clients.issuperset(fault.nodes)
 
     # --- the service, unless something took the lock away -----------------------------------
 
@@ -108,10 +230,14 @@ class Court:
         return next(proven, suspects[0] if suspects else None)
 
     def fault_anywhere(self, start_ns: int, end_ns: int) -> FaultSpan | None:
-        """Of the servers' faults, or else of any, the one that lasted longest in that time."""
-        active = [fault for fault in self._faults if _explains(fault, start_ns, end_ns)]
-        servers = [fault for fault in active if fault.node not in self._clients]
-        return _longest(servers or active, start_ns, end_ns)
+        """Of the servers' faults, or else of any, the one that lasted longest in that time; one
+        that only slows them down where there is no other."""
+        near = self._faults_near(start_ns, end_ns)
+        active = [fault for fault in near if _explains(fault, start_ns, end_ns)]
+        told = [fault for fault in active if not self._clients.issuperset(fault.nodes or [""])]
+        told = told or active
+        strong = [fault for fault in told if fault.effect is not Effect.SLOWS]
+        return _longest(strong or told, start_ns, end_ns)
 
     # --- the holder, unless the machine stopped it ------------------------------------------
 
@@ -120,7 +246,10 @@ class Court:
         acted_ns = earlier.end_ns if write is None else write.start_ns
         by_ns = 0 if promised_ns is None else max(0, acted_ns - promised_ns)
         done_ns = earlier.end_ns if write is None else _done_ns(write)
-        stalls = self._excusing_stalls(earlier, promised_ns, done_ns)
+        kept_ns = promised_ns
+        if self._terms.session:  # without a stall it would have been kept until then, at least
+            kept_ns = max(later.start_ns, promised_ns or later.start_ns)
+        stalls = self._excusing_stalls(earlier, kept_ns, done_ns)
         if stalls:
             return Blame(Culprit.MACHINE, by_ns, promised_ns, stalls=stalls)
         moment_ns = later.start_ns if write is None else done_ns
@@ -128,19 +257,22 @@ class Court:
 
     def _fault_on(self, hold: Hold, until_ns: int) -> FaultSpan | None:
         start_ns = hold.acquire.start_ns
-        mine = [f for f in self._faults if f.node == hold.node]
-        active = [fault for fault in mine if _explains(fault, start_ns, until_ns)]
-        return _longest(active, start_ns, until_ns)
+        near = self._faults_near(start_ns, until_ns)
+        active = [fault for fault in near if _explains(fault, start_ns, until_ns)]
+        struck = [fault for fault in active if hold.node in fault.nodes]
+        mine = struck or [fault for fault in active if fault.concerns(hold.node)]
+        return _longest(mine, start_ns, until_ns)
 
     def _excusing_stalls(
         self, hold: Hold, promised_ns: int | None, done_ns: int
     ) -> tuple[Stall, ...]:
         """The machine's stalls without which it would all have been done within the promise.
 
-        None where a fault of ours touched the node: then the stall is that fault.
+        None where a fault of ours kept the node from running: then the stall is that fault.
         """
         start_ns = hold.acquire.start_ns
-        struck = any(f.node == hold.node and f.touches(start_ns, done_ns) for f in self._faults)
+        near = self._faults_near(start_ns, done_ns)
+        struck = any(f.keeps_still(hold.node, start_ns, done_ns) for f in near)
         if promised_ns is None or struck or done_ns <= promised_ns:
             return ()
         stalls = clipped(self._stalls[hold.node], start_ns, done_ns)

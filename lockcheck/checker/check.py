@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from lockcheck.checker.case import Case
 from lockcheck.checker.finding import Code, Finding
-from lockcheck.history import History
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,4 +14,4 @@ class Check:
     code: Code
     meaning: str  # one line
     explanation: str  # for `lockcheck explain CODE`
-    find: Callable[[History], Iterable[Finding]]
+    find: Callable[[Case], Iterable[Finding]]

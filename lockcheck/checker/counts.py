@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from lockcheck.checker.case import Case
 from lockcheck.checker.finding import Counts
 from lockcheck.checker.stale_write import Newest, supersedable
-from lockcheck.checker.writes import GUARDS_WORDS, Ledger, StoredWrite, read_ledger
-from lockcheck.history import History
+from lockcheck.checker.versions import Versions
+from lockcheck.checker.writes import GUARDS_WORDS, Ledger, StoredWrite
+from lockcheck.history import F
 
 
-def count(history: History) -> Counts:
-    ledger = read_ledger(history)
+def count(case: Case) -> Counts:
+    history, ledger = case.history, case.ledger
+    versions, seen = case.versions, case.together
     return Counts(
         operations=len(history.operations),
         acquisitions=len(history.holds),
@@ -18,7 +21,19 @@ def count(history: History) -> Counts:
         writes_accepted=sum(1 for write in ledger.writes if write.accepted),
         writes_refused=len(ledger.refused),
         stale_writes_refused=_stale_refused(ledger),
+        jobs_run=sum(1 for o in history.operations if o.f == F.RUN and o.ok),
+        updates_acknowledged=sum(w.acknowledged for each in versions for w in each.writes),
+        updates_lost=sum(map(lost, versions)),
+        held_together=seen.held,
+        shared_together=seen.shared,
+        entered_deepest=seen.entered,
     )
+
+
+def lost(versions: Versions) -> int:
+    """Each once, however often it was overwritten."""
+    acknowledged = (i for i, write in enumerate(versions.writes) if write.acknowledged)
+    return sum(i not in versions.final_ancestors for i in acknowledged)
 
 
 def _stale_refused(ledger: Ledger) -> int:

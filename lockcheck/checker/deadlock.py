@@ -7,12 +7,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from lockcheck.checker.awake import StoodStill
+from lockcheck.checker.case import Case
 from lockcheck.checker.check import Check
 from lockcheck.checker.finding import Blame, Code, Culprit, Finding
 from lockcheck.checker.guard import effect_of
 from lockcheck.checker.stalls import total_ns
 from lockcheck.checker.words import at, lasting, moment
-from lockcheck.history import Ending, F, FaultSpan, History, Hold, Operation, Terms
+from lockcheck.history import Ending, F, History, Hold, Operation, Terms
 from lockcheck.history.event import NS_PER_MS
 
 # Short attempts that are refused, and repeated, are no waiting: who polls can give up any time.
@@ -43,16 +44,16 @@ class _Link:
         return self.wait.end_ns if kept else min(self.wait.end_ns, self.hold.end_ns)
 
 
-def find(history: History) -> Iterator[Finding]:
-    if history.terms.permits > 1 or len({hold.key for hold in history.holds}) < 2:
+def find(case: Case) -> Iterator[Finding]:
+    history = case.history
+    if case.terms.permits > 1 or len(case.holds_by_key) < 2:
         return
-    still = StoodStill(history)
     active: dict[int | str, _Wait] = {}
     for wait in _waits(history):
         active[wait.acquire.process] = wait
         circle = _circle(wait, active)
-        if circle and _lasts(history.terms, still, circle):
-            yield _finding(history.terms, circle)
+        if circle and _lasts(case.terms, case.still, circle):
+            yield _finding(case.terms, circle)
 
 
 def _waits(history: History) -> Iterator[_Wait]:
@@ -94,16 +95,13 @@ def _held_at(hold: Hold, asked_ns: int) -> bool:
 
 
 def _waited_until_ns(history: History, acquire: Operation) -> int:
-    """Whoever was never answered waits until the end; under a fault it may have died."""
+    """Whoever was never answered waits until the end; it may have died of a fault."""
     if acquire.answer is not None:
         return acquire.answer.time
     end_ns = history.end_ns
-    struck = any(_strikes(fault, acquire, end_ns) for fault in history.faults)
-    return acquire.start_ns if struck else end_ns
-
-
-def _strikes(fault: FaultSpan, acquire: Operation, end_ns: int) -> bool:
-    return fault.node == acquire.node and fault.touches(acquire.start_ns, end_ns)
+    node, asked_ns = acquire.node, acquire.start_ns
+    struck = any(fault.keeps_still(node, asked_ns, end_ns) for fault in history.faults)
+    return asked_ns if struck else end_ns
 
 
 def _circle(last: _Wait, active: dict[int | str, _Wait]) -> tuple[_Link, ...]:
@@ -140,12 +138,14 @@ def _holders(wait: _Wait, active: dict[int | str, _Wait]) -> list[_Link]:
 
 
 def _lasts(terms: Terms, still: StoodStill, circle: tuple[_Link, ...]) -> bool:
-    """Where a client or the machine stood still, nobody knows what it waited for."""
+    """Where a client or the machine stood still, nobody knows what it waited for; and what hangs
+    because it does not arrive is no waiting."""
     leases_ms = (link.hold.acquire.invoke.ttl_ms or terms.ttl_ms or 0 for link in circle)
     since_ns, until_ns = _span(circle)
-    stood_still = still.during({link.hold.node for link in circle}, since_ns, until_ns)
+    nodes = {link.hold.node for link in circle}
+    hung = still.out_of_touch(nodes, since_ns, until_ns)
     needed_ns = max(SHORTEST_NS, max(leases_ms) * NS_PER_MS)
-    return until_ns - since_ns - total_ns(stood_still) >= needed_ns
+    return until_ns - since_ns - total_ns(hung) >= needed_ns
 
 
 def _span(circle: tuple[_Link, ...]) -> tuple[int, int]:
@@ -202,7 +202,8 @@ of them, in a circle. None can go on until one gives up, or loses its lock.
 It is reported where each of them certainly held what the one before it waited for, and all of them
 had an `acquire` under way at the same time, for at least a second and at least as long as the
 longest of their leases. Short attempts that are refused and repeated are no waiting. A client that
-was never answered counts as waiting until the end of the history, unless a fault struck its node.
+was never answered counts as waiting until the end of the history, unless a fault stopped or ended
+its node. Time in which one of them stood still, or may have been cut off, is not counted.
 
 The lock is not at fault: the clients are, who take their locks in different orders. The cure is
 one order for all, an `acquire` with a time limit that gives back what it holds, or one lock for

@@ -7,34 +7,34 @@ from collections.abc import Hashable, Iterator
 from itertools import pairwise
 
 from lockcheck.checker.blame import Court
+from lockcheck.checker.case import Case
 from lockcheck.checker.check import Check
 from lockcheck.checker.finding import Blame, Code, Culprit, Finding
 from lockcheck.checker.guard import effect_of
-from lockcheck.checker.order import HoldIndex
 from lockcheck.checker.rivals import exclude
 from lockcheck.checker.words import at, otherwise_of_two, shown
 from lockcheck.checker.writes import canonical
-from lockcheck.history import F, History, Hold, Operation, Terms
+from lockcheck.history import F, Hold, Operation, Terms
 
 Run = tuple[Operation, Hold | None]
 # The holds, earlier first; who is to blame; and why it was no failure of the lock, if it was none.
 Judged = tuple[tuple[Hold, ...], Blame, str]
 
 
-def find(history: History) -> Iterator[Finding]:
+def find(case: Case) -> Iterator[Finding]:
     runs: defaultdict[tuple[str, Hashable], list[Operation]] = defaultdict(list)
-    for operation in history.operations:
+    for operation in case.operations:
         if operation.f == F.RUN and operation.ok and operation.invoke.value is not None:
             runs[operation.key, canonical(operation.invoke.value)].append(operation)
     again = [same for same in runs.values() if len(same) > 1]
     if not again:
         return
-    court, index = Court(history), HoldIndex(history.holds)
+    index = case.index
     for same in again:
         for before, after in pairwise(same):
             pair = (before, index.of(before)), (after, index.of(after))
-            judged = _blame(history.terms, court, *pair)
-            yield _finding(history.terms, judged, before, after)
+            judged = _blame(case.terms, case.court, *pair)
+            yield _finding(case.terms, judged, before, after)
 
 
 def _finding(terms: Terms, judged: Judged, before: Operation, after: Operation) -> Finding:

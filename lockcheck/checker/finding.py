@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from lockcheck.history import FaultSpan, Hold, Operation, Stall
+from lockcheck.history import Effect, FaultSpan, Hold, Operation, Stall
 
 
 class Verdict(StrEnum):
@@ -87,6 +87,15 @@ class Counts:
     writes_accepted: int
     writes_refused: int
     stale_writes_refused: int
+    jobs_run: int = 0
+    # Updates are writes that were accepted, and whose clients were told so. Lost are those that the
+    # final state was not computed from, at whatever remove.
+    updates_acknowledged: int = 0
+    updates_lost: int = 0
+    # The most that was seen of any one lock; at least, where only places were looked at:
+    held_together: int = 0  # clients that certainly held it at once, rightly or not
+    shared_together: int = 0  # of those that share it
+    entered_deepest: int = 0  # levels on which one client held it
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +111,21 @@ class Definition:
 
 
 @dataclass(frozen=True, slots=True)
+class Freed:
+    """A hold whose client was ended, or cut off: how soon somebody else was granted the lock."""
+
+    key: str
+    node: str  # that held it
+    effect: Effect  # ends or cuts
+    ended_ns: int  # when that worked
+    granted_ns: int | None  # None: not in this history
+
+    @property
+    def after_ns(self) -> int | None:
+        return None if self.granted_ns is None else self.granted_ns - self.ended_ns
+
+
+@dataclass(frozen=True)
 class Judgement:
     verdict: Verdict
     findings: tuple[Finding, ...]  # in the order of their times
@@ -109,6 +133,9 @@ class Judgement:
     counts: Counts
     definitions: tuple[Definition, ...] = ()  # one for each object, side by side
     cut: str = ""  # why there is more to find than is told here; empty: there is not
+    began_ns: int = 0  # what the log's own clock said at the time 0; 0: nobody knows
+    freed: tuple[Freed, ...] = ()  # holds whose clients were ended, and who was let in then
+    not_exercised: tuple[FaultSpan, ...] = ()  # proven, and nobody felt them
 
     def doubting(self, doubt: str) -> Judgement:
         """The same with one more reason why it cannot be told."""

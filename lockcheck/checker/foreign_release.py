@@ -6,29 +6,25 @@ from bisect import bisect_left
 from collections.abc import Iterator
 
 from lockcheck.checker.blame import Court
+from lockcheck.checker.case import Case
 from lockcheck.checker.check import Check
 from lockcheck.checker.finding import Blame, Code, Culprit, Finding
 from lockcheck.checker.guard import effect_of
-from lockcheck.checker.order import Spans, by_key
-from lockcheck.checker.releases import BlindRelease, blind_releases
+from lockcheck.checker.order import Spans
+from lockcheck.checker.releases import BlindRelease
 from lockcheck.checker.words import at
-from lockcheck.history import F, History, Hold, Operation, Terms
+from lockcheck.history import F, Hold, Operation, Terms
 
 
-def find(history: History) -> Iterator[Finding]:
-    releases = blind_releases(history)
-    if not releases:
-        return
-    court, holds = Court(history), by_key(history.holds)
-    for key, suspects in releases.items():
-        asked = Spans(
-            (o.start_ns, o.end_ns, o) for o in history.operations if _may_be_granted(o, key)
-        )
+def find(case: Case) -> Iterator[Finding]:
+    for key, suspects in case.releases.items():
+        holds = case.holds_by_key[key]
+        asked = Spans((o.start_ns, o.end_ns, o) for o in case.operations if _may_be_granted(o, key))
         for release in suspects:
-            victim = _victim(release, holds[key])
+            victim = _victim(release, holds)
             if victim is not None:
-                third = _let_in_by_it(court, release, victim, holds[key])
-                yield _finding(history.terms, release, victim, third, asked)
+                third = _let_in_by_it(case.court, release, victim, holds)
+                yield _finding(case.terms, release, victim, third, asked)
 
 
 def _may_be_granted(operation: Operation, key: str) -> bool:

@@ -9,25 +9,22 @@ from __future__ import annotations
 
 from lockcheck.checker.finding import Blame, Code, Culprit, Verdict
 from lockcheck.history import Terms
+from lockcheck.history.event import TRANSACTION
 
 # What each guard promises to keep out, whatever the lock and the machine do.
 KEPT_OUT_BY = {
     "fence": frozenset({Code.STALE_WRITE, Code.LOST_UPDATE}),
     "cas": frozenset({Code.LOST_UPDATE}),
+    TRANSACTION: frozenset({Code.STALE_WRITE, Code.LOST_UPDATE}),
 }
 BEYOND_ANY_GUARD = frozenset(
     {Code.TOKEN_REGRESSION, Code.DOUBLE_RUN, Code.STUCK, Code.DEADLOCK, Code.UNFAIR}
 )
-WITHOUT_STORAGE = "mutex"
-
-
-def guard_of(terms: Terms) -> str:
-    return "none" if terms.workload == WITHOUT_STORAGE else terms.guard
 
 
 def effect_of(terms: Terms, code: Code, blame: Blame) -> Verdict:
     """A guard that is not known is no guard: the strictest reading."""
-    kept_out = KEPT_OUT_BY.get(guard_of(terms))
+    kept_out = KEPT_OUT_BY.get(terms.guard)
     if kept_out is not None and code not in BEYOND_ANY_GUARD:
         return Verdict.VIOLATION if code in kept_out else Verdict.OK
     return Verdict.UNKNOWN if blame.who is Culprit.MACHINE else Verdict.VIOLATION

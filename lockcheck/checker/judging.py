@@ -11,26 +11,38 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from lockcheck.checker import not_linearizable, screens, soundness
-from lockcheck.checker.counts import count
+from lockcheck.checker import not_linearizable, progress, screens, soundness
+from lockcheck.checker.case import Case, case_of
+from lockcheck.checker.counts import count, lost
+from lockcheck.checker.definitions import definitions
+from lockcheck.checker.examined import examine
+from lockcheck.checker.exercised import not_exercised
 from lockcheck.checker.finding import Code, Counts, Finding, Judgement, Verdict
+from lockcheck.checker.freed import freed
 from lockcheck.checker.linearizability import Patience, endless
 from lockcheck.checker.registry import CHECKS
+from lockcheck.checker.stored import stored
+from lockcheck.checker.stretches import Suspected
+from lockcheck.checker.struck import doubtful, meanwhile, struck
 from lockcheck.checker.subject import Glimpse, Subject, Whole
-from lockcheck.history import History
+from lockcheck.checker.together import Together
+from lockcheck.history import FaultSpan, History
 from lockcheck.history.ordering import order_by
 from lockcheck.history.scan import Scan
-from lockcheck.history.table import NOTHING, Op
+from lockcheck.history.table import NOTHING, Ints, Op, Outcome
 
 T = TypeVar("T")
 
 
 def judge(history: History, patience: Patience = endless) -> Judgement:
     """`patience` is asked now and then whether a search may go on: without it, it always may."""
-    case = _Case(Whole(history), patience)
-    case.check(history, (code for code in CHECKS if code != Code.NOT_LINEARIZABLE))
-    case.doubt("run itself", lambda: soundness.doubts(history))
-    return case.judgement(count(history))
+    case = case_of(history)
+    trial = _Trial(Whole(case), patience)
+    trial.check(case, (code for code in CHECKS if code != Code.NOT_LINEARIZABLE))
+    trial.doubt("run itself", lambda: soundness.doubts(case))
+    trial.doubt("quiet time", lambda: progress.doubts(case, trial.findings))
+    judgement = trial.judgement(count(case))
+    return replace(judgement, freed=freed(case), not_exercised=not_exercised(case))
 
 
 def judge_scan(scan: Scan, patience: Patience = endless) -> tuple[Judgement, History]:
@@ -38,26 +50,52 @@ def judge_scan(scan: Scan, patience: Patience = endless) -> tuple[Judgement, His
     if screens.whole(scan):
         history = scan.rows()
         return judge(history, patience), history
-    places = screens.places(scan)
-    history = scan.around([group for groups in places.values() for group in groups])
-    case = _Case(Glimpse(scan), patience)
-    case.check(history, [code.value for code in places])
-    many = any(len(groups) == screens.MOST_PLACES for groups in places.values())
-    if many and not case.is_violation:
-        # There may be more to find than where we looked, and it would change the verdict.
+    places, written = screens.places(scan), screens.suspected_writes(scan)
+    open_faults = doubtful(scan)
+    history, case = _looked_at(scan, places, written, open_faults)
+    trial = _Trial(Glimpse(scan), patience)
+    codes = [*places, *(WRITTEN if written and written.stretches else ())]
+    trial.check(case, [code for code in CHECKS if code in codes])
+    most = (screens.MOST_PLACES, screens.MOST_IN_A_RUN)
+    many = any(len(groups) in most for groups in places.values())
+    if (many and (scan.terms.backend or not trial.is_violation)) or soundness.aims_missed(history):
+        # There may be more to find than where we looked, and it would change what is told.
         history = scan.rows()
         return judge(history, patience), history
     amounts = _amounts(scan)
-    case.doubt("history itself", lambda: soundness.too_few(scan.terms, amounts))
-    judgement = case.judgement(_counts(amounts))
-    return replace(judgement, cut=MANY if many else ""), history
+    trial.doubt("run itself", lambda: soundness.of_faults(history))
+    trial.doubt("history itself", lambda: soundness.too_few(scan.terms, amounts))
+    judgement = trial.judgement(_counts(scan, case, amounts))
+    unfelt = tuple(fault for fault in not_exercised(case) if fault in open_faults)
+    cut = MANY if many else ""
+    return replace(judgement, cut=cut, freed=freed(case), not_exercised=unfelt), history
+
+
+WRITTEN = (Code.STALE_WRITE, Code.LOST_UPDATE)
+
+
+def _looked_at(
+    scan: Scan,
+    places: dict[Code, list[Ints]],
+    written: Suspected | None,
+    faults: list[FaultSpan],
+) -> tuple[History, Case]:
+    """All that may have to be told, event by event."""
+    found = {id(group): group for groups in places.values() for group in groups}
+    groups = [*found.values(), *struck(scan), *meanwhile(scan, faults)]
+    if written is None:
+        history = scan.around(groups)
+        return history, case_of(history)
+    groups += written.groups(scan)
+    history = scan.around(groups, written.told, written.reads)
+    return history, case_of(history, written.by_key(scan))
 
 
 MANY = f"There is more: only the first {screens.MOST_PLACES:,} suspicious places were looked at"
 
 
 @dataclass(slots=True)
-class _Case:
+class _Trial:
     """What has been found so far. A checker that crashes is a doubt, never ok: whatever it raised,
     the others still judge."""
 
@@ -66,9 +104,9 @@ class _Case:
     findings: list[Finding] = field(default_factory=list)
     doubts: list[str] = field(default_factory=list)
 
-    def check(self, history: History, codes: Iterable[str]) -> None:
+    def check(self, case: Case, codes: Iterable[str]) -> None:
         for code in codes:
-            self.findings += self._guarded(f"check {code}", partial(CHECKS[code].find, history))
+            self.findings += self._guarded(f"check {code}", partial(CHECKS[code].find, case))
 
     def doubt(self, name: str, doubts: Callable[[], Iterable[str]]) -> None:
         self.doubts += self._guarded(f"check of the {name}", doubts)
@@ -86,9 +124,7 @@ class _Case:
 
     def judgement(self, counts: Counts) -> Judgement:
         name = f"check {Code.NOT_LINEARIZABLE.value}"
-        examined = self._guarded(
-            name, lambda: not_linearizable.examine(self.subject, self.patience)
-        )
+        examined = self._guarded(name, lambda: examine(self.subject, self.patience))
         self.findings += self._guarded(
             name, lambda: not_linearizable.findings(self.subject, examined)
         )
@@ -101,7 +137,8 @@ class _Case:
             findings=tuple(sorted(self.findings, key=lambda finding: finding.time_ns)),
             doubts=tuple(dict.fromkeys(self.doubts)),
             counts=counts,
-            definitions=tuple(not_linearizable.definitions(self.subject, examined, overlaps)),
+            began_ns=self.subject.terms.began_ns,
+            definitions=tuple(definitions(self.subject, examined, overlaps)),
         )
 
 
@@ -114,13 +151,19 @@ def _amounts(scan: Scan) -> soundness.Amounts:
     pairs = _distinct(key, whose)
     return soundness.Amounts(
         operations=len(table),
+        answered=int(np.count_nonzero(table.outcome != Outcome.INFO)),
         judged=len(table),
         asked=int(np.count_nonzero(table.f == Op.ACQUIRE)),
         granted=len(key),
         holders=len(np.unique(whose)),
         shared_keys=int(np.count_nonzero(np.bincount(pairs + 1) >= soundness.FEWEST_HOLDERS)),
-        accepted=0,
+        accepted=_accepted(scan),
     )
+
+
+def _accepted(scan: Scan) -> int:
+    written = stored(scan)
+    return 0 if written is None else int(np.count_nonzero(written.accepted))
 
 
 def _distinct(key: NDArray[np.int32], whose: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -132,13 +175,31 @@ def _distinct(key: NDArray[np.int32], whose: NDArray[np.int32]) -> NDArray[np.in
     return found
 
 
-def _counts(amounts: soundness.Amounts) -> Counts:
+def _together(scan: Scan, looked_at: Case) -> Together:
+    """Elsewhere nobody shared a lock or entered it again. That a hold lasted is certain of those
+    that were given back later: it may have ended earlier, but hardly as soon as it began."""
+    seen, holds, table = looked_at.together, scan.holds, scan.table
+    given_back = (holds.ended >= 0) & (table.f[holds.ended] == Op.RELEASE)
+    lasted = bool((given_back & (holds.end > holds.start)).any())
+    entered = 1 if len(holds.start) else 0
+    return Together(max(seen.held, int(lasted)), seen.shared, max(seen.entered, entered))
+
+
+def _counts(scan: Scan, case: Case, amounts: soundness.Amounts) -> Counts:
+    seen, written = _together(scan, case), stored(scan)
+    outcome = scan.table.outcome[written.row[written.accepted]] if written else np.zeros(0)
+    refused = 0 if written is None else len(written) - amounts.accepted
     return Counts(
         operations=amounts.operations,
         acquisitions=amounts.granted,
         holders=amounts.holders,
-        faults=0,
-        writes_accepted=0,
-        writes_refused=0,
-        stale_writes_refused=0,
+        faults=sum(1 for fault in case.history.faults if fault.proven_ns is not None),
+        writes_accepted=amounts.accepted,
+        writes_refused=refused,
+        stale_writes_refused=refused,  # by a guard, each of them: else it is judged by its events
+        updates_acknowledged=int(np.count_nonzero(outcome == Outcome.OK)) if written else 0,
+        updates_lost=sum(map(lost, case.versions)),
+        held_together=seen.held,
+        shared_together=seen.shared,
+        entered_deepest=seen.entered,
     )

@@ -15,14 +15,15 @@ from dataclasses import dataclass
 from itertools import takewhile
 from operator import attrgetter
 
-from lockcheck.history import Event, EventType, F, Notice, Operation, Terms
+from lockcheck.history import Effect, Event, EventType, F, Notice, Operation, Terms
 from lockcheck.history.event import NEMESIS, NS_PER_MS, STORAGE
 from lockcheck.history.model import validity_end_ns
 
 # How far apart the clients' files may be read, and how many holds are kept for that.
 APART_NS = 5_000 * NS_PER_MS
 MANY = 1_000
-NOT_OF_THE_CLIENT_ITSELF = frozenset({Notice.STALL, Notice.CLOCK_STEP, Notice.TERMS})
+BEFORE_ALL_NS = -(1 << 61)
+NOT_OF_THE_CLIENT_ITSELF = frozenset({Notice.STALL, Notice.CLOCK_STEP, Notice.CLOCKS, Notice.TERMS})
 ASKED_OR_GRANTED = (EventType.INVOKE, EventType.OK)
 
 
@@ -49,13 +50,18 @@ class OverlapWatch:
         """`terms`: those of the run; without them clients are taken not to check their validity."""
         self.overlaps = 0
         self._terms = terms or Terms()
-        self._pending: dict[int | str, Event] = {}
+        # By what was asked, too: a keeper can be logged under the name of its client.
+        self._pending: dict[tuple[int | str, str], Event] = {}
         self._holding: dict[tuple[int | str, str], _Live] = {}
         self._ended: defaultdict[str, list[_Live]] = defaultdict(list)  # by when they ended
         self._suspected: list[tuple[_Live, _Live]] = []
         self._newest_ns = 0
+        self._ending: dict[int | None, tuple[str, ...]] = {}  # by its number: whom a fault ends
+        self._ended_ns: dict[str, int] = {}  # when each node was ended for the last time
 
     def feed(self, event: Event) -> None:
+        if event.process == NEMESIS:
+            self._fault(event)
         if event.process in (NEMESIS, STORAGE) or event.f in NOT_OF_THE_CLIENT_ITSELF:
             return
         self._newest_ns = max(self._newest_ns, event.time)
@@ -68,11 +74,21 @@ class OverlapWatch:
             self._settle_suspicions()
 
     def holders(self) -> dict[str, list[tuple[str, int | str]]]:
-        """Key -> the (node, process) of each who believes that it holds it, by time of grant."""
+        """Key -> the (node, process) of each who believes that it holds it, by time of grant.
+
+        Whoever was ended since it was heard of last believes nothing any more."""
         found: defaultdict[str, list[tuple[str, int | str]]] = defaultdict(list)
         for live in sorted(self._holding.values(), key=lambda live: live.start_ns):
-            found[live.key].append((live.node, live.process))
+            if live.known_ns > self._ended_ns.get(live.node, BEFORE_ALL_NS):
+                found[live.key].append((live.node, live.process))
         return dict(found)
+
+    def _fault(self, event: Event) -> None:
+        if event.effect is Effect.ENDS and event.fault is not None:
+            self._ending[event.fault] = event.struck
+        elif event.type is EventType.OK and event.f != Notice.HEAL:
+            for node in self._ending.get(event.fault, ()):
+                self._ended_ns[node] = event.time
 
     def settle(self, now_ns: int) -> None:
         """All events up to `now_ns` have been fed: what was over by then can be forgotten.
@@ -89,7 +105,7 @@ class OverlapWatch:
 
     def _change(self, event: Event) -> None:
         if event.type is EventType.INVOKE:
-            self._pending[event.process] = event
+            self._pending[event.process, event.f] = event
             if event.f == F.RELEASE:
                 self._leave(event.process, event.key or "")
             elif event.f == F.ACQUIRE and not self._terms.reentrant:
@@ -97,30 +113,38 @@ class OverlapWatch:
         elif event.f == Notice.LOST and event.type is EventType.INFO:
             self._end(event.process, event.key or "")
         elif event.f != Notice.QUEUED:
-            invoke = self._pending.pop(event.process, None)
-            if invoke is None or invoke.f != event.f:
+            invoke = self._pending.pop((event.process, event.f), None)
+            if invoke is None:
                 return
-            if event.type is EventType.OK:
+            if event.f == F.RENEW and event.type is not EventType.INFO:
+                self._renewed(Operation(invoke, event))
+            elif event.type is EventType.OK:
                 self._answered(Operation(invoke, event))
-            elif event.type is EventType.FAIL and event.f == F.RENEW:
-                self._end(event.process, invoke.key or "")
             elif event.type is EventType.INFO:
                 self._retire(event.process)
 
     def _answered(self, operation: Operation) -> None:
         if operation.f == F.ACQUIRE:
             self._begin(operation)
-        elif operation.f == F.RENEW:
-            live = self._holding.get((operation.process, operation.key))
-            until_ns = self._valid_until_ns(operation)
-            if live and until_ns and live.valid_until_ns and operation.answer:
-                in_time = operation.answer.time <= live.valid_until_ns
-                live.valid_until_ns = until_ns if in_time else live.valid_until_ns
+
+    def _renewed(self, renewal: Operation) -> None:
+        """By whom ever: it is about the hold that its owner had when it was asked for."""
+        live = self._holding.get((renewal.owner, renewal.key))
+        told_ns = renewal.end_ns
+        if live is None or told_ns is None or renewal.start_ns < live.start_ns:
+            return
+        if renewal.failed:
+            live.known_ns = min(live.known_ns, told_ns)
+            self._end(renewal.owner, renewal.key)
+            return
+        until_ns = self._valid_until_ns(renewal)
+        if until_ns and live.valid_until_ns and told_ns <= live.valid_until_ns:
+            live.valid_until_ns = until_ns
 
     def _valid_until_ns(self, operation: Operation) -> int | None:
         if not self._terms.honours_validity:
             return None
-        return validity_end_ns(operation, self._terms.ttl_ms)
+        return validity_end_ns(operation, self._terms)
 
     def _begin(self, acquire: Operation) -> None:
         before = self._holding.get((acquire.process, acquire.key))

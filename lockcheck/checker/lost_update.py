@@ -5,26 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lockcheck.checker.blame import Court
+from lockcheck.checker.case import Case
 from lockcheck.checker.check import Check
 from lockcheck.checker.finding import Blame, Code, Culprit, Finding
 from lockcheck.checker.guard import effect_of
 from lockcheck.checker.rivals import exclude
-from lockcheck.checker.versions import Knowledge, Versions, read_versions
+from lockcheck.checker.versions import Versions
 from lockcheck.checker.words import shown
-from lockcheck.checker.writes import StoredWrite, read_ledger
-from lockcheck.history import History, Hold, Operation, Terms
+from lockcheck.checker.writes import StoredWrite
+from lockcheck.history import Hold, Operation, Terms
 
 Judged = tuple[tuple[Hold, ...], Blame, int]  # the holds, who is to blame, and how late it was
 
 
-def find(history: History) -> Iterator[Finding]:
-    ledger, knowledge, court = read_ledger(history), Knowledge(history), Court(history)
-    for writes in ledger.accepted_by_key().values():
-        versions = read_versions(ledger, knowledge, writes)
+def find(case: Case) -> Iterator[Finding]:
+    for versions in case.versions:
         for lost, overwriting in _lost(versions):
-            read = knowledge.read_of_base(overwriting)
-            judged = _blame(history.terms, court, lost, overwriting)
-            yield _finding(history.terms, judged, lost, overwriting, read)
+            read = case.knowledge.read_of_base(overwriting)
+            judged = _blame(case.terms, case.court, lost, overwriting)
+            yield _finding(case.terms, judged, lost, overwriting, read)
 
 
 def _lost(versions: Versions) -> Iterator[tuple[StoredWrite, StoredWrite]]:

@@ -48,8 +48,8 @@ class HoldIndex:
             self._holds[hold.process, hold.key].append(hold)
 
     def of(self, operation: Operation) -> Hold | None:
-        """The last hold of that process and key that had begun: it may be over already."""
-        holds = self._holds.get((operation.process, operation.key), [])
+        """The last hold of its owner and key that had begun: it may be over already."""
+        holds = self._holds.get((operation.owner, operation.key), [])
         position = bisect_right(holds, operation.start_ns, key=lambda hold: hold.start_ns)
         return holds[position - 1] if position else None
 

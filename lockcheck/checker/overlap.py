@@ -7,12 +7,13 @@ from bisect import insort
 from collections.abc import Iterator
 
 from lockcheck.checker.blame import Court
+from lockcheck.checker.case import Case
 from lockcheck.checker.check import Check
 from lockcheck.checker.finding import Blame, Code, Culprit, Finding
 from lockcheck.checker.guard import effect_of
-from lockcheck.checker.order import by_key, concurrent
+from lockcheck.checker.order import concurrent
 from lockcheck.checker.words import otherwise_of_two
-from lockcheck.history import History, Hold, Terms
+from lockcheck.history import Hold, Terms
 
 # A hold is reported against this many of those that it found, those that end last. So up to nine
 # at once are told pair by pair, and whoever was let in to somebody else is always told.
@@ -22,17 +23,17 @@ TOLD_EACH = 8
 EXCUSES = (Culprit.MACHINE, Culprit.CLIENT, Culprit.HOLDER, Culprit.SERVICE)
 
 
-def find(history: History) -> Iterator[Finding]:
-    court, permits = Court(history), history.terms.permits
-    for holds in by_key(history.holds).values():
+def find(case: Case) -> Iterator[Finding]:
+    court, permits = case.court, case.terms.permits
+    for holds in case.holds_by_key.values():
         if permits > 1:
             for crowd, hold in crowding(holds, permits):
-                yield _finding_of_crowd(history.terms, court, crowd, hold)
+                yield _finding_of_crowd(case.terms, court, crowd, hold)
         else:
             for found, hold in overlapping(holds):
                 earlier, later = court.in_order(found, hold)
                 blame = court.blame(earlier, later)
-                yield _finding(history.terms, (earlier, later), blame)
+                yield _finding(case.terms, (earlier, later), blame)
 
 
 def overlapping(holds: list[Hold]) -> Iterator[tuple[Hold, Hold]]:

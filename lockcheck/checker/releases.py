@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from lockcheck.checker.order import HoldIndex, by_key
+from lockcheck.checker.order import HoldIndex
 from lockcheck.history import F, History, Hold, Operation
 
 
@@ -52,15 +52,17 @@ def removed_blindly(operation: Operation) -> bool:
     return isinstance(removed, int) and removed >= 1
 
 
-def blind_releases(history: History) -> dict[str, list[BlindRelease]]:
+def blind_releases(
+    history: History, holds_by_key: dict[str, list[Hold]], index: HoldIndex
+) -> dict[str, list[BlindRelease]]:
     """By key, in order: those that may have removed a lock other than their own."""
     if history.terms.permits > 1:
         return {}  # that somebody else was let in says nothing about the releaser's own permit
     releases = [operation for operation in history.operations if operation.f == F.RELEASE]
     found: defaultdict[str, list[BlindRelease]] = defaultdict(list)
     if any(_is_blind(operation) for operation in releases):  # a backend's are, or are not
-        asked = {key: sorted(_asked_ns(holds)) for key, holds in by_key(history.holds).items()}
-        for release in _with_holds(history, releases):
+        asked = {key: sorted(_asked_ns(holds)) for key, holds in holds_by_key.items()}
+        for release in _with_holds(index, releases):
             if _somebody_asked_since(release, asked[release.by.key]):
                 found[release.by.key].append(release)
     return found
@@ -85,8 +87,7 @@ def _somebody_asked_since(release: BlindRelease, asked: list[int]) -> bool:
     return position < len(asked) and (answered_ns is None or asked[position] < answered_ns)
 
 
-def _with_holds(history: History, releases: list[Operation]) -> Iterator[BlindRelease]:
-    index = HoldIndex(history.holds)
+def _with_holds(index: HoldIndex, releases: list[Operation]) -> Iterator[BlindRelease]:
     for operation in releases:
         hold = index.of(operation)
         if hold is not None and (operation.unknown or removed_blindly(operation)):

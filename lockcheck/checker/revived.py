@@ -5,34 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lockcheck.checker.blame import Court
+from lockcheck.checker.case import Case
 from lockcheck.checker.check import Check
 from lockcheck.checker.finding import Blame, Code, Culprit, Finding
 from lockcheck.checker.guard import effect_of
-from lockcheck.checker.order import by_key
-from lockcheck.checker.rivals import Reentries, Rivals
+from lockcheck.checker.rivals import rivals_of
 from lockcheck.checker.words import at
-from lockcheck.history import History, Hold, Operation, Terms
+from lockcheck.history import Hold, Operation, Terms
 
 
-def find(history: History) -> Iterator[Finding]:
-    if history.terms.permits > 1:
-        return
-    revived = list(_revived(history))
-    if revived:
-        court = Court(history)
-        yield from (_finding(history.terms, court, *found) for found in revived)
+def find(case: Case) -> Iterator[Finding]:
+    if case.terms.permits <= 1:
+        yield from (_finding(case.terms, case.court, *found) for found in _revived(case))
 
 
-def _revived(history: History) -> Iterator[tuple[Hold, Hold, Operation]]:
-    reentries = Reentries(history)
-    for holds in by_key(history.holds).values():
-        rivals = Rivals(holds)
+def _revived(case: Case) -> Iterator[tuple[Hold, Hold, Operation]]:
+    for holds in case.holds_by_key.values():
+        rivals = rivals_of(case.history, holds)
         for hold in holds:
             granted = [renewal for renewal in hold.renewals if renewal.ok]
             other = next(rivals.after(hold, granted[-1].start_ns), None) if granted else None
             if other is not None:
                 renewal = next(r for r in granted if r.start_ns > other.start_ns)
-                if not reentries.between(hold, other.start_ns, renewal.start_ns):
+                if not case.reentries.between(hold, other.start_ns, renewal.start_ns):
                     yield hold, other, renewal
 
 
@@ -74,8 +69,9 @@ lease, and was told that it had been renewed. A renewal must refuse whoever does
 any more, even if nobody holds it just then: what the first client knows of the data is out of date,
 and its fencing token too.
 
-It is reported where the other client asked for the lock after the first one had been granted it,
-and its grant was answered before the renewal was invoked. Only the first renewal of each hold that
+It is reported where the other client was certainly granted the lock later than the first one (it
+asked for it after the first one had it, or tokens tell), and that was answered before the renewal
+was invoked, by the client itself or by its keeper. Only the first renewal of each hold that
 should have been refused is told.
 
 The usual cause is a renewal that sets the time to live of whatever lock is there (`PEXPIRE` without

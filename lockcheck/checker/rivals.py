@@ -6,8 +6,10 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator
 
-from lockcheck.checker.order import granted_before
+from lockcheck.checker.order import certainly_earlier, concurrent
+from lockcheck.checker.promise import DRIFT
 from lockcheck.history import F, History, Hold, Terms
+from lockcheck.history.event import NS_PER_MS
 
 
 def exclude(terms: Terms, one: Hold, other: Hold) -> bool:
@@ -31,9 +33,18 @@ class Reentries:
         return position < len(granted_ns) and granted_ns[position] < before_ns
 
 
+def rivals_of(history: History, holds: list[Hold]) -> Rivals:
+    """Of the `holds` of one key."""
+    terms = history.terms
+    queues = terms.fair or terms.session or bool(history.queued)
+    return Rivals(holds, terms if queues else None)
+
+
 class Rivals:
-    def __init__(self, holds: list[Hold]) -> None:
-        """`holds` of one key, of which one client can have only one at once, by their starts."""
+    def __init__(self, holds: list[Hold], terms: Terms | None = None) -> None:
+        """`holds` of one key, of which one client can have only one at once, by their starts;
+        `terms`: those of a lock at which clients wait in a queue."""
+        self._terms = terms
         self._all = holds
         self._alone = [hold for hold in holds if not hold.shared]
 
@@ -44,5 +55,18 @@ class Rivals:
         while position < len(others) and others[position].start_ns < until_ns:
             other = others[position]
             position += 1
-            if other.process != hold.process and granted_before(hold, other):
+            if other.process != hold.process and self._is_later(hold, other):
                 yield other
+
+    def _is_later(self, hold: Hold, other: Hold) -> bool:
+        """By time, or by the tokens, as of those who waited in a queue. Where neither tells, but
+        there is a queue, it is the one whose answer came later, if its lease was not over before
+        the other's came: it would have had to lose it again by then."""
+        if certainly_earlier(hold, other):
+            return True
+        if self._terms is None or not concurrent(hold, other):
+            return False
+        if hold.token is not None and other.token is not None:
+            return False
+        lease_ns = (other.acquire.invoke.ttl_ms or self._terms.ttl_ms or 0) * NS_PER_MS
+        return hold.start_ns < other.acquire.start_ns + lease_ns - lease_ns // DRIFT

@@ -13,14 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lockcheck.checker.finding import Code
+from lockcheck.checker.freed import FREEING
+from lockcheck.checker.stored import stored
+from lockcheck.checker.stretches import Suspected, suspected
+from lockcheck.checker.struck import all_granted_in_the_quiet, doubtful, is_tellable
+from lockcheck.checker.stuck import FEWEST_REFUSED
 from lockcheck.history.event import Notice
-from lockcheck.history.ordering import order_by
+from lockcheck.history.ordering import latest_before, order_by
 from lockcheck.history.scan import Scan
 from lockcheck.history.table import NO_TOKEN, NOTHING, Ints, Op, Outcome, Table
 
 # Of a history that is wrong all over, this many places are looked at.
 MOST_PLACES = 1_000
-BEFORE_ALL = -(1 << 62)
+MOST_IN_A_RUN = 100_000  # of ours that has faults: there it is what they are for
 
 Mask: TypeAlias = NDArray[np.bool_]
 
@@ -31,6 +36,10 @@ def whole(scan: Scan) -> str:
         if applies(scan):
             return reason
     return ""
+
+
+def most_places(scan: Scan) -> int:
+    return MOST_IN_A_RUN if scan.beside.faults else MOST_PLACES
 
 
 def places(scan: Scan) -> dict[Code, list[Ints]]:
@@ -46,15 +55,43 @@ def places(scan: Scan) -> dict[Code, list[Ints]]:
     return {code: groups for code, groups in found.items() if groups}
 
 
+def suspected_writes(scan: Scan) -> Suspected | None:
+    """Of a history that need not be judged event by event. None: no storage testified."""
+    written = stored(scan)
+    return suspected(scan, written.take(written.accepted)) if written else None
+
+
 # --- what needs the events ------------------------------------------------------------------
 
 
-def _has_data(scan: Scan) -> bool:
-    return scan.columns.sequenced or bool(scan.beside.testimony)
+def _has_loose_ends(scan: Scan) -> bool:
+    """What the storage numbered and what it remembers do not fit together, or it never testified;
+    or it refused something for a reason that only the events explain."""
+    written = stored(scan)
+    if written is None or not len(scan.columns.told.at):
+        return written is None or len(scan.columns.numbered) > 0
+    if not (written.accepted | written.by_guard).all():
+        return True
+    return suspected(scan, written.take(written.accepted)) is None
 
 
-def _has_faults(scan: Scan) -> bool:
-    return bool(scan.terms.faults or scan.beside.faults)
+def _has_open_faults(scan: Scan) -> bool:
+    return any(fault.healed_ns is None for fault in scan.beside.faults)
+
+
+def _strikes_holders_of_several(scan: Scan) -> bool:
+    """Of one lock the holds are in the order of their starts."""
+    freeing = any(fault.effect in FREEING for fault in scan.beside.faults)
+    several = len(np.unique(scan.table.key)) > 1
+    return several and bool(scan.beside.faults) and (freeing or bool(scan.terms.at_holders))
+
+
+def _may_not_be_felt(scan: Scan) -> bool:
+    return not all(is_tellable(scan, fault) for fault in doubtful(scan))
+
+
+def _ends_refused(scan: Scan) -> bool:
+    return not all_granted_in_the_quiet(scan)
 
 
 def _tells_of_losses(scan: Scan) -> bool:
@@ -64,6 +101,11 @@ def _tells_of_losses(scan: Scan) -> bool:
 
 def _is_fair(scan: Scan) -> bool:
     return scan.terms.fair
+
+
+def _has_sessions(scan: Scan) -> bool:
+    """Whether any renewal is told, and what befell whom, says how long they lasted."""
+    return scan.terms.session
 
 
 def _has_permits(scan: Scan) -> bool:
@@ -78,17 +120,32 @@ def _is_no_plain_lock(scan: Scan) -> bool:
 def _has_blind_releases(scan: Scan) -> bool:
     table = scan.table
     said = (table.f == Op.RELEASE) & (table.result != NOTHING)
-    results = np.unique(table.result[said]).tolist() if said.any() else []
-    return any(table.symbols.text(number).startswith(b"{") for number in results)
+    values = [table.symbols.value(number) for number in np.unique(table.result[said]).tolist()]
+    return any(isinstance(value, dict) and value.get("blind") is True for value in values)
 
 
 def _has_sections(scan: Scan) -> bool:
-    """What ran, or was written, on keys that are locks too."""
+    """What ran, or was changed, on keys that are locks too; but for writes of those who had been
+    granted the lock when they asked for it last."""
     table = scan.table
-    acts = np.isin(table.f, (Op.WRITE, Op.CAS, Op.ADD))
-    if (table.f == Op.RUN).any():
+    acts = np.isin(table.f, (Op.CAS, Op.ADD)) & (table.outcome == Outcome.OK)
+    if (table.f == Op.RUN).any() or np.isin(table.key[acts], _locked_keys(table)).any():
         return True
-    return bool(acts.any()) and bool(np.isin(table.key[acts], _locked_keys(table)).any())
+    writes = (table.f == Op.WRITE) & (table.outcome == Outcome.OK)
+    writes &= np.isin(table.key, _locked_keys(table))
+    return bool(writes.any()) and _any_unlocked(table, writes)
+
+
+def _any_unlocked(table: Table, writes: Mask) -> bool:
+    """By somebody who was refused when it asked last, or who never asked."""
+    rows = np.flatnonzero(writes | (table.f == Op.ACQUIRE))
+    rows = rows[order_by(table.process[rows], table.key[rows], rows)]
+    asks = table.f[rows] == Op.ACQUIRE
+    last = np.maximum.accumulate(np.where(asks, np.arange(len(rows)), -1))
+    asked = rows[last]
+    own = (last >= 0) & (table.process[asked] == table.process[rows])
+    own &= (table.key[asked] == table.key[rows]) & (table.outcome[asked] != Outcome.FAIL)
+    return bool((~asks & ~own).any())
 
 
 def _locked_keys(table: Table) -> NDArray[np.int32]:
@@ -105,10 +162,7 @@ def _may_be_stuck(scan: Scan) -> bool:
     refused = acquires[table.outcome[acquires] == Outcome.FAIL]
     after = refused[refused > last[table.key[refused] + 1]]
     tried = np.bincount(table.key[after] + 1) if len(after) else np.zeros(1)
-    return bool((tried >= FEWEST_ATTEMPTS).any())
-
-
-FEWEST_ATTEMPTS = 5
+    return bool((tried >= FEWEST_REFUSED).any())
 
 
 def _waits_while_holding(scan: Scan) -> bool:
@@ -128,14 +182,18 @@ def _waits_while_holding(scan: Scan) -> bool:
 
 
 WHOLE: dict[str, Callable[[Scan], bool]] = {
-    "the storage numbered its writes": _has_data,
-    "it tells of faults": _has_faults,
+    "its storage remembers something else than its clients": _has_loose_ends,
+    "a fault was never healed": _has_open_faults,
+    "holders of several locks were struck": _strikes_holders_of_several,
+    "a fault that nobody may have felt": _may_not_be_felt,
+    "a lock was not granted again after the last fault": _ends_refused,
     "clients were told that they lost it": _tells_of_losses,
     "its lock promises fairness": _is_fair,
+    "its holds last as long as sessions": _has_sessions,
     "several may hold its lock": _has_permits,
     "its lock is entered again, or released by anyone": _is_no_plain_lock,
-    "its releases tell what they removed": _has_blind_releases,
-    "it tells of what was done under the lock": _has_sections,
+    "its releases do not look what they remove": _has_blind_releases,
+    "it tells of what was done without the lock": _has_sections,
     "its lock may be stuck at the end": _may_be_stuck,
     "somebody asked for a lock while holding another one": _waits_while_holding,
 }
@@ -150,28 +208,20 @@ def _overlapping(scan: Scan) -> Iterator[Ints]:
     if len(holds.granted) < 2:
         return
     key = table.key[holds.granted]
-    latest = _latest_before(key, holds.end)
+    latest = latest_before(key, holds.end)
     alone = holds.start >= latest
     if alone.all():
         return
     first = np.flatnonzero(alone)
     sizes = np.diff(np.append(first, len(alone)))
-    for at, size in zip(*_first(first[sizes > 1], sizes[sizes > 1]), strict=True):
+    several = sizes > 1
+    most = most_places(scan)
+    for at, size in zip(
+        first[several][:most].tolist(), sizes[several][:most].tolist(), strict=True
+    ):
         together = slice(at, at + size)
         rows = np.concatenate((holds.granted[together], holds.ended[together]))
         yield rows[rows >= 0]
-
-
-def _latest_before(key: NDArray[np.int32], end: Ints) -> Ints:
-    """For each row the latest end of those above it with the same key; rows are sorted by key."""
-    low = int(end.min())
-    span = int(end.max()) - low + 2
-    group = np.cumsum(np.append(False, key[1:] != key[:-1]))
-    if int(group[-1] + 1) * span >= 1 << 62:
-        return _latest_before(key, np.unique(end, return_inverse=True)[1].astype(np.int64))
-    words = np.maximum.accumulate(group * span + (end - low + 1))
-    before = np.append(0, words[:-1]) - group * span
-    return np.where(before > 0, before - 1 + low, BEFORE_ALL)
 
 
 def _regressions(table: Table) -> Iterator[Ints]:
@@ -211,10 +261,10 @@ def _revivals(table: Table) -> Iterator[Ints]:
     at = np.flatnonzero(is_renewal & (last >= 0))
     grant, renewal = both[last[at]], both[at]
     others = (table.key[grant] == table.key[renewal]) & (
-        table.process[grant] != table.process[renewal]
+        table.process[grant] != table.owner[renewal]
     )
     for one, other in zip(*_first(grant[others], renewal[others]), strict=True):
-        own = (table.process[:other] == table.process[other]) & (table.f[:other] == Op.ACQUIRE)
+        own = (table.process[:other] == table.owner[other]) & (table.f[:other] == Op.ACQUIRE)
         yield np.append(np.flatnonzero(own)[-1:], (one, other))
 
 

@@ -6,37 +6,36 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator
 
-from lockcheck.checker.awake import StoodStill
 from lockcheck.checker.blame import Court
+from lockcheck.checker.case import Case
 from lockcheck.checker.check import Check
 from lockcheck.checker.finding import Code, Finding
 from lockcheck.checker.guard import effect_of
-from lockcheck.checker.order import by_key
-from lockcheck.checker.rivals import Reentries, Rivals
+from lockcheck.checker.rivals import rivals_of
 from lockcheck.checker.stalls import total_ns
 from lockcheck.checker.words import lasting, moment
-from lockcheck.history import Ending, History, Hold, Terms
+from lockcheck.history import Ending, Hold, Terms
 from lockcheck.history.event import NS_PER_MS
 
 
-def find(history: History) -> Iterator[Finding]:
-    if history.terms.permits > 1:
+def find(case: Case) -> Iterator[Finding]:
+    if case.terms.permits > 1:
         return
-    lost = list(_lost(history))
+    lost = list(_lost(case))
     if lost:
-        court, awake, reentries = Court(history), _Awake(history), Reentries(history)
+        awake = _Awake(case)
         for hold, other, lease_ns in lost:
-            again = reentries.between(hold, other.start_ns, hold.end_ns)
+            again = case.reentries.between(hold, other.start_ns, hold.end_ns)
             if not again and awake.ran_ns(hold, other) > lease_ns:
-                yield _finding(history.terms, court, hold, other, lease_ns)
+                yield _finding(case.terms, case.court, hold, other, lease_ns)
 
 
-def _lost(history: History) -> Iterator[tuple[Hold, Hold, int]]:
+def _lost(case: Case) -> Iterator[tuple[Hold, Hold, int]]:
     """Holds that went on for a lease after somebody else had been granted the lock."""
-    for holds in by_key(history.holds).values():
-        rivals = Rivals(holds)
+    for holds in case.holds_by_key.values():
+        rivals = rivals_of(case.history, holds)
         for hold in holds:
-            lease_ns = _lease_ns(hold, history.terms)
+            lease_ns = _lease_ns(hold, case.terms)
             # Without a lease nothing says by when it should have been told.
             if lease_ns is not None and hold.end_ns - hold.start_ns > lease_ns:
                 other = next(rivals.after(hold, hold.end_ns - lease_ns), None)
@@ -54,14 +53,14 @@ def _lease_ns(hold: Hold, terms: Terms) -> int | None:
 class _Awake:
     """How long a client certainly ran. One that stands still cannot be told anything."""
 
-    def __init__(self, history: History) -> None:
+    def __init__(self, case: Case) -> None:
         # Our own clients note their stalls, so a silent one was running. Of somebody else's we
         # know it only at the moments at which it said something.
-        self._notes_stalls = bool(history.terms.backend)
-        self._still = StoodStill(history)
+        self._notes_stalls = bool(case.terms.backend)
+        self._still = case.still
         self._said: defaultdict[tuple[int | str, str], list[int]] = defaultdict(list)
         if not self._notes_stalls:
-            for operation in history.operations:
+            for operation in case.operations:
                 self._said[operation.process, operation.key].append(operation.start_ns)
 
     def ran_ns(self, hold: Hold, other: Hold) -> int:
@@ -105,11 +104,13 @@ or its own clock. If somebody else has been granted the lock, and a whole lease 
 client still believes that it holds it, nothing and nobody told it, and it would have gone on for
 ever.
 
-It is reported where the other one certainly was granted the lock later, and the first client's own
-doings show that it still believed, and ran, for more than its lease after that. The time of a fault
-on its node and of the machine's stalls is not counted: whoever stands still cannot be told. In
-histories that do not note stalls, time counts only from the next operation on that key that the
-client invoked. Locks without a lease are not judged by this.
+It is reported where the other one certainly was granted the lock later (by time, or by the tokens
+where clients wait in a queue), and the first client's own doings show that it still believed, and
+ran, for more than its lease after that. The time in which a fault stopped or ended its node, and
+that of the machine's stalls, is not counted: whoever stands still cannot be told. Whoever is cut
+off runs, and can look at its own clock. In histories that do not note stalls, time counts only from
+the next operation on that key that the client invoked. Locks without a lease are not judged by
+this.
 
 Every silent loss is an overlap, too; this says that it would not have ended by itself. The cure is
 to renew in the background and to stop where that fails, or to watch the validity.""",

@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from lockcheck.checker.case import Case
 from lockcheck.checker.finding import Culprit, Finding, Verdict
 from lockcheck.checker.stalls import total_ns
-from lockcheck.checker.writes import Ledger, StoredWrite, read_ledger
-from lockcheck.history import F, FaultSpan, History, Hold, Operation, Terms
+from lockcheck.checker.writes import Ledger, StoredWrite
+from lockcheck.history import Effect, Ending, F, FaultSpan, History, Hold, Operation, Terms
 from lockcheck.history.event import NS_PER_MS
 from lockcheck.history.table import OP_OF
 
-FEWEST_ACQUISITIONS = 10  # of a run of ours
+FEWEST_ACQUISITIONS = 10  # of a run of ours that says nothing else
 FEWEST_ELSEWHERE = 2  # of somebody else's history: two holds are the least that can overlap
 FEWEST_HOLDERS = 2
 NO_FAULT = "none"
-AT_HOLDER = ":holder"
-WITH_STORAGE = "register"
 
 
-def doubts(history: History) -> Iterator[str]:
-    ledger = read_ledger(history)
-    yield from _faults(history)
-    yield from too_few(history.terms, _amounts(history, ledger))
-    yield from _testimony(history, ledger)
+def doubts(case: Case) -> Iterator[str]:
+    history = case.history
+    yield from of_faults(history)
+    few = list(too_few(history.terms, _amounts(case)))
+    yield from few
+    if history.terms.backend and not few:  # of somebody else's, nobody knows what was to be seen
+        yield from _unused(case)
+    yield from _testimony(history, case.ledger)
 
 
 def doubts_of_findings(findings: Iterable[Finding]) -> Iterator[str]:
@@ -59,50 +60,73 @@ def _machine(finding: Finding) -> str:
 # --- faults ----------------------------------------------------------------------------------
 
 
-def _faults(history: History) -> Iterator[str]:
+def of_faults(history: History) -> Iterator[str]:
     for fault in history.faults:
         if fault.proven_ns is None:
             yield f"{_told(fault)} was injected, but {fault.why_unproven or 'it was not proven'}"
         if fault.healed_ns is None:
             yield f"{_told(fault)} was never seen to be healed"
-    begun = {fault.name for fault in history.faults}
-    for name in dict.fromkeys(history.terms.faults):
-        if name != NO_FAULT and not _was_begun(name, begun):
-            yield f"the fault {name} was asked for, but was never injected"
-        elif name.endswith(AT_HOLDER) and not _struck_a_holder(history, name):
-            yield f"the fault {name} never struck a client while it held a lock that others wanted"
+    for asked in dict.fromkeys(history.terms.faults):
+        if asked == NO_FAULT:
+            continue
+        begun = [fault for fault in history.faults if was_asked(fault, asked)]
+        if not begun:
+            yield f"the fault {asked} was asked for, but was never injected"
+        elif asked in history.terms.at_holders and not _struck_a_holder(history, begun):
+            yield f"the fault {asked} never struck a client while it held a lock that others wanted"
 
 
-def _struck_a_holder(history: History, name: str) -> bool:
+def aims_missed(history: History) -> bool:
+    """A fault was aimed at holders, was injected, and is not seen here to have struck one."""
+    asked = history.terms.at_holders
+    begun = ([fault for fault in history.faults if was_asked(fault, each)] for each in asked)
+    return any(faults and not _struck_a_holder(history, faults) for faults in begun)
+
+
+def was_asked(fault: FaultSpan, asked: str) -> bool:
+    """Older histories do not say: there a fault bears its name, and not the aim it was given."""
+    return fault.asked == asked if fault.asked else fault.name in (asked, asked.partition(":")[0])
+
+
+def _struck_a_holder(history: History, faults: list[FaultSpan]) -> bool:
     """Aimed at whoever has just been granted the lock, it may still come after the release."""
-    kind = name.removesuffix(AT_HOLDER)
     return any(
-        hold.node == fault.node
-        and hold.start_ns <= fault.proven_ns <= hold.end_ns
+        hold.node in fault.nodes
+        and _struck_during(history, hold, fault)
         and _somebody_wanted(history, hold, fault)
-        for fault in history.faults
-        if fault.name == kind and fault.proven_ns is not None
+        for fault in faults
+        if fault.proven_ns is not None
         for hold in history.holds
+    )
+
+
+def _struck_during(history: History, hold: Hold, fault: FaultSpan) -> bool:
+    struck_ns = fault.worked_by_ns
+    if struck_ns is None or struck_ns < hold.start_ns:
+        return False
+    if struck_ns <= hold.end_ns:
+        return True
+    # Of one that was ended while it held the lock, the last sign of life came before that; its
+    # keeper may have renewed it meanwhile.
+    gone = fault.effect is Effect.ENDS and hold.ending is Ending.LAST_SEEN
+    return gone and not any(
+        o.node == hold.node and o.owner != hold.process and hold.end_ns < o.start_ns <= struck_ns
+        for o in history.operations
     )
 
 
 def _somebody_wanted(history: History, hold: Hold, fault: FaultSpan) -> bool:
     """A holder that nobody waits for can sleep as long as it likes: that shows nothing."""
-    healed_ns = fault.healed_ns
+    since_ns, healed_ns = fault.worked_from_ns, fault.healed_ns
     return any(
         o.f == F.ACQUIRE and o.key == hold.key and o.node != hold.node
         for o in history.operations
-        if o.start_ns >= fault.start_ns and (healed_ns is None or o.start_ns <= healed_ns)
+        if o.start_ns >= since_ns and (healed_ns is None or o.start_ns <= healed_ns)
     )
 
 
-def _was_begun(name: str, begun: set[str]) -> bool:
-    """A fault is asked for with its target, as in `pause:holder`, and recorded without it."""
-    return name in begun or name.partition(":")[0] in begun
-
-
 def _told(fault: FaultSpan) -> str:
-    where = f" on {fault.node}" if fault.node else ""
+    where = f" on {fault.where}" if fault.nodes else ""
     return f"the fault {fault.name}{where} at {fault.start_ns / NS_PER_MS:.0f} ms"
 
 
@@ -114,17 +138,23 @@ class Amounts:
     """How much happened, however it was counted."""
 
     operations: int
+    answered: int  # of them: so that it is known what came of them
     judged: int  # of them by some judge: the others are of no kind that one knows
     asked: int  # for a lock
     granted: int
     holders: int  # different nodes
     shared_keys: int  # locks that more than one client was granted: only they can fail to exclude
-    accepted: int  # writes
+    accepted: int  # writes, and jobs that ran
 
 
 def too_few(terms: Terms, amounts: Amounts) -> Iterator[str]:
+    if not amounts.operations:
+        yield "there is no operation of any client, so there is nothing to judge"
+        return
+    if not amounts.answered:
+        yield "no client was ever told what came of its operation, so there is nothing to judge"
     ours = bool(terms.backend)
-    fewest = FEWEST_ACQUISITIONS if ours else FEWEST_ELSEWHERE
+    fewest = terms.fewest or (FEWEST_ACQUISITIONS if ours else FEWEST_ELSEWHERE)
     if not ours and not amounts.asked:
         if amounts.judged < fewest:
             known = f", of {amounts.operations}" if amounts.judged < amounts.operations else ""
@@ -138,28 +168,51 @@ def too_few(terms: Terms, amounts: Amounts) -> Iterator[str]:
     elif not amounts.shared_keys:
         yield "too few operations to tell: no lock was ever held by two different clients"
     # Behind a guard the data is all that is judged: there must be some.
-    if ours and terms.workload == WITH_STORAGE and amounts.accepted < fewest:
+    if ours and terms.stores and amounts.accepted < fewest:
         number = _times(amounts.accepted)
         yield f"too few operations to tell: the storage accepted a write {number}, not {fewest}"
 
 
-def _amounts(history: History, ledger: Ledger) -> Amounts:
-    holders: defaultdict[str, set[str]] = defaultdict(set)
-    for hold in history.holds:
-        holders[hold.key].add(hold.node)
+def _amounts(case: Case) -> Amounts:
+    history = case.history
+    holders = [{hold.node for hold in holds} for holds in case.holds_by_key.values()]
     return Amounts(
         operations=len(history.operations),
+        answered=sum(1 for operation in history.operations if not operation.unknown),
         judged=sum(1 for operation in history.operations if operation.f in OP_OF),
         asked=sum(1 for operation in history.operations if operation.f == F.ACQUIRE),
         granted=len(history.holds),
         holders=len({hold.node for hold in history.holds}),
-        shared_keys=sum(1 for nodes in holders.values() if len(nodes) >= FEWEST_HOLDERS),
-        accepted=sum(1 for write in ledger.writes if write.accepted),
+        shared_keys=sum(1 for nodes in holders if len(nodes) >= FEWEST_HOLDERS),
+        accepted=sum(1 for write in case.ledger.writes if write.accepted)
+        + sum(1 for operation in history.operations if operation.f == F.RUN and operation.ok),
     )
 
 
 def _times(number: int) -> str:
     return "once" if number == 1 else f"{number} times"
+
+
+# --- what the lock is for --------------------------------------------------------------------
+
+
+def _unused(case: Case) -> Iterator[str]:
+    """What nobody was seen to do: it may never have been allowed to anybody."""
+    permits, seen = case.terms.permits, case.together
+    if permits > 1 and case.terms.excludes and seen.held < permits:
+        yield f"no more than {seen.held} of {permits} permits were ever held at once"
+    if seen.shared == 1:
+        yield "clients asked for a lock that others may share, and no two ever shared it"
+    if case.terms.reentrant and seen.entered == 1 and _was_asked_again(case):
+        yield "holders asked to be let in again, and none of them ever was"
+
+
+def _was_asked_again(case: Case) -> bool:
+    """By who certainly held it."""
+    asked = ((o, case.index.of(o)) for o in case.operations if o.f == F.ACQUIRE)
+    return any(
+        hold is not None and hold.acquire is not o and o.start_ns < hold.end_ns for o, hold in asked
+    )
 
 
 # --- the witness -------------------------------------------------------------------------------
@@ -176,7 +229,7 @@ def _testimony(history: History, ledger: Ledger) -> Iterator[str]:
                 f"{write.operation.node} and the storage contradict each other on"
                 f" {_write(write.operation)}: who is right decides the verdict"
             )
-    silent = history.terms.workload == WITH_STORAGE and not history.testimony
+    silent = history.terms.stores and not history.testimony
     if silent and any(_numbered(operation) for operation in history.operations):
         yield "the storage never testified, so writes without an answer are not known"
 

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from lockcheck.checker.blame import Court
+from lockcheck.checker.case import Case
 from lockcheck.checker.check import Check
 from lockcheck.checker.finding import Blame, Code, Culprit, Finding
 from lockcheck.checker.guard import effect_of
 from lockcheck.checker.order import certainly_earlier
 from lockcheck.checker.words import at
-from lockcheck.checker.writes import StoredWrite, read_ledger
-from lockcheck.history import Ending, History, Hold, Operation, Terms
+from lockcheck.checker.writes import StoredWrite
+from lockcheck.history import Ending, Hold, Operation, Terms
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +24,12 @@ class _Taken:
     hold: Hold
 
 
-def find(history: History) -> Iterator[Finding]:
-    if history.terms.permits > 1:
+def find(case: Case) -> Iterator[Finding]:
+    if case.terms.permits > 1:
         return  # several may write at once, in any order
-    court = Court(history)
-    for writes in read_ledger(history).accepted_by_key().values():
+    for writes in case.ledger.accepted():
         for newer, stale in _stale(writes):
-            yield _finding(history.terms, court, newer, stale)
+            yield _finding(case.terms, case.court, newer, stale)
 
 
 class Newest:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from lockcheck.history import Event, FaultSpan, Stall
+from lockcheck.history import Effect, Event, FaultSpan, Stall
 from lockcheck.history.event import NS_PER_MS
 
 # The clocks are looked at every 50 ms: a step is noticed this long after it happened at most.
@@ -37,8 +37,8 @@ def host_stepped_ns(
 ) -> int:
     """How far the host's clock jumped forward in that time, by the client who saw the most.
 
-    Only a jump forward ends a lease early. A step seen on a node whose clock, or whose process,
-    was under a fault of ours is no step of the host.
+    Only a jump forward ends a lease early. A step seen on a node whose clock was under a fault
+    of ours is no step of the host.
     """
     seen: defaultdict[int | str, int] = defaultdict(int)
     noticed = [s for s in steps if start_ns <= s.time <= end_ns + NOTICED_WITHIN_NS]
@@ -51,4 +51,5 @@ def host_stepped_ns(
 
 def _ours(step: Event, faults: Iterable[FaultSpan]) -> bool:
     since_ns = step.time - NOTICED_WITHIN_NS
-    return any(fault.node == step.node and fault.touches(since_ns, step.time) for fault in faults)
+    skews = (fault for fault in faults if fault.effect is Effect.SKEWS)
+    return any(step.node in fault.nodes and fault.touches(since_ns, step.time) for fault in skews)

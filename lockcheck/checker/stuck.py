@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from lockcheck.checker.blame import Court
+from lockcheck.checker.case import Case
 from lockcheck.checker.check import Check
 from lockcheck.checker.finding import Blame, Code, Culprit, Finding
 from lockcheck.checker.guard import effect_of
-from lockcheck.checker.order import by_key
 from lockcheck.checker.stalls import clipped, total_ns
 from lockcheck.checker.words import at, lasting
-from lockcheck.history import Ending, F, History, Hold, Operation, Stall, Terms
+from lockcheck.history import Ending, F, Hold, Operation, Stall, Terms
 from lockcheck.history.event import NS_PER_MS
 
 FEWEST_REFUSED = 5  # one after the other
@@ -34,24 +34,23 @@ class _Free:
     last: Hold | None  # the one whose end that is
 
 
-def find(history: History) -> Iterator[Finding]:
-    healed = [fault.healed_ns for fault in history.faults]
+def find(case: Case) -> Iterator[Finding]:
+    healed = [fault.healed_ns for fault in case.history.faults]
     if None in healed:
         return
     healed_ns = max((time_ns for time_ns in healed if time_ns is not None), default=0)
-    asked = {key: acquires for key, acquires in _asked_by_key(history) if _refused(acquires)}
-    holds = by_key(history.holds) if asked else {}
+    asked = {key: acquires for key, acquires in _asked_by_key(case) if _refused(acquires)}
     for key, acquires in asked.items():
-        free = _free(history.terms, acquires, holds.get(key, []), healed_ns)
+        free = _free(case.terms, acquires, case.holds_by_key.get(key, []), healed_ns)
         if free is not None:
             later = [acquire for acquire in acquires if acquire.start_ns > free.since_ns]
             if _refuses_for_ever(later, free.needed_ns):
-                yield _finding(history, Court(history), free, later)
+                yield _finding(case, free, later)
 
 
-def _asked_by_key(history: History) -> Iterable[tuple[str, list[Operation]]]:
+def _asked_by_key(case: Case) -> Iterable[tuple[str, list[Operation]]]:
     asked: dict[str, list[Operation]] = {}
-    for operation in history.operations:
+    for operation in case.operations:
         if operation.f == F.ACQUIRE:
             asked.setdefault(operation.key, []).append(operation)
     return asked.items()
@@ -161,16 +160,16 @@ def _undisturbed(acquires: list[Operation]) -> Iterator[Operation]:
         busy_until_ns = max(busy_until_ns, _last_ns(acquire))
 
 
-def _finding(history: History, court: Court, free: _Free, asked: list[Operation]) -> Finding:
+def _finding(case: Case, free: _Free, asked: list[Operation]) -> Finding:
     refused = [acquire for acquire in asked if _says_held(acquire)]
     first, since_ns = refused[0], free.since_ns
     end_ns = max(_last_ns(acquire) for acquire in refused)
-    blame = _blame(history.stalls, court, free, end_ns)
+    blame = _blame(case.history.stalls, case.court, free, end_ns)
     return Finding(
         code=Code.STUCK,
         key=first.key,
         time_ns=since_ns,
-        effect=effect_of(history.terms, Code.STUCK, blame),
+        effect=effect_of(case.terms, Code.STUCK, blame),
         holds=() if free.last is None else (free.last,),
         operations=(*refused[: FEWEST_REFUSED - 1], refused[-1]),
         length_ns=end_ns - since_ns,
@@ -209,6 +208,9 @@ second and two leases; two of them with nobody else asking beside, since those w
 keep each other from a majority. An acquire of which nobody knows whether it was granted counts as a
 hold. Where that cannot be told, it is not reported: a fault that was never healed, a holder without
 a lease that never released, or one, in a history that shows no renewals, that may renew.
+
+Runs with faults go on when the last one has been healed, until each lock was granted again, or for
+long enough to tell.
 
 The history must know all who use the lock: a holder that is missing in it would be taken for a lock
 that is stuck. Time in which the machine stalled is not counted.""",

@@ -8,27 +8,26 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from lockcheck.checker.blame import Court
+from lockcheck.checker.case import Case
 from lockcheck.checker.check import Check
 from lockcheck.checker.finding import Blame, Code, Culprit, Finding
 from lockcheck.checker.guard import effect_of
 from lockcheck.checker.order import by_key
 from lockcheck.checker.rivals import exclude
 from lockcheck.checker.words import at
-from lockcheck.history import History, Hold, Terms
+from lockcheck.history import Hold, Terms
 
 
-def find(history: History) -> Iterator[Finding]:
+def find(case: Case) -> Iterator[Finding]:
     """Only holds are looked at: who enters a reentrant lock again is told its own token again."""
-    told = [hold for hold in history.holds if hold.token is not None]
+    told = [hold for hold in case.holds if hold.token is not None]
     pairs = [
         pair
         for holds in by_key(told).values()
         if not _grows(holds)
-        for pair in _not_greater(holds, history.terms)
+        for pair in _not_greater(holds, case.terms)
     ]
-    if pairs:
-        court = Court(history)
-        yield from (_finding(history.terms, court, *pair) for pair in pairs)
+    yield from (_finding(case.terms, case.court, *pair) for pair in pairs)
 
 
 def _grows(holds: list[Hold]) -> bool:

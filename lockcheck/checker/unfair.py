@@ -6,15 +6,14 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from lockcheck.checker.awake import StoodStill
 from lockcheck.checker.blame import Court
+from lockcheck.checker.case import Case
 from lockcheck.checker.check import Check
 from lockcheck.checker.finding import Blame, Code, Culprit, Finding
 from lockcheck.checker.guard import effect_of
-from lockcheck.checker.order import by_key
 from lockcheck.checker.rivals import exclude
 from lockcheck.checker.words import at, lasting
-from lockcheck.history import History, Hold, Terms
+from lockcheck.history import Hold, Terms
 from lockcheck.history.event import NS_PER_MS
 
 
@@ -26,22 +25,22 @@ class _Waiting:
     queued_ns: int  # when it was told so for the last time
 
 
-def find(history: History) -> Iterator[Finding]:
-    if not (history.terms.fair and history.queued):
+def find(case: Case) -> Iterator[Finding]:
+    if not (case.terms.fair and case.history.queued):
         return
-    queue, court = _Queue(history), Court(history)
-    for holds in by_key(history.holds).values():
+    queue = _Queue(case)
+    for holds in case.holds_by_key.values():
         for waiting, passing in _passed(queue, holds):
-            yield _finding(history.terms, court, waiting, passing)
+            yield _finding(case.terms, case.court, waiting, passing)
 
 
 class _Queue:
-    def __init__(self, history: History) -> None:
-        self._terms = history.terms
+    def __init__(self, case: Case) -> None:
+        self._terms = case.terms
         self._told_ns: dict[tuple[int | str, str], list[int]] = {}
-        for notice in history.queued:
+        for notice in case.history.queued:
             self._told_ns.setdefault((notice.process, notice.key or ""), []).append(notice.time)
-        self._still = StoodStill(history)
+        self._still = case.still
 
     def waiting(self, holds: list[Hold]) -> list[_Waiting]:
         """By when they had their places."""
@@ -63,8 +62,8 @@ class _Queue:
             return False  # both may have been granted it, in the right order
         lease_ms, asked_ns = waiter.acquire.invoke.ttl_ms or self._terms.ttl_ms, _asked_ns(waiter)
         if lease_ms is None:
-            # Who stood still may have lost its session, and a grant that it had not yet heard of.
-            return not self._still.during([waiter.node], asked_ns, waiter.start_ns)
+            # Who was out of touch may have lost its session, or a grant it had not yet heard of.
+            return not self._still.out_of_touch({waiter.node}, asked_ns, waiter.start_ns)
         # Had it been granted before, it would have held it now: its lease was still running.
         return passing.start_ns - asked_ns < lease_ms * NS_PER_MS
 

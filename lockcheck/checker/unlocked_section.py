@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from lockcheck.checker.case import Case
 from lockcheck.checker.check import Check
 from lockcheck.checker.finding import Blame, Code, Culprit, Finding, Verdict
-from lockcheck.checker.guard import effect_of, guard_of
-from lockcheck.checker.order import HoldIndex, Spans, by_key
+from lockcheck.checker.guard import effect_of
+from lockcheck.checker.order import Spans
 from lockcheck.checker.words import at
-from lockcheck.history import Ending, F, History, Hold, Operation, Terms
+from lockcheck.history import Ending, F, Hold, Operation, Terms
 
 CHANGING = frozenset({F.WRITE, F.CAS, F.ADD, F.RUN})  # a reader may well do without the lock
 
@@ -20,8 +21,18 @@ class _Key:
     """What there is to know of one lock, and of what it protects."""
 
     granted_nodes: set[str] = field(default_factory=set)
+    granted_ns: int | None = None  # when somebody first was
     locked: bool = False  # somebody changed something while it held the lock
     unlocked: list[tuple[Operation | None, Operation]] = field(default_factory=list)
+
+    def grant(self, acquire: Operation) -> None:
+        self.granted_nodes.add(acquire.node)
+        times = (self.granted_ns, acquire.end_ns)
+        self.granted_ns = min((time_ns for time_ns in times if time_ns is not None), default=None)
+
+    def gone_by(self, time_ns: int) -> bool:
+        """What somebody held before the log began: another one was granted it since."""
+        return self.granted_ns is not None and self.granted_ns < time_ns
 
     @property
     def accused(self) -> list[tuple[Operation | None, Operation]]:
@@ -29,32 +40,34 @@ class _Key:
         return [pair for pair in self.unlocked if pair[0] is not None or self.locked]
 
 
-def find(history: History) -> Iterator[Finding]:
-    index = HoldIndex(history.holds)
-    accused = {name: key.accused for name, key in _read(history, index).items() if key.accused}
-    holds = by_key(history.holds) if accused else {}
+def find(case: Case) -> Iterator[Finding]:
+    accused = {name: key.accused for name, key in _read(case).items() if key.accused}
     for name, sections in accused.items():
-        spans = Spans((hold.start_ns, hold.end_ns, hold) for hold in holds.get(name, []))
+        holds = case.holds_by_key.get(name, [])
+        spans = Spans((hold.start_ns, hold.end_ns, hold) for hold in holds)
         for refused, change in sections:
-            yield _finding(history.terms, refused, change, _holder(spans, change))
+            yield _finding(case.terms, refused, change, _holder(spans, change))
 
 
-def _read(history: History, index: HoldIndex) -> dict[str, _Key]:
+def _read(case: Case) -> dict[str, _Key]:
     keys: dict[str, _Key] = {}
     asked: dict[tuple[int | str, str], Operation] = {}  # what each process asked for last
-    for operation in history.operations:  # in the order of their invocations
-        name, who = operation.key, (operation.process, operation.key)
+    for operation in case.operations:  # in the order of their invocations
+        name, who = operation.key, (operation.owner, operation.key)
         if operation.f == F.ACQUIRE:
             key = keys.setdefault(name, _Key())
             asked[who] = operation
             if operation.ok:
-                key.granted_nodes.add(operation.node)
+                key.grant(operation)
         elif operation.f in CHANGING and operation.ok and name in keys:
-            _look_at(keys[name], operation, index.of(operation), asked.get(who))
+            hold, acquire = case.index.of(operation), asked.get(who)
+            _look_at(keys[name], operation, hold, acquire, partial=case.terms.partial)
     return keys
 
 
-def _look_at(key: _Key, change: Operation, hold: Hold | None, asked: Operation | None) -> None:
+def _look_at(
+    key: _Key, change: Operation, hold: Hold | None, asked: Operation | None, *, partial: bool
+) -> None:
     if hold is not None and change.start_ns <= hold.end_ns:
         key.locked = True
     elif asked is not None:
@@ -63,14 +76,14 @@ def _look_at(key: _Key, change: Operation, hold: Hold | None, asked: Operation |
         # So may one that asked again for what it had never released.
         if asked.failed and (hold is None or hold.ending is not Ending.LAST_SEEN):
             key.unlocked.append((asked, change))
-    elif change.node not in key.granted_nodes:
+    elif change.node not in key.granted_nodes and (not partial or key.gone_by(change.start_ns)):
         # A client whose process was retired goes on as another process of the same node.
         key.unlocked.append((None, change))
 
 
 def _holder(spans: Spans[Hold], change: Operation) -> Hold | None:
     others = spans.touching(change.start_ns, change.start_ns)
-    return next((hold for hold in others if hold.process != change.process), None)
+    return next((hold for hold in others if hold.process != change.owner), None)
 
 
 def _finding(
@@ -94,7 +107,7 @@ def _finding(
 
 def _effect(terms: Terms, change: Operation, blame: Blame) -> Verdict:
     """The guard `fence` must refuse whoever has no token to show."""
-    if guard_of(terms) == "fence" and change.f == F.WRITE and change.invoke.token is None:
+    if terms.guard == "fence" and change.f == F.WRITE and change.invoke.token is None:
         return Verdict.VIOLATION
     return effect_of(terms, Code.UNLOCKED_SECTION, blame)
 

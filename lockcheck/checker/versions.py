@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from lockcheck.checker.writes import Ledger, StoredWrite, canonical
 from lockcheck.history import F, History, Operation
@@ -20,7 +22,7 @@ class Knowledge:
         self._seen_before: dict[int, int] = {}  # how much of that, when a write was sent
         self._unknown: dict[tuple[str, Hashable], Operation] = {}
         for operation in history.operations:  # of one process in the order in which it sent them
-            seen = self._seen[operation.process, operation.key]
+            seen = self._seen[operation.owner, operation.key]
             self._seen_before[id(operation)] = len(seen)
             if operation.f in (F.READ, F.WRITE) and operation.ok:
                 seen.append(operation)
@@ -37,12 +39,20 @@ class Knowledge:
         """The read that returned what this write was computed from."""
         if write.operation is None:
             return None
-        base = self.base_of(write)
-        seen = self._seen[write.operation.process, write.key]
-        for operation in reversed(seen[: self._seen_before[id(write.operation)]]):
-            if operation.f == F.READ and canonical(seen_value(operation)) == base:
-                return operation
-        return None
+        owner, key = write.operation.owner, write.key
+        places = self._reads.get((owner, key, self.base_of(write)), [])
+        position = bisect_left(places, self._seen_before[id(write.operation)])
+        return self._seen[owner, key][places[position - 1]] if position else None
+
+    @cached_property
+    def _reads(self) -> dict[tuple[int | str, str, Hashable], list[int]]:
+        """Where in what each process had seen the reads are that returned a value."""
+        places: defaultdict[tuple[int | str, str, Hashable], list[int]] = defaultdict(list)
+        for (owner, key), seen in self._seen.items():
+            for place, operation in enumerate(seen):
+                if operation.f == F.READ:
+                    places[owner, key, canonical(seen_value(operation))].append(place)
+        return dict(places)
 
     def base_of(self, write: StoredWrite) -> Hashable:
         """As the write says; where it does not, what its process had last seen."""
@@ -70,7 +80,7 @@ class Knowledge:
 
     def _last_before(self, write: Operation) -> Operation | None:
         before = self._seen_before[id(write)]
-        return self._seen[write.process, write.key][before - 1] if before else None
+        return self._seen[write.owner, write.key][before - 1] if before else None
 
 
 def seen_value(operation: Operation) -> object:

@@ -8,14 +8,19 @@ would have a hole that looks like a lost update.
 from __future__ import annotations
 
 import json
+from bisect import bisect_right
 from collections import defaultdict, deque
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from lockcheck.checker.order import HoldIndex
 from lockcheck.history import F, History, Hold, Operation, Testimony
 
 GUARDS_WORDS = ("fenced", "cas")  # how the reason of a guard's refusal begins
+
+# By key, the first and the last number of each stretch of writes that a part of a history holds
+# whole: what came before one of them, or after it, changes nothing of what is found in it.
+Stretches = Mapping[str, Sequence[tuple[int, int]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +45,24 @@ class Ledger:
     testified: bool
     unwitnessed: tuple[Operation, ...]  # acknowledged, but the testimony lacks them
     unclaimed: tuple[Testimony, ...]  # testified, but no client says that it sent them
+    stretches: Stretches | None = None  # None: it knows all writes
 
-    def accepted_by_key(self) -> dict[str, list[StoredWrite]]:
-        groups: dict[str, list[StoredWrite]] = {}
+    def accepted(self) -> Iterable[list[StoredWrite]]:
+        """In their order those of each key, or of each stretch of a key."""
+        groups: dict[tuple[str, int], list[StoredWrite]] = {}
         for write in self.writes:
-            if write.accepted:
-                groups.setdefault(write.key, []).append(write)
-        return groups
+            stretch = self._stretch(write)
+            if write.accepted and stretch is not None:
+                groups.setdefault((write.key, stretch), []).append(write)
+        return groups.values()
+
+    def _stretch(self, write: StoredWrite) -> int | None:
+        """None: this part of a history has it by chance."""
+        if self.stretches is None:
+            return 0
+        known = self.stretches.get(write.key, ())
+        place = bisect_right(known, write.seq, key=lambda stretch: stretch[0]) - 1
+        return place if place >= 0 and write.seq <= known[place][1] else None
 
     @property
     def refused(self) -> list[StoredWrite]:
@@ -60,10 +76,10 @@ def canonical(value: object) -> Hashable:
     return (json.dumps(value, sort_keys=True, default=repr),)
 
 
-def read_ledger(history: History) -> Ledger:
+def read_ledger(history: History, index: HoldIndex, stretches: Stretches | None = None) -> Ledger:
     sent = [operation for operation in history.operations if operation.f == F.WRITE]
     told = [testimony for testimony in history.testimony if testimony.f == F.WRITE]
-    index, matcher = HoldIndex(history.holds), _Matcher(sent)
+    matcher = _Matcher(sent)
     pairs = [(testimony, matcher.operation_of(testimony)) for testimony in told]
     matched = {id(operation) for _, operation in pairs}
     numbered = [o for o in sent if _number(o) is not None and id(o) not in matched]
@@ -74,6 +90,7 @@ def read_ledger(history: History) -> Ledger:
         testified=bool(history.testimony),
         unwitnessed=tuple(o for o in numbered if o.ok) if history.testimony else (),
         unclaimed=tuple(testimony for testimony, operation in pairs if operation is None),
+        stretches=stretches,
     )
 
 
@@ -91,9 +108,9 @@ class _Matcher:
         for operation in sent:
             number = _number(operation)
             if number is not None:
-                self._by_number[operation.process, operation.key, number] = operation
+                self._by_number[operation.owner, operation.key, number] = operation
             else:
-                self._by_mark[_mark(operation.process, operation.key, operation.invoke.value)] += (
+                self._by_mark[_mark(operation.owner, operation.key, operation.invoke.value)] += (
                     operation,
                 )
 

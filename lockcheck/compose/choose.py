@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from lockcheck.compose.docker.runtime import DockerRuntime
 from lockcheck.compose.local.runtime import LocalRuntime
 from lockcheck.compose.runtime import Runtime
@@ -10,17 +12,18 @@ from lockcheck.errors import ClusterError
 RUNTIMES: dict[str, type[Runtime]] = {"local": LocalRuntime, "docker": DockerRuntime}
 
 
-def choose_runtime(wanted: str) -> tuple[Runtime, str]:
-    """`auto` takes the first that this host can; the reason is for people."""
+def choose_runtime(wanted: str, servers: Iterable[str] = ()) -> tuple[Runtime, str]:
+    """`auto` takes the first that can run these servers here; the reason is for people."""
+    servers = tuple(servers)
     if wanted in RUNTIMES:
         runtime = RUNTIMES[wanted]()
-        if reason := runtime.why_not():
+        if reason := runtime.why_not(servers):
             raise ClusterError(f"the {wanted} runtime cannot run here", cure=reason)
         return runtime, "as asked"
     reasons = {}
     for name, kind in RUNTIMES.items():
         runtime = kind()
-        reasons[name] = runtime.why_not()
+        reasons[name] = runtime.why_not(servers)
         if not reasons[name]:
             return runtime, _why(name, reasons)
     raise ClusterError(

@@ -8,13 +8,13 @@ above this line knows whether a node is a container or a process in a network na
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from lockcheck.compose.link import AgentLink
-from lockcheck.nodes import NodeSpec
+from lockcheck.agent.link import AgentLink
+from lockcheck.nodes.node import NodeSpec
 
 Say = Callable[[str], None]  # one line of progress for a person
 
@@ -26,17 +26,24 @@ class ClusterPlan:
     run_id: str
     nodes: tuple[NodeSpec, ...]
     folder: Path
+    idle_clients: bool = False  # nothing runs on their nodes until somebody has something run there
+    client_image: str = ""  # in `docker`, instead of lockcheck's own
 
     @property
     def nodes_folder(self) -> Path:
         return self.folder / "nodes"
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """Of the programs that its nodes run: kinds of server, and "client"."""
+        return frozenset(node.kind for node in self.nodes)
 
 
 class Cluster(ABC):
     """Nodes that run. Whoever got one must close it, on every way out."""
 
     agent: AgentLink
-    versions: dict[str, str]  # of the servers, by program
+    versions: dict[str, str]  # of the servers, by kind
 
     @abstractmethod
     def enter_command(self, node: str) -> str:
@@ -55,8 +62,9 @@ class Runtime(ABC):
     name: ClassVar[str]
 
     @abstractmethod
-    def why_not(self) -> str:
-        """Why this host cannot run it, with the cure; empty where it can."""
+    def why_not(self, servers: Iterable[str] = ()) -> str:
+        """Why this host cannot run these kinds of server in it, with the cure; empty where it
+        can. Without any: whether it can run at all."""
 
     @abstractmethod
     def start(self, plan: ClusterPlan, say: Say) -> Cluster:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain
 from typing import IO
 
 import msgspec
@@ -28,7 +29,7 @@ from lockcheck.formats.jepsen_text import (
 )
 from lockcheck.formats.opening import Stream, name_of, opened, plain_name
 from lockcheck.formats.otlp import read_otlp
-from lockcheck.formats.source import Source
+from lockcheck.formats.source import SINCE_1970_NS, Source
 from lockcheck.history import Event, History
 from lockcheck.history.event import Notice
 from lockcheck.history.files import BYTE_ORDER_MARK, events_in
@@ -47,6 +48,7 @@ class Format:
     read: Reader
     looks_like: Callable[[str], bool]  # by the beginning of the text
     endings: tuple[str, ...] = ()
+    partial: bool = False  # a log of production: it begins wherever it begins
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +107,7 @@ FORMATS: dict[str, Format] = {
             "OpenTelemetry's spans in JSON, as its collector exports them to files",
             read_otlp,
             lambda head: '"resourceSpans"' in head,
+            partial=True,
         ),
         Format("jsonl", "lockcheck's own JSON Lines", _read_jsonl, _is_ours, (".jsonl",)),
         Format(
@@ -129,7 +132,7 @@ FORMATS: dict[str, Format] = {
             lambda head: bool(OPERATION.fullmatch(_first_line(head))),
             (".txt",),
         ),
-        Format("csv", "a row for each operation", read_csv, _is_csv, (".csv",)),
+        Format("csv", "a row for each operation", read_csv, _is_csv, (".csv",), partial=True),
     )
 }
 
@@ -163,7 +166,25 @@ def format_of(data: Stream, source: Source) -> Format:
 def events_of(data: Stream, source: Source) -> Reading:
     """The events of a stream, the terms of the user first."""
     form = format_of(data, source)
-    return Reading(source, form, with_terms(form.read(data, source), source.asked))
+    asked = replace(source.asked, partial=form.partial)
+    events = _counted_from_the_first(form.read(data, source), source)
+    return Reading(source, form, with_terms(events, asked, lambda: source.began_ns))
+
+
+def _counted_from_the_first(events: Iterator[Event], source: Source) -> Iterator[Event]:
+    """A clock on the wall counts from 1970; judges, and those who read them, from the log on."""
+    first = next(events, None)
+    if first is None:
+        return iter(())
+    source.counts_from(first.time)
+    if first.time < SINCE_1970_NS:
+        return chain([first], events)
+    return (_earlier(event, first.time) for event in chain([first], events))
+
+
+def _earlier(event: Event, by_ns: int) -> Event:
+    since_ns = None if event.since is None else event.since - by_ns
+    return msgspec.structs.replace(event, time=event.time - by_ns, since=since_ns)
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -19,10 +19,11 @@ class Asked:
     permits: int | None = None
     ttl_ms: int | None = None
     keyed: bool | None = None  # are Jepsen's values pairs of a key and a value? None: look
+    partial: bool = False  # the format is one in which people log what goes on for years
 
     def terms(self, said: Terms) -> Terms:
         """What the file says, unless the user knows better."""
-        changes: dict[str, Any] = {}
+        changes: dict[str, Any] = {"partial": True} if self.partial else {}
         if self.model:
             changes["model"] = self.model
         if self.permits is not None:
@@ -32,8 +33,11 @@ class Asked:
         return msgspec.structs.replace(said, **changes)
 
 
-def with_terms(events: Iterator[Event], asked: Asked) -> Iterator[Event]:
-    """The same events, with the terms first wherever there is something to say."""
+def with_terms(
+    events: Iterator[Event], asked: Asked, began_ns: Callable[[], int] = lambda: 0
+) -> Iterator[Event]:
+    """The same events, with the terms first wherever there is something to say. When the log began
+    by its own clock is asked once it was read."""
     first = next(events, None)
     if first is None:
         return iter(())
@@ -41,6 +45,8 @@ def with_terms(events: Iterator[Event], asked: Asked) -> Iterator[Event]:
     if said is None and first.process == RUN and first.f == Notice.TERMS:
         return chain([first], events)  # damaged: whoever understands the history says so
     terms = asked.terms(said or Terms())
+    if began_ns():
+        terms = msgspec.structs.replace(terms, began_ns=began_ns())
     if said is not None:
         return chain([msgspec.structs.replace(first, value=msgspec.to_builtins(terms))], events)
     if terms == Terms():

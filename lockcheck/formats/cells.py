@@ -12,6 +12,7 @@ LARGEST_NUMBER = (1 << 63) - 1
 LONGEST_NUMBER = 40  # digits, with zeros before it
 LARGEST_TTL_MS = (1 << 31) - 1
 NOT_LOST = "it says that the lock was lost, and that this did not happen"
+NO_RENEWAL = "only a renewal is of somebody else's hold"
 NO_PAIR = "a cas without the pair of what it expects and what it writes"
 
 

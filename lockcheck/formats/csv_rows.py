@@ -22,6 +22,9 @@ read), `ttl_ms` (the lease that was asked for), `node` (where the client ran), a
 - `seq`: of an answered read or write the number that the storage gave it, in the order in which it
   served them; of one that nobody answered it is passed over. No two writes of a key have the same.
 - `base`: what the written value was computed from.
+- `of`: of a renewal the client whose hold it extends, where somebody else renews: a keeper, the
+  thread that keeps a lease alive. A keeper is a client of its own. Where it is logged under its
+  client's name, a renewal that is under way together with something else is taken for the keeper's.
 
 A value, and a base, is JSON, or a text that is no JSON. Times are counted from the first one.
 
@@ -53,6 +56,7 @@ from lockcheck.errors import HistoryError
 from lockcheck.formats.cells import (
     LARGEST_NUMBER,
     NO_PAIR,
+    NO_RENEWAL,
     NOT_LOST,
     is_pair,
     json_or_text,
@@ -68,7 +72,7 @@ from lockcheck.history.event import Event, EventType, F, Notice
 from lockcheck.history.files import LONGEST_LINE
 
 NEEDED = ("client", "key", "op", "start_ns", "end_ns", "outcome")
-OPTIONAL = ("token", "value", "result", "ttl_ms", "node", "seq", "base")
+OPTIONAL = ("token", "value", "result", "ttl_ms", "node", "seq", "base", "of")
 OUTCOMES = {
     "ok": EventType.OK,
     "fail": EventType.FAIL,
@@ -89,8 +93,7 @@ def read_csv(data: IO[bytes], source: Source) -> Iterator[Event]:
             _Batch(source, header, lines, batch).add_to(rows)
     except csv.Error as error:
         raise source.error(f"not CSV: {error}", max(1, reader.line_num)) from error
-    if not rows.lines:
-        raise source.error("it holds no operation")
+    source.counts_from(min(rows.starts, default=0))
     return events_of_intervals(rows, source.name)
 
 
@@ -156,6 +159,7 @@ class _Batch:
         rows.ttls_ms += self._converted("ttl_ms", ttl_ms_of)
         rows.seqs += self._maybe_numbers("seq")
         rows.bases += self._converted("base", json_or_text)
+        rows.ofs += self._owners()
 
     def _cells(self, name: str) -> Sequence[str]:
         return self._columns[self._header[name]]
@@ -217,6 +221,13 @@ class _Batch:
             if not end and outcomes[place] is not EventType.INFO:
                 raise self._error(place, "end_ns", "an answer without its time")
         return outcomes
+
+    def _owners(self) -> list[str | None]:
+        owners = self._converted("of", _name)
+        for place, owner in enumerate(owners):
+            if owner is not None and our_row_f(self._cells("op")[place]) != F.RENEW:
+                raise self._error(place, "of", NO_RENEWAL)
+        return owners
 
     def _values(self) -> list[object]:
         values = self._converted("value", json_or_text)

@@ -2,9 +2,9 @@
 
 So are the notices that a client lost its lock:
 
-    client,key,op,start_ns,end_ns,outcome,token,value,result,ttl_ms,node,seq,base
-    1,k,write,2000000,3000000,ok,,7,,,n1,1,6
-    1,k,lost,9000000,,,,,,,n1,,
+    client,key,op,start_ns,end_ns,outcome,token,value,result,ttl_ms,node,seq,base,of
+    1,k,write,2000000,3000000,ok,,7,,,n1,1,6,
+    1,k,lost,9000000,,,,,,,n1,,,
 
 What it cannot say: an empty name is the same as none, and a process that is a number the same as a
 name of digits. What the storage testified itself is not told: the numbers are those that clients
@@ -22,7 +22,7 @@ import msgspec
 
 from lockcheck.formats.intervals import ANSWERED_TOKEN
 from lockcheck.formats.names import is_lost
-from lockcheck.history import Event, EventType, History, Notice, Operation
+from lockcheck.history import Event, EventType, F, History, Notice, Operation
 from lockcheck.history.event import NEMESIS, STORAGE
 
 COLUMNS = (
@@ -39,6 +39,7 @@ COLUMNS = (
     "node",
     "seq",
     "base",
+    "of",
 )
 AT_ONCE = 4096  # rows
 Cell = str | int | None
@@ -104,12 +105,22 @@ def _row(operation: Operation) -> tuple[Cell, ...]:
         invoke.node,
         None if answer is None else answer.seq,
         _json(invoke.base),
+        invoke.of if operation.f == F.RENEW else None,
     )
 
 
 def _notice(event: Event) -> tuple[Cell, ...]:
     told = (event.process, event.key, event.f, event.time, None, None, event.token)
-    return (*told, _json(event.value), None, event.ttl_ms, event.node, None, _json(event.base))
+    return (
+        *told,
+        _json(event.value),
+        None,
+        event.ttl_ms,
+        event.node,
+        None,
+        _json(event.base),
+        None,
+    )
 
 
 def _token(invoke: Event, answer: Event | None) -> int | None:

@@ -7,7 +7,8 @@
 one's own is given. An operation that nobody confirmed has the outcome `info` and returns at the end
 of all time, so that Porcupine may place it anywhere after its call; its model has to accept it with
 and without an effect. One that failed is there with the outcome `fail`, and has none. Clients are
-numbered in the order of their first operations.
+numbered in the order of their first operations. A keeper's renewal has the number of the client for
+whom it renews as the `of` of its Input.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from lockcheck.history import EventType, History, Operation
+from lockcheck.history import EventType, F, History, Operation
 
 END_OF_TIMES = (1 << 63) - 1
 _encode = msgspec.json.Encoder().encode
@@ -26,13 +27,16 @@ def porcupine_lines(history: History) -> Iterator[bytes]:
     clients: dict[int | str, int] = {}
     for operation in history.operations:
         client = clients.setdefault(operation.process, len(clients))
-        yield _encode(_operation(operation, client)) + b"\n"
+        kept = operation.f == F.RENEW and operation.owner != operation.process
+        of = clients.setdefault(operation.owner, len(clients)) if kept else None
+        yield _encode(_operation(operation, client, of)) + b"\n"
 
 
-class _Input(msgspec.Struct):
+class _Input(msgspec.Struct, omit_defaults=True):
     op: str
     key: str
     value: object
+    of: int | None = None
 
 
 class _Output(msgspec.Struct):
@@ -49,7 +53,7 @@ class _Operation(msgspec.Struct, rename="pascal"):
     return_: int = msgspec.field(name="Return")
 
 
-def _operation(operation: Operation, client: int) -> _Operation:
+def _operation(operation: Operation, client: int, of: int | None) -> _Operation:
     answer, end_ns = operation.answer, operation.end_ns
     said = (
         (EventType.INFO, None, None)
@@ -58,7 +62,7 @@ def _operation(operation: Operation, client: int) -> _Operation:
     )
     return _Operation(
         client,
-        _Input(operation.f, operation.key, operation.invoke.value),
+        _Input(operation.f, operation.key, operation.invoke.value, of),
         operation.start_ns,
         _Output(*said),
         END_OF_TIMES if end_ns is None else end_ns,

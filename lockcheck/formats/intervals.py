@@ -15,20 +15,25 @@ nobody knows whether the storage took it. For example, the write
     client a, write, from 5 to 9, ok, value "y", base "x", seq 2
 
 is an invocation at 5 with its value and its base, and an answer at 9 with its number.
+
+Only a renewal may be under way together with something else of its client: then it is its keeper's,
+the thread that keeps a lease alive, who gets a name of its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import repeat
+from itertools import pairwise, repeat
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lockcheck.errors import HistoryError
 from lockcheck.formats.jepsen_op import is_plain_number
 from lockcheck.formats.names import our_client
 from lockcheck.history.event import Event, EventType, F, Notice
+from lockcheck.history.history import keeper_of
 from lockcheck.history.table import NEVER, Ints
 
 LONGEST_NS = 1 << 60
@@ -54,6 +59,7 @@ class Intervals:
     ttls_ms: list[int | None] = field(default_factory=list)
     seqs: list[int | None] = field(default_factory=list)
     bases: list[object] = field(default_factory=list)
+    ofs: list[str | None] = field(default_factory=list)  # of renewals: whose hold they extend
     paths: list[str] = field(default_factory=list)  # where in its line each is; or empty
 
     def error(self, place: int, reason: str, source: str, *, cure: str = "") -> HistoryError:
@@ -70,14 +76,59 @@ def events_of_intervals(rows: Intervals, source: str) -> Iterator[Event]:
         return iter(())
     _check_numbers(rows, source)
     start, end = _times(rows, source)
-    names = _processes(rows.clients)
-    numbers = {name: number for number, name in enumerate(names)}
-    client = np.fromiter(map(numbers.__getitem__, rows.clients), np.int64, len(rows.lines))
     lost = np.array([f == Notice.LOST for f in rows.fs])
-    order = np.lexsort((np.where(lost, start, end), start, client))
+    names = _processes([*rows.clients, *filter(None, set(rows.ofs))])
+    until = np.where(lost, start, end)
+    order = _by_client(rows, until, start)
+    if F.RENEW in rows.fs:
+        keepers = _keepers(rows, order[~lost[order]], start, end)
+        names |= _tell_apart(rows, keepers)
+        order = _by_client(rows, until, start) if keepers else order
     told = _told(rows, source, order[~lost[order]], start, end)
-    events = _events(rows, start, told, [names[name] for name in rows.clients])
+    events = _events(rows, start, told, names)
     return map(events.__getitem__, _in_order(order, start, told))
+
+
+def _by_client(rows: Intervals, end: Ints, start: Ints) -> Ints:
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(rows.clients))}
+    client = np.fromiter(map(numbers.__getitem__, rows.clients), np.int64, len(rows.lines))
+    return np.lexsort((end, start, client))
+
+
+def _keepers(rows: Intervals, order: Ints, start: Ints, end: Ints) -> list[int]:
+    """Renewals that were under way together with another operation of their client. `order` is
+    that of the operations, client after client."""
+    clashes = np.flatnonzero(_busy(rows, order, end) & (end[order[:-1]] > start[order[1:]]))
+    found: list[int] = []
+    busy_until, client = -1, ""
+    for place, coming in pairwise([*order.tolist(), None] if len(clashes) else ()):
+        if rows.clients[place] != client:
+            client, busy_until = rows.clients[place], -1
+        answered = -1 if end[place] == NEVER else int(end[place])
+        if rows.fs[place] != F.RENEW:
+            busy_until = max(busy_until, answered)
+            continue
+        soon = coming is not None and rows.clients[coming] == client and start[coming] < answered
+        if soon or busy_until > start[place]:
+            found.append(place)
+    return found
+
+
+def _busy(rows: Intervals, order: Ints, end: Ints) -> NDArray[np.bool_]:
+    """Whether the next operation is of the same client, who has an answer to this one."""
+    clients = np.array(rows.clients, object)
+    here, after = order[:-1], order[1:]
+    busy: NDArray[np.bool_] = (clients[here] == clients[after]) & (end[here] != NEVER)
+    return busy
+
+
+def _tell_apart(rows: Intervals, keepers: list[int]) -> dict[str, str]:
+    """Gives each of them its keeper's name; these names are no numbers."""
+    for place in keepers:
+        client = rows.clients[place]
+        rows.ofs[place] = rows.ofs[place] or client
+        rows.clients[place] = keeper_of(client)
+    return {rows.clients[place]: our_client(rows.clients[place]) for place in keepers}
 
 
 def _check_numbers(rows: Intervals, source: str) -> None:
@@ -155,8 +206,9 @@ def _in_order(order: Ints, start: Ints, told: Ints) -> list[int]:
     return ordered
 
 
-def _events(rows: Intervals, start: Ints, told: Ints, processes: list[int | str]) -> list[Event]:
+def _events(rows: Intervals, start: Ints, told: Ints, names: dict[str, int | str]) -> list[Event]:
     """The invocations and the notices, then the answers."""
+    processes = [names[name] for name in rows.clients]
     nothing: repeat[None] = repeat(None)
     granted = [f in ANSWERED_TOKEN for f in rows.fs]
     shown = map(_unless, granted, rows.tokens)
@@ -178,6 +230,9 @@ def _events(rows: Intervals, start: Ints, told: Ints, processes: list[int | str]
             nothing,
             rows.bases,
             rows.ttls_ms,
+            nothing,
+            nothing,
+            [None if of is None else names[of] for of in rows.ofs],
         ),
         *map(
             Event,

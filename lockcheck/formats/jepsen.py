@@ -51,8 +51,8 @@ def events_of_ops(ops: Iterable[Op], source: str, *, keyed: bool | None = None) 
     pairing = _Pairing(source)
     for op in ops:
         pairing.add(op)
-    if not any(op.by_client for op in pairing.ops):
-        raise HistoryError("it holds no operation of any client", source=source)
+    if not pairing.ops:
+        raise HistoryError("it holds no operation", source=source)
     keys = keys_of(pairing.ops, pairing.invokes, source, keyed=keyed)
     translate = _Translation(source, keys, _numbers_are_tokens(pairing, keys)).event
     events = [
@@ -140,6 +140,7 @@ class _Translation:
             op.node,
             self._token(op, invoke),
             op.error if op.error is not None else _error_in_value(op, invoke),
+            of=op.of if op.f == F.RENEW else None,
         )
 
     def _value(self, op: Op, invoke: Op | None) -> object:

@@ -8,9 +8,8 @@ import msgspec
 
 from lockcheck.errors import HistoryError
 from lockcheck.formats.names import our_client, our_f
-from lockcheck.history.event import NEMESIS, EventType
+from lockcheck.history.event import LATEST_NS, NEMESIS, EventType
 
-LARGEST_TIME_NS = 1 << 60
 LARGEST_NUMBER = (1 << 63) - 1
 LONGEST_PROCESS = 18  # digits
 NEMESIS_PROCESS = f":{NEMESIS}"
@@ -34,6 +33,7 @@ class Op(NamedTuple):
     key: str | None = None
     token: int | None = None
     node: str | None = None
+    of: int | str | None = None  # whose hold a renewal extends
 
     @property
     def by_client(self) -> bool:
@@ -55,6 +55,7 @@ def op_of_map(said: dict[str, object], source: str, line: int, column: int) -> O
             as_text(said["key"]) if said.get("key") is not None else None,
             token_in(said) if "token" in said or "fence" in said else None,
             as_text(said["node"]) if said.get("node") is not None else None,
+            _process(said["of"]) if said.get("of") is not None else None,
         )
     except KeyError as error:
         missing = {"process", "type", "f"} - said.keys()
@@ -108,7 +109,7 @@ def _time_ns(said: object) -> int | None:
         return None
     if type(said) is not int:
         raise ValueError(f"its :time is no number of nanoseconds: {as_text(said)[:40]}")
-    if abs(said) > LARGEST_TIME_NS:
+    if abs(said) > LATEST_NS:
         raise ValueError(f"its :time is out of range: {str(said)[:40]}")
     return said
 

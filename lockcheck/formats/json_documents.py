@@ -11,6 +11,7 @@ import msgspec
 from lockcheck.errors import HistoryError
 from lockcheck.formats.edn import DEEPEST
 from lockcheck.formats.text import Text
+from lockcheck.history.files import LONE, lone_surrogate
 
 LONGEST_DOCUMENT = 1 << 26
 STRUCTURE = re.compile(
@@ -120,6 +121,9 @@ class _Splitter(Generic[T]):
 def _located(reason: str, document: str) -> tuple[str, int]:
     """The decoder counts bytes from the beginning of the document."""
     found = BYTE.search(reason)
+    lone = lone_surrogate(reason, document)
+    if lone is not None:
+        return LONE, lone
     if found is None:
         return reason, 0
     before = document.encode()[: int(found[1])].decode(errors="ignore")

@@ -20,7 +20,7 @@ KNOWN = {word: f for f, words in SYNONYMS.items() for word in words}
 LOCKING = frozenset({F.ACQUIRE, F.RELEASE, F.RENEW})
 
 # What means something else in a history of ours.
-NOTICES = frozenset({Notice.TERMS, Notice.STALL, Notice.CLOCK_STEP})
+NOTICES = frozenset({Notice.TERMS, Notice.STALL, Notice.CLOCK_STEP, Notice.CLOCKS})
 NOT_CLIENTS = frozenset({NEMESIS, STORAGE})
 
 

@@ -14,9 +14,10 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from lockcheck.errors import HistoryError, UserError
+from lockcheck.formats.awaited import Readable, awaited
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -33,10 +34,6 @@ Stream: TypeAlias = "io.BufferedReader[Guarded]"
 
 GZIP = b"\x1f\x8b"
 ZSTD = b"\x28\xb5\x2f\xfd"
-
-
-class Readable(Protocol):
-    def read(self, size: int, /) -> bytes: ...
 
 
 def name_of(given: str) -> str:
@@ -69,14 +66,19 @@ def _raw(given: str, name: str) -> Iterator[Readable]:
     if given == STANDARD_INPUT:
         if sys.stdin is None:
             raise HistoryError("it is closed", source=name)
-        yield sys.stdin.buffer
+        with awaited(sys.stdin.buffer) as stream:
+            yield stream
         return
     try:
         file = Path(given).open("rb", buffering=0)  # noqa: SIM115 - closed below, outside of `try`
     except (OSError, ValueError) as error:
         raise _unreadable(name, error) from error
     with file:
-        yield file
+        if _has_an_end(given):
+            yield file
+        else:
+            with awaited(file) as stream:
+                yield stream
 
 
 def _unreadable(name: str, error: OSError | ValueError) -> HistoryError:

@@ -14,6 +14,7 @@ begins with `lock.` and an operation as its name, or as the last part of it (`Mu
 - `lock.value` and `lock.result`: what was written, and what was read.
 - `lock.seq`: of an answered read or write the number that the storage gave it, in the order in
   which it served them; `lock.base`: what the written value was computed from.
+- `lock.of`: of a renewal the client whose hold it extends, where a keeper renews for it.
 
 One `lock.op` is no operation: `lost` says that when the span began its client was told, or found
 out, that it holds the lock no longer; how long the span took does not matter. So these are a write
@@ -43,6 +44,7 @@ import msgspec
 
 from lockcheck.formats.cells import (
     NO_PAIR,
+    NO_RENEWAL,
     NOT_LOST,
     is_pair,
     json_or_text,
@@ -124,6 +126,7 @@ def read_otlp(data: IO[bytes], source: Source) -> Iterator[Event]:
         raise source.error(f"{_none_of(taking.passed_over)}: {NEEDED}")
     if taking.passed_over:
         source.notes.append(_about(taking.passed_over))
+    source.counts_from(min(taking.rows.starts, default=0))
     return events_of_intervals(taking.rows, source.name)
 
 
@@ -176,6 +179,7 @@ class _Taking:
         rows.ttls_ms.append(_converted("lock.ttl_ms", said, ttl_ms_of))
         rows.seqs.append(_converted("lock.seq", said, maybe_number))
         rows.bases.append(_converted("lock.base", said, json_or_text))
+        rows.ofs.append(_owner(f, said))
 
 
 def _spans(export: _Export) -> Iterator[tuple[_Span, str, dict[str, str]]]:
@@ -208,6 +212,13 @@ def _client(said: dict[str, str], resource: dict[str, str]) -> str:
         raise ValueError(f"nobody's: {NEEDED}")
     thread = said.get("thread.id")
     return f"{service} thread {thread}" if thread else service
+
+
+def _owner(f: str, said: dict[str, str]) -> str | None:
+    owner = said.get("lock.of") or None
+    if owner is not None and f != F.RENEW:
+        raise ValueError(f"lock.of: {NO_RENEWAL}")
+    return owner
 
 
 def _start(span: _Span) -> int:

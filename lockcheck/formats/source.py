@@ -8,6 +8,9 @@ from lockcheck.errors import HistoryError
 from lockcheck.formats.asked import Asked
 from lockcheck.history.files import Place
 
+# Whoever counts from its own beginning has not run for so long; clocks on the wall have.
+SINCE_1970_NS = 1 << 57
+
 
 @dataclass(slots=True)
 class Source:
@@ -15,6 +18,11 @@ class Source:
     asked: Asked = field(default_factory=Asked)
     place: Place = field(default_factory=Place)  # moved on by readers of what is not yet checked
     notes: list[str] = field(default_factory=list)  # for the user: what was left out, and why
+    began_ns: int = 0  # by the clock of the log, where its times are counted from that
+
+    def counts_from(self, time_ns: int) -> None:
+        if time_ns >= SINCE_1970_NS:
+            self.began_ns = time_ns
 
     def error(self, reason: str, line: int = 0, column: int | None = None) -> HistoryError:
         return HistoryError(reason, source=self.name, line=line, column=column)

@@ -1,17 +1,19 @@
 """What happened, in one place: events as they were written, and what they mean.
 
 `event`  one line of the history and its vocabulary
+`older`  what older runs and other tools do not say
 `files`  JSON Lines in and out, merging what the clients wrote
 `model`  operations, holds, faults, stalls, the storage's testimony
 `history`  all of it, put together: what judges are given
 """
 
-from lockcheck.history.event import Event, EventType, F, Notice, Terms
+from lockcheck.history.event import Effect, Event, EventType, F, Notice, Terms
 from lockcheck.history.files import EventWriter, merge_event_files, read_events, write_events
 from lockcheck.history.history import History, read_history
 from lockcheck.history.model import Ending, FaultSpan, Hold, Operation, Stall, Testimony
 
 __all__ = [
+    "Effect",
     "Ending",
     "Event",
     "EventType",

@@ -15,13 +15,41 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from lockcheck.history.table import NOTHING, TYPES, Codes, Ints, Symbols, Table
+from lockcheck.history.table import NOTHING, TYPES, Bytes, Codes, Ints, Symbols, Table
 from lockcheck.native import core
 
 PIECE = 1 << 20
 # As the compiled reader numbers its columns: first those of the table.
 BESIDE = (("node", np.int32), ("invoked_at", np.int64), ("answered_at", np.int64))
-SPECIAL_AT, SEEN_LAST, SYMBOL_AT, ODD_SYMBOL = range(14, 18)
+SPECIAL_AT, SEEN_LAST, SYMBOL_AT, ODD_SYMBOL, NUMBERED, NUMBER, BASED, BASE = range(15, 23)
+TOLD = (
+    ("at", np.int64),
+    ("f", np.int8),
+    ("outcome", np.int8),
+    ("seq", np.int64),
+    ("of", np.int32),
+    ("key", np.int32),
+    ("value", np.int32),
+    ("base", np.int32),
+    ("why", np.int32),
+)
+VALUES = ("argument", "second", "result")
+VALUES_TOLD = ("value", "base")
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """The storage's testimony, in the order of its lines: see `Testimony`."""
+
+    at: Ints  # where in the file each is
+    f: Bytes  # an Op
+    outcome: Bytes
+    seq: Ints
+    of: Codes
+    key: Codes
+    value: Codes
+    base: Codes
+    why: Codes
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +60,14 @@ class Columns:
     node: Codes  # a symbol, NOTHING where the operation names none
     invoked_at: Ints  # where in the file its lines begin; -1: it was never answered
     answered_at: Ints
-    special_at: Ints  # lines that are no operation of a client
+    special_at: Ints  # lines that are no operation of a client, and no testimony
     seen_last: Ints  # by the symbol of a process: the time of its last event
-    sequenced: bool  # a storage numbered what it served
+    numbered: Ints  # rows of reads and writes that a storage numbered, and the numbers
+    number: Ints
+    based: Ints  # rows, in their order, that name what they were computed from, and that
+    base: Codes
+    told: Told
+    lent: bool  # there is something, besides renewals, that is about somebody else's hold
     end_ns: int
     events: int
 
@@ -86,19 +119,27 @@ class _Reader:
         symbols = _ReaderSymbols(self)
         names = [*TYPES.items(), *BESIDE]
         read = {name: self.column(which, kind) for which, (name, kind) in enumerate(names)}
-        self._make_canonical(symbols, read)
+        told = {name: self.column(which, kind) for which, (name, kind) in enumerate(TOLD, BASE + 1)}
+        base = self.column(BASE, np.int32)
+        values = [*(read[name] for name in VALUES), *(told[name] for name in VALUES_TOLD), base]
+        self._make_canonical(symbols, values)
         beside = {name: read.pop(name) for name, _ in BESIDE}
         return Columns(
             table=Table(**read, symbols=symbols),
             **beside,
             special_at=self.column(SPECIAL_AT, np.int64),
             seen_last=self.column(SEEN_LAST, np.int64),
-            sequenced=bool(self._call("sequenced", ctypes.c_int32, self._handle)),
+            numbered=self.column(NUMBERED, np.int64),
+            number=self.column(NUMBER, np.int64),
+            based=self.column(BASED, np.int64),
+            base=base,
+            told=Told(**told),
+            lent=bool(self._call("lent", ctypes.c_int32, self._handle)),
             end_ns=self._call("time", ctypes.c_int64, self._handle),
             events=self._call("events", ctypes.c_int64, self._handle),
         )
 
-    def _make_canonical(self, symbols: _ReaderSymbols, read: dict[str, Any]) -> None:
+    def _make_canonical(self, symbols: _ReaderSymbols, columns: list[Codes]) -> None:
         """`[1, 2]` and `[1,2]` are one value: they get the number of the same text."""
         odd = np.unique(self.column(ODD_SYMBOL, np.int32)).tolist()
         if not odd:
@@ -106,8 +147,7 @@ class _Reader:
         same = {number: symbols.number(symbols.value(number)) for number in odd}
         renumbered = np.arange(len(symbols), dtype=np.int32)
         renumbered[list(same)] = list(same.values())
-        for name in ("argument", "second", "result"):
-            column = read[name]
+        for column in columns:
             column[:] = np.where(column == NOTHING, NOTHING, renumbered[column])
 
     def column(self, which: int, kind: Any) -> NDArray[Any]:

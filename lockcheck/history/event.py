@@ -16,7 +16,9 @@ RUN = "run"
 
 
 # Times, tokens and lengths have to fit into columns of 64 and 32 bits.
-Time: TypeAlias = Annotated[int, msgspec.Meta(ge=-(1 << 60), le=1 << 60)]
+# Those of a clock on the wall, counted from 1970, fit as well, and every lease after them.
+LATEST_NS = (1 << 61) - (1 << 53)
+Time: TypeAlias = Annotated[int, msgspec.Meta(ge=-LATEST_NS, le=LATEST_NS)]
 Token: TypeAlias = Annotated[int, msgspec.Meta(ge=1 - (1 << 63), le=(1 << 63) - 1)]
 Length: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=(1 << 31) - 1)]
 
@@ -39,6 +41,23 @@ class F:
     CAS = "cas"  # its value is the pair of what it expects and what it would write
     ADD = "add"  # to a set, or to a counter
     RUN = "run"  # a job, named by its value, that must run once
+    LOOK = "look"  # at the last job that was done: it tells judges nothing
+
+
+WAITED = "waited for the storage"
+# In place of a guard: what is written is in one transaction with the lock, or conditional.
+TRANSACTION = "transaction"
+
+
+class Effect(StrEnum):
+    """What a fault does to the nodes that it strikes: judges go by this, never by its name."""
+
+    STOPS = "stops"  # nothing of the node runs, and it goes on later as if nothing had been
+    ENDS = "ends"  # its processes are gone; they may be started again
+    CUTS = "cuts"  # it runs, but some of what it sends or is sent does not arrive
+    SKEWS = "skews"  # it runs, and a clock of its tells another time
+    SLOWS = "slows"  # it runs, and what it sends, or does, takes longer
+    STARVES = "starves"  # its disk takes no more writes: it may go on, stand still, or end of that
 
 
 class Notice:
@@ -47,9 +66,13 @@ class Notice:
     TERMS = "terms"  # the first line of a run: what was agreed
     LOST = "lost"  # the client was told that it no longer holds the lock
     QUEUED = "queued"  # the client whose acquire is under way was told that it has its place
-    STALL = "stall"  # a client's tick came late by `value` ms: it did not run
+    # A client's tick came late by `value` ms: it did not run. Or, as its `error` says then, it
+    # waited for the storage for so long.
+    STALL = "stall"
     CLOCK_STEP = "clock-step"  # the host's wall clock jumped by `value` ms
+    CLOCKS = "clocks"  # `value`: by node, by how many ms its wall and monotonic clock were off
     HEAL = "heal"  # the end of a fault
+    QUIET = "quiet"  # all are healed, and whoever asks for a lock has to get it
 
 
 class Event(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
@@ -69,8 +92,26 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     ttl_ms: Length | None = None  # the lease that an acquire or renew asks for
     valid_ms: float | None = None  # the validity that the lock promised when it was granted
     fault: int | None = None  # which fault of the run
-    of: int | str | None = None  # in the storage's testimony: the process it served
+    # In the storage's testimony the process it served; of a renewal the process whose hold it
+    # extends, where somebody else renews (a keeper: the thread that keeps a lease alive); of a
+    # write that counts only when the release is confirmed, the process that releases.
+    of: int | str | None = None
     shared: bool = False  # an acquire that lets in others who share
+    nodes: tuple[str, ...] | None = None  # those that a fault strikes, where they are not one
+    effect: Effect | None = None  # of a fault, told where it begins
+    links: tuple[tuple[str, str], ...] | None = None  # that a fault cuts: from whom, to whom
+    asked: str | None = None  # of a fault: the words that asked for it
+    since: Time | None = None  # of a fault's proof: when it took effect, before it was proven
+
+    @property
+    def struck(self) -> tuple[str, ...]:
+        """The nodes that a fault strikes; empty: none of them in particular."""
+        if self.nodes:
+            return tuple(dict.fromkeys(self.nodes))
+        return (self.node,) if self.node else ()
+
+
+EVERYBODY = 1_000_000  # permits, where nobody is kept out: as many as there could be clients
 
 
 class Terms(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="kebab"):
@@ -84,13 +125,24 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, renam
     guard: str = "none"
     ttl_ms: Length | None = None
     faults: tuple[str, ...] = ()  # asked for: each must have been proven at least once
+    at_holders: tuple[str, ...] = ()  # those of them that are aimed at whoever holds the lock
     clients: int = 0
     seed: int | None = None
     honours_validity: bool = False  # clients stop believing when their lease has run out
+    own_clocks: bool = False  # by a clock that may tell another time than the history's
     model: str = ""  # of the lock or object, by its name; empty: guessed from the operations
     permits: Length = 1  # how many may hold it at once: a semaphore's
     fair: bool = False  # it promises first come, first served
+    session: bool = False  # a hold lasts as long as its holder's session; `ttl_ms` is its timeout
+    stores: bool = False  # its clients write to a storage under the lock, and that is judged too
+    fewest: Length = 0  # acquisitions (and accepted writes) that are enough to tell; 0: the usual
     partial: bool = False  # a log of somebody's day: it may begin, or end, in the middle
+    began_ns: Time = 0  # what the log's own clock said at the time 0; 0: nobody knows
+
+    @property
+    def excludes(self) -> bool:
+        """Else there is no lock: everybody is let in, and the data alone is judged."""
+        return self.permits < EVERYBODY
 
     @property
     def released_by_anyone(self) -> bool:

@@ -21,14 +21,22 @@ from lockcheck.history.event import Event, decode_event, encode_event
 LONGEST_LINE = 1 << 20
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 BYTE = re.compile(r" \(byte (\d+)\)$")
+ESCAPES = re.compile(
+    r"\\u[dD][89abAB]\w\w\\u[dD][c-fC-F]\w\w|\\u(?P<lone>[dD][89a-fA-F]\w\w)|\\.", re.DOTALL
+)
+LONE = "half of a surrogate pair, which is no character"
 CUT_OFF = "Input data was truncated"
 
 
 class EventWriter:
-    """Appends events, one write each: a killed writer loses the line it was in, nothing else."""
+    """Appends events, one write each: a killed writer loses the line it was in, nothing else.
+
+    Whoever goes on with its file takes what is there of that line away, and begins a new one.
+    """
 
     def __init__(self, path: Path) -> None:
-        self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        _cut_torn_end(self._fd)
 
     def write(self, event: Event) -> None:
         line = encode_event(event) + b"\n"
@@ -49,6 +57,17 @@ class EventWriter:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def _cut_torn_end(file: int) -> None:
+    size = os.fstat(file).st_size
+    whole, newline = size, -1
+    while whole and newline < 0:
+        begin = max(0, whole - LONGEST_LINE)
+        newline = os.pread(file, whole - begin, begin).rfind(b"\n")
+        whole = begin + newline + 1
+    if whole < size:
+        os.ftruncate(file, whole)
 
 
 def write_events(path: Path, events: Iterable[Event]) -> None:
@@ -114,11 +133,22 @@ def _located(reason: str, line: bytes) -> tuple[str, int]:
     except UnicodeDecodeError as error:
         return "this is no UTF-8", error.start
     found, end = BYTE.search(reason), len(line.rstrip())
+    lone = lone_surrogate(reason, line.decode())
+    if lone is not None:
+        return LONE, len(line.decode()[:lone].encode())
     if reason == CUT_OFF or (found is not None and int(found[1]) >= end):
         return "it is cut off", end
     if found is not None:
         return reason[: found.start()], int(found[1])
     return reason, len(line) - len(line.lstrip())
+
+
+def lone_surrogate(reason: str, text: str) -> int | None:
+    """Where the one is that a decoder of JSON refused, for that reason, and did not name."""
+    if "surrogate" not in reason and reason != CUT_OFF:  # near the end it takes it for that
+        return None
+    lone = next((escape for escape in ESCAPES.finditer(text) if escape["lone"]), None)
+    return None if lone is None or lone.end() == len(text.rstrip()) else lone.start()
 
 
 def merge_event_files(paths: Iterable[Path]) -> Iterator[Event]:

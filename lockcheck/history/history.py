@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -13,6 +15,8 @@ from lockcheck.history.event import (
     NEMESIS,
     NS_PER_MS,
     STORAGE,
+    WAITED,
+    Effect,
     Event,
     EventType,
     F,
@@ -29,10 +33,15 @@ from lockcheck.history.model import (
     Stall,
     Testimony,
     believed_until_ns,
+    promised_until_ns,
 )
+from lockcheck.history.older import completed, effect_of_name
+
+if TYPE_CHECKING:  # columns take numpy, which clients of a run do without
+    from lockcheck.history.table import Table
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class History:
     terms: Terms
     events: tuple[Event, ...]
@@ -41,12 +50,27 @@ class History:
     faults: tuple[FaultSpan, ...]
     stalls: tuple[Stall, ...]
     clock_steps: tuple[Event, ...]
+    clocks: tuple[Event, ...]
     testimony: tuple[Testimony, ...]
     queued: tuple[Event, ...] = ()  # clients that were told that they have their place
+    quiet_ns: int | None = None  # when the last fault had been healed, and clients went on
+    known_clients: frozenset[str] = frozenset()  # of a part of a history, those of all of it
+
+    @cached_property
+    def clients(self) -> frozenset[str]:
+        """The nodes of those who did anything."""
+        return self.known_clients or frozenset(operation.node for operation in self.operations)
 
     @property
     def end_ns(self) -> int:
         return self.events[-1].time if self.events else 0
+
+    @cached_property
+    def table(self) -> Table:
+        """The same operations as columns, row by row."""
+        from lockcheck.history.table import Table
+
+        return Table.of(self.operations)
 
     @staticmethod
     def of(
@@ -71,19 +95,34 @@ def read_history(path: Path) -> History:
     return History.of(read_events(path, place=place), source=str(path), place=place)
 
 
+def keeper_of(process: int | str) -> str:
+    """What a keeper is called that was logged under the name of its client."""
+    return f"{process}/keeper"
+
+
 @dataclass(slots=True)
 class _OpenHold:
     acquire: Operation
     renewals: list[Operation] = field(default_factory=list)
     entered: int = 1  # how many grants have not been released: a reentrant lock's can be many
+    deepest: int = 1
+
+    def enter_again(self) -> None:
+        self.entered += 1
+        self.deepest = max(self.deepest, self.entered)
+
+    def began_by(self, time_ns: int) -> bool:
+        return self.acquire.answer is not None and self.acquire.answer.time <= time_ns
 
 
 @dataclass(slots=True)
 class _OpenFault:
     begun: Event
+    since_ns: int | None = None
     proven_ns: int | None = None
     proof: str = ""
     why_unproven: str = "it was never proven that it took"
+    healing_ns: int | None = None
     healed_ns: int | None = None
 
 
@@ -99,13 +138,19 @@ class _Assembly:
     operations: list[Operation] = field(default_factory=list)
     holds: list[Hold] = field(default_factory=list)
     stalls: list[Stall] = field(default_factory=list)
+    _waits: list[Stall] = field(default_factory=list)
     clock_steps: list[Event] = field(default_factory=list)
+    clocks: list[Event] = field(default_factory=list)
     testimony: list[Testimony] = field(default_factory=list)
     queued: list[Event] = field(default_factory=list)
-    _pending: dict[int | str, Event] = field(default_factory=dict)
+    quiet_ns: int | None = None
+    _pending: dict[int | str, int] = field(default_factory=dict)  # where in `events` they began
     _held: dict[tuple[int | str, str], _OpenHold] = field(default_factory=dict)
+    _keepers_told: list[int] = field(default_factory=list)  # places of holds that they lost
     _faults: dict[int, _OpenFault] = field(default_factory=dict)
     _last_seen: dict[int | str, int] = field(default_factory=dict)
+    _last_told: dict[tuple[int | str, str], int] = field(default_factory=dict)  # of each key
+    _acted_ns: dict[int | str, int] = field(default_factory=dict)  # as one who holds a lock does
 
     def add(self, event: Event) -> None:
         self.events.append(event)  # first, so that an error names the line of this one
@@ -119,29 +164,36 @@ class _Assembly:
             self._set_terms(event)
         elif event.f == Notice.CLOCK_STEP:
             self.clock_steps.append(event)
+        elif event.f == Notice.CLOCKS:
+            self.clocks.append(event)
         else:
             self._add_of_client(event)
+            if event.type is not EventType.INFO:  # it may have been given up for its client
+                self._last_told[event.process, event.key or ""] = event.time
 
     def finish(self) -> History:
-        for process, invoke in self._pending.items():
-            operation = Operation(invoke, None)
-            self.operations.append(operation)
-            self._end_or_extend_hold(process, operation)
+        for begun in self._pending.values():
+            self._add_operation(Operation(self.events[begun], None))
         for process, key in list(self._held):
-            self._close(process, key, self._last_seen[process], Ending.LAST_SEEN, None)
+            self._close_unreleased(process, key, self._last_seen[process])
+        for place in self._keepers_told:
+            self.holds[place] = self._seen_until_told(self.holds[place])
         invoked = {id(event): number for number, event in enumerate(self.events)}
         self.operations.sort(key=lambda operation: invoked[id(operation.invoke)])
         self.holds.sort(key=lambda hold: hold.start_ns)
+        faults = tuple(self._fault_spans())
         return History(
             terms=self.terms,
             events=tuple(self.events),
             operations=tuple(self.operations),
             holds=tuple(self.holds),
-            faults=tuple(self._fault_spans()),
-            stalls=tuple(self.stalls),
+            faults=faults,
+            stalls=tuple(sorted(self._stalls(faults), key=lambda stall: stall.end_ns)),
             clock_steps=tuple(self.clock_steps),
+            clocks=tuple(self.clocks),
             testimony=tuple(self.testimony),
             queued=tuple(self.queued),
+            quiet_ns=self.quiet_ns,
         )
 
     def _error(self, reason: str) -> HistoryError:
@@ -152,37 +204,67 @@ class _Assembly:
         if self.terms_are_given:
             return
         try:
-            self.terms = msgspec.convert(event.value, Terms)
+            self.terms = completed(msgspec.convert(event.value, Terms))
         except msgspec.ValidationError as error:
             raise self._error(f"the terms of the run make no sense: {error}") from error
 
     # --- clients ---------------------------------------------------------------------------
 
     def _add_of_client(self, event: Event) -> None:
-        process = event.process
         if event.f == Notice.STALL:
             self._add_stall(event)
             return  # written by the client's ticker: no sign of what the process itself does
+        event = self._told_apart(event)
+        process = event.process
         seen_before_ns = self._last_seen.get(process, event.time)
         self._last_seen[process] = event.time
         if event.type is EventType.INVOKE:
             if process in self._pending:
                 raise self._error(f"process {process} has an operation open already")
-            self._pending[process] = event
+            self._pending[process] = len(self.events) - 1
+            if event.f not in (F.ACQUIRE, F.RELEASE):
+                self._acted_ns[process] = event.time
             if event.f == F.ACQUIRE and not self.terms.reentrant:
                 # It asks although it never released: it had given up, nobody knows when.
-                self._close(process, event.key or "", seen_before_ns, Ending.LAST_SEEN, None)
+                self._close_unreleased(process, event.key or "", seen_before_ns)
             return
-        invoke = self._pending.get(process)
+        invoke = self._open(process)
         if invoke is not None and invoke.f == event.f:
             del self._pending[process]
-            operation = Operation(invoke, event)
-            self.operations.append(operation)
-            self._end_or_extend_hold(process, operation)
+            self._add_operation(Operation(invoke, event))
         elif event.type is EventType.INFO:
             self._add_notice(event)
         else:
             raise self._error(f"process {process} has an answer to a {event.f} it never invoked")
+
+    def _open(self, process: int | str) -> Event | None:
+        begun = self._pending.get(process)
+        return None if begun is None else self.events[begun]
+
+    def _told_apart(self, event: Event) -> Event:
+        """A renewal that is under way together with something else of its process is its keeper's,
+        who was logged under its client's name: it gets a name of its own."""
+        process, is_renewal = event.process, event.f == F.RENEW
+        own = self._open(process)
+        if event.type is not EventType.INVOKE:
+            if not is_renewal or (own is not None and own.f == F.RENEW):
+                return event
+            return self._handed_over(-1) if keeper_of(process) in self._pending else event
+        if own is None or is_renewal == (own.f == F.RENEW):
+            return event
+        if is_renewal:
+            return self._handed_over(-1)
+        if keeper_of(process) not in self._pending:
+            begun = self._pending.pop(process)
+            self._pending[self._handed_over(begun).process] = begun
+        return event
+
+    def _handed_over(self, at: int) -> Event:
+        said = self.events[at]
+        of = said.process if said.of is None else said.of
+        keeper = keeper_of(said.process)
+        self.events[at] = msgspec.structs.replace(said, process=keeper, of=of)
+        return self.events[at]
 
     def _add_notice(self, event: Event) -> None:
         if event.f == Notice.LOST:
@@ -190,11 +272,15 @@ class _Assembly:
         elif event.f == Notice.QUEUED:
             self.queued.append(event)
 
-    def _end_or_extend_hold(self, process: int | str, operation: Operation) -> None:
+    def _add_operation(self, operation: Operation) -> None:
+        self.operations.append(operation)
+        process = operation.process
         held = self._held.get((process, operation.key))
-        if operation.f == F.ACQUIRE and operation.ok:
+        if operation.f == F.RENEW:
+            self._renew(operation)
+        elif operation.f == F.ACQUIRE and operation.ok:
             if held is not None:
-                held.entered += 1
+                held.enter_again()
             else:
                 self._held[process, operation.key] = _OpenHold(operation)
         elif operation.f == F.RELEASE and held is not None:
@@ -203,10 +289,30 @@ class _Assembly:
                 self._close(process, operation.key, operation.start_ns, Ending.RELEASED, operation)
         elif operation.f == F.RELEASE and self.terms.released_by_anyone and not operation.failed:
             self._give_up_all(operation)
-        elif operation.f == F.RENEW and held is not None:
-            held.renewals.append(operation)
-            if operation.failed and operation.answer is not None:
-                self._close(process, operation.key, operation.answer.time, Ending.LOST, None)
+
+    def _renew(self, renewal: Operation) -> None:
+        """It is about the hold that there was when it was asked for: what a keeper still has under
+        way when its client has let go, and is granted the lock again, says nothing of that."""
+        held = self._held.get((renewal.owner, renewal.key))
+        if held is None or not held.began_by(renewal.start_ns):
+            return
+        leaving = self._open(renewal.owner) if held.entered == 1 else None
+        if leaving is None or leaving.f != F.RELEASE or (leaving.key or "") != renewal.key:
+            leaving = None
+        elif renewal.start_ns >= leaving.time:
+            return  # its client had let go already
+        held.renewals.append(renewal)
+        if renewal.failed and renewal.answer is not None and leaving is None:
+            self._close(renewal.owner, renewal.key, renewal.answer.time, Ending.LOST, None)
+            if renewal.process != renewal.owner:
+                self._keepers_told.append(len(self.holds) - 1)
+
+    def _seen_until_told(self, hold: Hold) -> Hold:
+        """What a keeper is told is no sign of life of its client, who may have ended before."""
+        seen_ns = max(hold.start_ns, self._last_seen[hold.process])
+        if hold.end_ns <= seen_ns:
+            return hold
+        return replace(hold, end_ns=seen_ns, ending=Ending.LAST_SEEN)
 
     def _give_up_all(self, release: Operation) -> None:
         """Somebody else's release: nobody knows whose hold it ended, so none is certain after."""
@@ -221,22 +327,30 @@ class _Assembly:
         held = self._held.pop((process, key), None)
         if held is None:
             return  # told twice that it lost it, or releasing what it was told it had lost
-        hold = Hold(
-            key,
-            process,
-            held.acquire.node,
-            held.acquire,
-            end_ns,
-            ending,
-            release,
-            tuple(held.renewals),
-        )
+        renewals = tuple(held.renewals)
+        acquire, node = held.acquire, held.acquire.node
+        hold = Hold(key, process, node, acquire, end_ns, ending, release, renewals, held.deepest)
         self.holds.append(self._cut_at_validity(hold))
+
+    def _close_unreleased(self, process: int | str, key: str, seen_ns: int) -> None:
+        """It may have crashed, and come back under its name: a log of somebody's day does not say
+        so, and then what it does elsewhere says nothing of what it held here."""
+        held = self._held.get((process, key))
+        if held is None:
+            return
+        end_ns = seen_ns
+        if self.terms.partial:
+            told_ns = self._last_told[process, key]
+            promised_ns = promised_until_ns(held.acquire, held.renewals, self.terms.ttl_ms)
+            end_ns = min(seen_ns, max(told_ns, promised_ns or told_ns))
+        self._close(process, key, end_ns, Ending.LAST_SEEN, None)
 
     def _cut_at_validity(self, hold: Hold) -> Hold:
         if not self.terms.honours_validity:
             return hold
-        until_ns = believed_until_ns(hold, self.terms.ttl_ms)
+        until_ns = believed_until_ns(hold, self.terms)
+        if until_ns is not None and self.terms.own_clocks:  # who acts believes, by its own clock
+            until_ns = max(until_ns, self._acted_ns.get(hold.process, until_ns))
         if until_ns is None or until_ns >= hold.end_ns:
             return hold
         return replace(hold, end_ns=until_ns, ending=Ending.EXPIRED)
@@ -245,37 +359,59 @@ class _Assembly:
         if not isinstance(event.value, int | float) or not 0 <= event.value < LONGEST_MS:
             raise self._error("a stall without its length in ms")
         length_ns = int(event.value * NS_PER_MS)
-        self.stalls.append(Stall(event.node or "", event.time - length_ns, event.time))
+        stall = Stall(event.node or "", event.time - length_ns, event.time)
+        (self._waits if event.error == WAITED else self.stalls).append(stall)
+
+    def _stalls(self, faults: Iterable[FaultSpan]) -> Iterable[Stall]:
+        """The machine's. Who was cut off from the storage waits for it, and no machine stalls."""
+        yield from self.stalls
+        keeping = [fault for fault in faults if fault.effect in (Effect.CUTS, Effect.SLOWS)]
+        for wait in self._waits:
+            if not any(fault.touches(wait.start_ns, wait.end_ns) for fault in keeping):
+                yield wait
 
     # --- nemesis and storage ---------------------------------------------------------------
 
     def _add_fault(self, event: Event) -> None:
-        if event.fault is None:
-            return  # the nemesis says something that is no fault
+        if event.fault is None:  # the nemesis says something that is no fault
+            if event.f == Notice.QUIET and event.type is EventType.INVOKE:
+                self.quiet_ns = event.time
+            return
         known = self._faults.get(event.fault)
         if known is None:
             if event.type is not EventType.INVOKE or event.f == Notice.HEAL:
                 raise self._error(f"fault {event.fault} was never begun")
             self._faults[event.fault] = _OpenFault(event)
         elif event.f == Notice.HEAL:
+            if event.type is EventType.INVOKE and known.healing_ns is None:
+                known.healing_ns = event.time
             if event.type is EventType.OK:
                 known.healed_ns = event.time
         elif event.type is EventType.OK:
             known.proven_ns, known.proof = event.time, str(event.value or "")
+            if event.since is not None:
+                known.since_ns = min(max(event.since, known.begun.time), event.time)
         else:
             known.why_unproven = event.error or known.why_unproven
 
     def _fault_spans(self) -> Iterable[FaultSpan]:
         for number, fault in self._faults.items():
+            begun = fault.begun
             yield FaultSpan(
                 id=number,
-                name=fault.begun.f,
-                node=fault.begun.node or "",
-                start_ns=fault.begun.time,
+                name=begun.f,
+                nodes=begun.struck,
+                effect=begun.effect or effect_of_name(begun.f),
+                start_ns=begun.time,
+                since_ns=fault.since_ns,
                 proven_ns=fault.proven_ns,
                 healed_ns=fault.healed_ns,
                 proof=fault.proof,
                 why_unproven="" if fault.proven_ns is not None else fault.why_unproven,
+                asked=begun.asked or "",
+                links=begun.links or (),
+                healing_ns=fault.healing_ns,
+                waited_for=begun.value if isinstance(begun.value, str) else "",
             )
 
     def _add_testimony(self, event: Event) -> None:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from lockcheck.history.event import (
-    NS_PER_MS,
-    Event,
-    EventType,
-)
+from lockcheck.history.event import NS_PER_MS, Effect, Event, EventType, F, Terms
 
 LONGEST_MS = 1e12  # thirty years: what claims to last longer is no measurement
 
@@ -24,6 +21,12 @@ class Operation:
     @property
     def process(self) -> int | str:
         return self.invoke.process
+
+    @property
+    def owner(self) -> int | str:
+        """Whose hold it is about: of a keeper's renewal, or of a write that counts only when the
+        release is confirmed, the process of the client."""
+        return self.invoke.process if self.invoke.of is None else self.invoke.of
 
     @property
     def f(self) -> str:
@@ -80,6 +83,7 @@ class Hold:
     ending: Ending
     release: Operation | None
     renewals: tuple[Operation, ...] = ()
+    entered: int = 1  # levels, at most: of a lock that can be entered again
 
     @property
     def start_ns(self) -> int:
@@ -96,18 +100,42 @@ class Hold:
         return self.acquire.answer.token if self.acquire.answer else None
 
     def promised_until_ns(
-        self, default_ttl_ms: int | None, *, as_of_ns: int | None = None
+        self,
+        default_ttl_ms: int | None,
+        *,
+        as_of_ns: int | None = None,
+        since_ns: int | None = None,
+        renewals: Sequence[Operation] | None = None,
     ) -> int | None:
-        """Until when the lease was promised; None: a lock without a lease.
+        """As below. With `as_of_ns` only what the holder had been told by then counts, with
+        `renewals` only these."""
+        counted = self.renewals if renewals is None else renewals
+        granted = [r for r in counted if _granted_by(r, as_of_ns)]
+        return promised_until_ns(self.acquire, granted, default_ttl_ms, since_ns=since_ns)
 
-        It runs from an invocation, not from its answer: the server may have begun to count then.
-        With `as_of_ns` only what the holder had been told by then counts: a renewal that is
-        granted after somebody else was let in was no promise at that moment.
-        """
-        granted = [self.acquire, *(r for r in self.renewals if _granted_by(r, as_of_ns))]
-        leases = [(o.start_ns, o.invoke.ttl_ms or default_ttl_ms) for o in granted]
-        ends = [start_ns + ttl_ms * NS_PER_MS for start_ns, ttl_ms in leases if ttl_ms]
-        return ends[-1] if ends else None
+
+def promised_until_ns(
+    acquire: Operation,
+    renewals: Sequence[Operation],
+    default_ttl_ms: int | None,
+    *,
+    since_ns: int | None = None,
+) -> int | None:
+    """Until when the lease was promised; None: a lock without a lease.
+
+    It runs from an invocation, not from its answer: the server may have begun to count then.
+    `since_ns` is a later moment before which the grant cannot have been made.
+
+    A keeper's renewals can be under way together with others: each of them may have been the
+    last, and then it came after all the others had been invoked.
+    """
+    latest_ns = max(acquire.start_ns, since_ns or acquire.start_ns)
+    ttl_ms = acquire.invoke.ttl_ms or default_ttl_ms
+    granted = [renewal for renewal in renewals if _granted_by(renewal, None)]
+    if granted:
+        latest_ns = max(latest_ns, *(renewal.start_ns for renewal in granted))
+        ttl_ms = _shortest(granted, latest_ns, default_ttl_ms) or ttl_ms
+    return latest_ns + ttl_ms * NS_PER_MS if ttl_ms else None
 
 
 def _granted_by(renewal: Operation, as_of_ns: int | None) -> bool:
@@ -115,28 +143,36 @@ def _granted_by(renewal: Operation, as_of_ns: int | None) -> bool:
     return renewal.ok and end_ns is not None and (as_of_ns is None or end_ns <= as_of_ns)
 
 
-def validity_end_ns(granted: Operation, default_ttl_ms: int | None) -> int | None:
+def _shortest(granted: list[Operation], latest_ns: int, default_ttl_ms: int | None) -> int | None:
+    """The lease of the renewal that was the last, or may have been."""
+    last = (r for r in granted if r.answer is not None and r.answer.time >= latest_ns)
+    return min((r.invoke.ttl_ms or default_ttl_ms or 0 for r in last), default=0) or None
+
+
+def validity_end_ns(granted: Operation, terms: Terms) -> int | None:
     """Until when a client that watches its validity believes in this grant; None: it was told none.
 
     Never longer than the lease: it counts from before the answer was written down, and may have
-    stood still in between.
+    stood still in between. Of a lock at which clients wait, it may count from the answer itself.
     """
     answer = granted.answer
     if answer is None or answer.valid_ms is None:
         return None
     valid_ms = max(0.0, min(answer.valid_ms, LONGEST_MS))
     until_ns = answer.time + int(valid_ms * NS_PER_MS)
-    ttl_ms = granted.invoke.ttl_ms or default_ttl_ms
-    return min(until_ns, granted.start_ns + ttl_ms * NS_PER_MS) if ttl_ms else until_ns
+    ttl_ms = granted.invoke.ttl_ms or terms.ttl_ms
+    waited = granted.f == F.ACQUIRE and (terms.session or terms.fair)
+    since_ns = answer.time if waited else granted.start_ns
+    return min(until_ns, since_ns + ttl_ms * NS_PER_MS) if ttl_ms else until_ns
 
 
-def believed_until_ns(hold: Hold, default_ttl_ms: int | None) -> int | None:
+def believed_until_ns(hold: Hold, terms: Terms) -> int | None:
     """A renewal extends it only when its answer came in time: once the validity is over, such a
     client has stopped, and the hold that it certainly had is over with it.
     """
-    until_ns = validity_end_ns(hold.acquire, default_ttl_ms)
+    until_ns = validity_end_ns(hold.acquire, terms)
     for renewal in hold.renewals:
-        extended_ns = validity_end_ns(renewal, default_ttl_ms) if renewal.ok else None
+        extended_ns = validity_end_ns(renewal, terms) if renewal.ok else None
         in_time = until_ns is not None and renewal.answer and renewal.answer.time <= until_ns
         if extended_ns is not None and in_time:
             until_ns = extended_ns
@@ -149,16 +185,57 @@ class FaultSpan:
 
     id: int
     name: str
-    node: str
+    nodes: tuple[str, ...]  # empty: it struck none of them in particular
+    effect: Effect | None  # None: nobody knows what it did
     start_ns: int
+    since_ns: int | None  # when it took effect, where that was told apart from its proof
     proven_ns: int | None
     healed_ns: int | None
     proof: str
     why_unproven: str = ""
+    asked: str = ""  # the words that asked for it, where they are known
+    links: tuple[tuple[str, str], ...] = ()  # that it cut, where they are known: from whom, to whom
+    healing_ns: int | None = None  # when its heal began
+    waited_for: str = ""  # when it struck, in words, where that is told: "on write"
+
+    @property
+    def where(self) -> str:
+        """Its nodes in words; empty: it struck none of them in particular."""
+        return ", ".join(self.nodes)
+
+    @property
+    def may_have_stood_still(self) -> bool:
+        """Its nodes may not have run. Whoever is cut off, slow, or has the wrong time does run."""
+        return self.effect in (Effect.STOPS, Effect.ENDS, Effect.STARVES, None)
+
+    @property
+    def worked_from_ns(self) -> int:
+        """From when on it may have worked."""
+        return self.start_ns if self.since_ns is None else self.since_ns
+
+    @property
+    def worked_by_ns(self) -> int | None:
+        """By when it certainly worked; None: it was never proven."""
+        return self.proven_ns if self.since_ns is None else self.since_ns
+
+    def concerns(self, node: str) -> bool:
+        """It struck it, or cut a link of its: a cut has two ends."""
+        return node in self.nodes or any(node in link for link in self.links)
 
     def touches(self, start_ns: int, end_ns: int) -> bool:
         healed = self.healed_ns
         return self.start_ns <= end_ns and (healed is None or healed >= start_ns)
+
+    def mending_ns(self, start_ns: int, end_ns: int) -> int:
+        """For how long it was being healed then."""
+        if self.healing_ns is None:
+            return 0
+        healed_ns = end_ns if self.healed_ns is None else self.healed_ns
+        return max(0, min(end_ns, healed_ns) - max(start_ns, self.healing_ns))
+
+    def keeps_still(self, node: str, start_ns: int, end_ns: int) -> bool:
+        """At some time then that node may not have run because of it."""
+        return self.may_have_stood_still and node in self.nodes and self.touches(start_ns, end_ns)
 
 
 @dataclass(frozen=True, slots=True)

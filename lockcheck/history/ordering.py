@@ -1,4 +1,4 @@
-"""Sorting rows by several columns, as fast as it can be done."""
+"""Sorting rows by several columns, and running over them, as fast as it can be done."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from lockcheck.history.table import Ints
 
 BITS = 63  # of a number that is not negative
 BITS_OF_DIGITS = 16
+BEFORE_ALL = -(1 << 62)
 
 
 def order_by(*columns: NDArray[np.integer]) -> Ints:
@@ -40,3 +41,19 @@ def order_by(*columns: NDArray[np.integer]) -> Ints:
     words.sort()
     words &= (1 << own) - 1
     return words
+
+
+def latest_before(key: NDArray[np.integer], end: Ints) -> Ints:
+    """For each row the latest end of those above it with the same key; rows are sorted by key."""
+    if len(end) == 0:
+        return end
+    low = int(end.min())
+    span = int(end.max()) - low + 2
+    group = np.cumsum(np.append(False, key[1:] != key[:-1]))
+    if int(group[-1] + 1) * span >= 1 << 62:
+        ends, rank = np.unique(end, return_inverse=True)
+        latest = latest_before(key, rank.astype(np.int64))
+        return np.where(latest >= 0, ends[np.maximum(latest, 0)], BEFORE_ALL)
+    words = np.maximum.accumulate(group * span + (end - low + 1))
+    before = np.append(0, words[:-1]) - group * span
+    return np.where(before > 0, before - 1 + low, BEFORE_ALL)

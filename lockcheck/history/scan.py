@@ -6,8 +6,8 @@ for the events of the few operations that they cannot clear.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import IO, TypeAlias
 
@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from lockcheck.history.columns import Columns, read_columns
 from lockcheck.history.event import Event, Terms
-from lockcheck.history.files import decode_line
+from lockcheck.history.files import decode_line, events_in
 from lockcheck.history.history import History
 from lockcheck.history.model import Operation
 from lockcheck.history.ordering import order_by
-from lockcheck.history.table import NEVER, Ints, Op, Outcome, Table
+from lockcheck.history.table import NEVER, NOTHING, Ints, Op, Outcome, Table
 
 Opener: TypeAlias = Callable[[], IO[bytes]]  # the same bytes each time
 
@@ -64,22 +64,40 @@ class Scan:
             for row in wanted
         ]
 
-    def of(self, rows: Iterable[int]) -> History:
-        """Of the operations only those, and all that is no operation."""
+    def of(self, rows: Iterable[int], told: Ints | None = None) -> History:
+        """Of the operations only those, of the testimony these lines, and all that is neither."""
         chosen = np.fromiter(rows, np.int64)
         columns = self.columns
-        at = (columns.invoked_at[chosen], columns.answered_at[chosen], columns.special_at)
+        at = [columns.invoked_at[chosen], columns.answered_at[chosen], columns.special_at]
+        at += [] if told is None else [columns.told.at[told]]
         read = self._by_offset(np.concatenate(at))
-        return History.of(read.values(), source=self.source, terms=self.terms)
+        part = History.of(read.values(), source=self.source, terms=self.terms)
+        return replace(part, known_clients=self.clients)
 
-    def around(self, groups: Iterable[Ints]) -> History:
+    @cached_property
+    def clients(self) -> frozenset[str]:
+        """The nodes of all operations."""
+        node, symbols = self.columns.node, self.table.symbols
+        unnamed = np.isin(node, (NOTHING, symbols.number("")))  # see `Operation.node`
+        nameless = np.unique(self.table.process[unnamed]).tolist()
+        named = np.unique(node[~unnamed]).tolist()
+        names = [str(symbols.value(number)) for number in named]
+        return frozenset([*names, *(f"process {symbols.value(each)}" for each in nameless)])
+
+    def around(
+        self, groups: Iterable[Ints], told: Ints | None = None, besides: Sequence[int] = ()
+    ) -> History:
         """What concerned the same keys while each group of operations was under way. Every hold
-        in it is whole, so what judges find in it is so; what lies elsewhere they do not see."""
+        in it is whole, so what judges find in it is so; what lies elsewhere they do not see, but
+        for what was `told` by the storage, and the rows `besides`."""
         inside = [self._at_the_time_of(group) for group in groups if len(group)]
         if not inside:
-            return self.beside
+            return replace(self.beside, known_clients=self.clients)
         rows = np.unique(np.concatenate([np.zeros(0, np.int64), *inside]))
-        return self.of(np.union1d(rows, self._rest_of_holds(rows)).tolist())
+        left = np.isin(self.holds.ended, rows)  # and who let go then: others waited for that
+        rows = np.union1d(rows, self.holds.granted[left])
+        rows = np.union1d(rows, np.array(besides, np.int64))
+        return self.of(np.union1d(rows, self._rest_of_holds(rows)).tolist(), told)
 
     def _at_the_time_of(self, rows: Ints) -> Ints:
         """All on the same keys that was under way between the first and the last of these."""
@@ -88,7 +106,10 @@ class Scan:
         first = int(np.searchsorted(latest_so_far, low, "left"))
         past = int(np.searchsorted(table.start, high, "right"))
         near = slice(first, past)
-        inside = (end[near] >= low) & np.isin(table.key[near], table.key[rows])
+        keys = table.key[rows]
+        alone = bool((keys == keys[0]).all())
+        same = table.key[near] == keys[0] if alone else np.isin(table.key[near], keys)
+        inside = (end[near] >= low) & same
         found: Ints = first + np.flatnonzero(inside)
         return found
 
@@ -109,27 +130,43 @@ class Scan:
             first = waiting.pop()
             last = ended.pop(first, first)
             until = last + 1 if last >= 0 else len(table)
-            found.append(first + np.flatnonzero(table.process[first:until] == table.process[first]))
+            theirs = self._rows_of(int(table.process[first]))
+            found.append(theirs[slice(*np.searchsorted(theirs, (first, until)))])
             if last in ended:
                 waiting.append(last)
         return np.concatenate(found)
 
-    def _beside(self) -> History:
-        read = self._by_offset(self.columns.special_at)
-        return History.of(read.values(), source=self.source)
+    def _rows_of(self, process: int) -> Ints:
+        """What it did, or its keeper did for it, in order."""
+        whose, rows = self._by_owner
+        return rows[slice(*np.searchsorted(whose, (process, process + 1)))]
+
+    @cached_property
+    def _by_owner(self) -> tuple[Ints, Ints]:
+        table = self.table
+        kept = np.flatnonzero(table.owner != table.process)
+        rows = np.concatenate((np.arange(len(table)), kept))
+        whose = np.concatenate((table.process, table.owner[kept])).astype(np.int64)
+        order = order_by(whose, rows)
+        return whose[order], rows[order]
 
     def rows(self) -> History:
         """All of it, event by event."""
-        return self.of(range(len(self.table)))
+        with self.opener() as lines:
+            return History.of(events_in(lines, self.source), source=self.source, terms=self.terms)
 
     def _by_offset(self, offsets: Ints) -> dict[int, Event]:
-        return dict(self._events_at(np.unique(offsets[offsets >= 0]).tolist()))
+        return _events_at(self.opener, self.source, offsets)
 
-    def _events_at(self, offsets: list[int]) -> Iterator[tuple[int, Event]]:
-        with self.opener() as lines:
-            for offset in offsets:
-                lines.seek(offset)
-                yield offset, decode_line(lines.readline(), self.source, 0)
+
+def _events_at(opener: Opener, source: str, offsets: Ints) -> dict[int, Event]:
+    """By where their lines begin, in that order; a negative offset is none."""
+    found = {}
+    with opener() as lines:
+        for offset in np.unique(offsets[offsets >= 0]).tolist():
+            lines.seek(offset)
+            found[offset] = decode_line(lines.readline(), source, 0)
+    return found
 
 
 def scan(
@@ -143,9 +180,10 @@ def scan(
         columns = read_columns(lines, on_bytes)
     if columns is None:
         return None
-    nothing = History.of([])
-    beside = Scan(source, opener, columns, nothing, nothing.terms)._beside()
-    return Scan(source, opener, columns, beside, terms(beside.terms))
+    read = _events_at(opener, source, columns.special_at)
+    beside = History.of(read.values(), source=source)
+    given = terms(beside.terms)
+    return Scan(source, opener, columns, replace(beside, terms=given), given)
 
 
 def _holds(columns: Columns, *, reentrant: bool) -> Holds:

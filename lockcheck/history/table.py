@@ -66,10 +66,19 @@ class Symbols:
     def __init__(self) -> None:
         self._numbers: dict[bytes, int] = {}
         self._texts: list[bytes] = []
+        self._names: dict[str, int] = {}  # of those that are texts: most are asked for again
 
     def number(self, value: object) -> int:
         if value is None:
             return NOTHING
+        if type(value) is not str:
+            return self._number(value)
+        known = self._names.get(value)
+        if known is None:
+            known = self._names[value] = self._number(value)
+        return known
+
+    def _number(self, value: object) -> int:
         text = msgspec.json.encode(value, order="sorted")
         known = self._numbers.get(text)
         if known is None:
@@ -105,6 +114,9 @@ class Table:
     result: Codes  # what was answered: of a read the value, of a renewal or release what it told
     token: Ints  # that the answer told, or NO_TOKEN
     ttl_ms: Codes  # the lease that was asked for, or NOTHING
+    owner: (
+        Codes  # the symbol of whose hold it is about: another's than `process` if a keeper renews
+    )
     symbols: Symbols
 
     def __len__(self) -> int:
@@ -136,6 +148,7 @@ TYPES: dict[str, Any] = {  # of the columns, in their order
     "result": np.int32,
     "token": np.int64,
     "ttl_ms": np.int32,
+    "owner": np.int32,
 }
 
 
@@ -156,6 +169,7 @@ def _row(operation: Operation, symbols: Symbols) -> tuple[int, ...]:
         symbols.number(answer.value if answer else None),
         NO_TOKEN if token is None else token,
         NOTHING if invoke.ttl_ms is None else invoke.ttl_ms,
+        symbols.number(operation.owner if operation.f == F.RENEW else operation.process),
     )
 
 

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "transitions.h"
-
-void configurations_begin(Configurations *c, Exhausted *exhausted, int32_t places, int32_t slots) {
+void configurations_begin(Configurations *c, Exhausted *exhausted, const Transitions *transitions,
+                          int32_t places, int32_t slots) {
+    c->transitions = transitions;
     c->words = ((size_t)slots + 63) / 64;
     c->stride = sizeof(Configuration) + c->words * sizeof(uint64_t);
     c->count = 1;
@@ -24,8 +24,13 @@ size_t configurations_bytes(const Configurations *c) {
     return c->room * c->stride + c->size * sizeof *c->heads;
 }
 
+static int64_t alike(const Configurations *c, int32_t state) {
+    return c->transitions->ranks[state].alike;
+}
+
+/* Configurations whose states are alike share one. */
 static size_t bucket(const Configurations *c, int32_t place, int32_t state, const uint64_t *mask) {
-    uint64_t hash = mixed((uint64_t)(uint32_t)place << 32 | (uint32_t)state);
+    uint64_t hash = mixed((uint64_t)(uint32_t)place << 32 | (uint32_t)alike(c, state));
     for (size_t i = 0; i < c->words; i++) hash = mixed(hash ^ mask[i]);
     return hash & (c->size - 1);
 }
@@ -59,10 +64,14 @@ static int is_dominated(Configurations *c, const Counters *counters, const Confi
     Number number = c->heads[bucket(c, what->place, what->state, mask)];
     while (number) {
         Configuration *other = configuration(c, number);
-        if (other->place == what->place && other->state == what->state &&
+        if (other->place == what->place && alike(c, other->state) == alike(c, what->state) &&
             !memcmp(other->mask, mask, c->words * sizeof *mask)) {
-            if (counters_within(counters, other->used, what->used)) return 1;
-            if (counters_within(counters, what->used, other->used)) other->dominated = 1;
+            if (covers(c->transitions, other->state, what->state) &&
+                counters_within(counters, other->used, what->used))
+                return 1;
+            if (covers(c->transitions, what->state, other->state) &&
+                counters_within(counters, what->used, other->used))
+                other->dominated = 1;
         }
         number = other->chained;
     }

@@ -11,6 +11,7 @@
 
 #include "counters.h"
 #include "memory.h"
+#include "transitions.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -41,6 +42,7 @@ typedef struct {
     size_t stride, room, count; /* number 0 is NOBODY */
     size_t words;               /* of each mask */
     Number freed;               /* the first of those that can be used again */
+    const Transitions *transitions;
     Number *heads;
     size_t size; /* of heads: a power of two */
     size_t seen; /* at the places that are not forgotten */
@@ -52,7 +54,8 @@ static inline Configuration *configuration(const Configurations *c, Number numbe
     return (Configuration *)(void *)(c->memory + number * c->stride);
 }
 
-void configurations_begin(Configurations *c, Exhausted *exhausted, int32_t places, int32_t slots);
+void configurations_begin(Configurations *c, Exhausted *exhausted, const Transitions *transitions,
+                          int32_t places, int32_t slots);
 void configurations_free(Configurations *c);
 /* Its number, or NOBODY if one as good was seen. `mask` is not one of the configurations' own. */
 Number configurations_add(Configurations *c, Exhausted *exhausted, const Counters *counters,

@@ -13,7 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NO_OP_OPEN = -1, NOTHING = -1, OTHER = 8, DEEPEST = 64, LONGEST_LINE = 1 << 20 };
+enum { RENEW = 2, CAS = 5, OTHER = 8 }; /* as in OPERATIONS */
+enum { NO_OP_OPEN = -1, NOTHING = -1, DEEPEST = 64, LONGEST_LINE = 1 << 20 };
 enum { OK = 0, FAIL = 1, INFO = 2, INVOKE = 3 };
 enum refusal { FINE = 0, NOT_PLAIN = 1, OUT_OF_ORDER = 2, NOT_PAIRED = 3, NO_MEMORY = 4 };
 
@@ -25,16 +26,21 @@ static const int64_t LATEST = (int64_t)1 << 60;
 
 /* The first are those of the table, in its order (history/table.py); then see history/columns.py. */
 enum column {
-    F, OUTCOME, START, END, PROCESS, KEY, ARGUMENT, SECOND, RESULT, TOKEN, TTL_MS, NODE,
+    F, OUTCOME, START, END, PROCESS, KEY, ARGUMENT, SECOND, RESULT, TOKEN, TTL_MS, OWNER, NODE,
     INVOKED_AT, ANSWERED_AT, SPECIAL_AT, SEEN_LAST, SYMBOL_AT,
-    ODD_SYMBOL, COLUMNS
+    ODD_SYMBOL,
+    NUMBERED, NUMBER_, BASED, BASE, /* rows that a storage numbered, and that name their base */
+    TOLD_AT, TOLD_F, TOLD_OUTCOME, TOLD_SEQ, TOLD_OF, TOLD_KEY, TOLD_VALUE, TOLD_BASE, TOLD_WHY,
+    COLUMNS
 };
 
 static const size_t WIDTH[COLUMNS] = {
     [F] = 1, [OUTCOME] = 1, [START] = 8, [END] = 8, [PROCESS] = 4, [KEY] = 4, [ARGUMENT] = 4,
-    [SECOND] = 4, [RESULT] = 4, [TOKEN] = 8, [TTL_MS] = 4, [NODE] = 4, [INVOKED_AT] = 8,
+    [SECOND] = 4, [RESULT] = 4, [TOKEN] = 8, [TTL_MS] = 4, [OWNER] = 4, [NODE] = 4, [INVOKED_AT] = 8,
     [ANSWERED_AT] = 8, [SPECIAL_AT] = 8, [SEEN_LAST] = 8, [SYMBOL_AT] = 8,
-    [ODD_SYMBOL] = 4,
+    [ODD_SYMBOL] = 4, [NUMBERED] = 8, [NUMBER_] = 8, [BASED] = 8, [BASE] = 4, [TOLD_AT] = 8,
+    [TOLD_F] = 1, [TOLD_OUTCOME] = 1, [TOLD_SEQ] = 8, [TOLD_OF] = 4, [TOLD_KEY] = 4,
+    [TOLD_VALUE] = 4, [TOLD_BASE] = 4, [TOLD_WHY] = 4,
 };
 
 typedef struct {
@@ -318,7 +324,7 @@ typedef struct {
     int64_t time, read;
     int64_t events;
     int32_t why;
-    int32_t sequenced;    /* somewhere the storage numbered what it served */
+    int32_t lent; /* what is no renewal is about somebody else's hold */
 } Reader;
 
 static int grow(Reader *reader, enum column which) {
@@ -511,15 +517,26 @@ static int pair(Value *list_, Value *one, Value *two) {
 static int invoked(Reader *reader, Value *fields, int32_t process, int operation, int64_t offset) {
     int64_t row = reader->columns[F].length;
     Value one = fields[VALUE_], two = {{NULL, 0}, 0, ABSENT};
-    if (operation == 5 && !pair(&fields[VALUE_], &one, &two)) {
+    if (operation == CAS && !pair(&fields[VALUE_], &one, &two)) {
         one = fields[VALUE_];
         two.kind = ABSENT;
     }
     int32_t key = number_again(reader, &fields[KEY_], &reader->last_key_number);
     int32_t node = number_again(reader, &fields[NODE_], &reader->last_node_number);
     int32_t argument = number_of_value(reader, &one), second = number_of_value(reader, &two);
-    if (key < -1 || node < -1 || argument < -1 || second < -1) return 0;
+    int32_t owner = process;
+    int32_t base = number_of_value(reader, &fields[BASE_]);
+    if (fields[OF_].kind == INTEGER || fields[OF_].kind == TEXT) {
+        if (operation == RENEW) owner = number_of(reader, fields[OF_].raw);
+        else reader->lent = 1;
+    }
+    if (base < -1) return 0;
+    if (key < -1 || node < -1 || argument < -1 || second < -1 || owner < 0) return 0;
     reader->open[process] = row;
+    if (base != NOTHING) {
+        PUT(reader, BASED, int64_t, row);
+        PUT(reader, BASE, int32_t, base);
+    }
     PUT(reader, F, int8_t, operation);
     PUT(reader, OUTCOME, int8_t, INFO);
     PUT(reader, START, int64_t, fields[TIME].integer);
@@ -531,6 +548,7 @@ static int invoked(Reader *reader, Value *fields, int32_t process, int operation
     PUT(reader, RESULT, int32_t, NOTHING);
     PUT(reader, TOKEN, int64_t, NO_TOKEN);
     PUT(reader, TTL_MS, int32_t, fields[TTL_].kind == INTEGER ? fields[TTL_].integer : NOTHING);
+    PUT(reader, OWNER, int32_t, owner);
     PUT(reader, NODE, int32_t, node);
     PUT(reader, INVOKED_AT, int64_t, offset);
     PUT(reader, ANSWERED_AT, int64_t, -1);
@@ -544,8 +562,34 @@ static int answered(Reader *reader, Value *fields, int64_t row, int outcome, int
     if (outcome != INFO) AT(reader, END, int64_t, row) = fields[TIME].integer;
     if (outcome == OK && fields[TOKEN_].kind == INTEGER)
         AT(reader, TOKEN, int64_t, row) = fields[TOKEN_].integer;
+    if (fields[SEQ_].kind == INTEGER) {
+        PUT(reader, NUMBERED, int64_t, row);
+        PUT(reader, NUMBER_, int64_t, fields[SEQ_].integer);
+    }
     AT(reader, RESULT, int32_t, row) = result;
     AT(reader, ANSWERED_AT, int64_t, row) = offset;
+    return 1;
+}
+
+/* What the storage remembers of a read or write that it served. */
+static int testified(Reader *reader, Value *fields, int outcome, int64_t offset) {
+    const Value *of = &fields[OF_];
+    if (fields[SEQ_].kind != INTEGER || (of->kind != INTEGER && of->kind != TEXT)) return 0;
+    int32_t whose = number_of(reader, of->raw);
+    int32_t key = number_again(reader, &fields[KEY_], &reader->last_key_number);
+    int32_t value = number_of_value(reader, &fields[VALUE_]);
+    int32_t base = number_of_value(reader, &fields[BASE_]);
+    int32_t why = number_of_value(reader, &fields[ERROR_]);
+    if (whose < 0 || key < -1 || value < -1 || base < -1 || why < -1) return 0;
+    PUT(reader, TOLD_AT, int64_t, offset);
+    PUT(reader, TOLD_F, int8_t, operation_named(&fields[F_]));
+    PUT(reader, TOLD_OUTCOME, int8_t, outcome);
+    PUT(reader, TOLD_SEQ, int64_t, fields[SEQ_].integer);
+    PUT(reader, TOLD_OF, int32_t, whose);
+    PUT(reader, TOLD_KEY, int32_t, key);
+    PUT(reader, TOLD_VALUE, int32_t, value);
+    PUT(reader, TOLD_BASE, int32_t, base);
+    PUT(reader, TOLD_WHY, int32_t, why);
     return 1;
 }
 
@@ -585,10 +629,9 @@ static int line(Reader *reader, Span text, int64_t offset) {
         return 0;
     }
     reader->time = time->integer;
-    if (fields[SEQ_].kind == INTEGER) reader->sequenced = 1;
     const Value *process = &fields[PROCESS_], *f = &fields[F_];
-    if (is(process, "nemesis") || is(process, "storage") || is(process, "run"))
-        return special(reader, offset);
+    if (is(process, "storage")) return testified(reader, fields, outcome, offset);
+    if (is(process, "nemesis") || is(process, "run")) return special(reader, offset);
     if (is(f, "terms") || is(f, "clock-step") || is(f, "stall")) return special(reader, offset);
     if (of_client(reader, fields, outcome, offset)) return 1;
     if (reader->why == FINE) reader->why = NOT_PAIRED;
@@ -633,7 +676,7 @@ int64_t lockcheck_reader_feed(void *given, const char *piece, int64_t length, in
 }
 
 int32_t lockcheck_reader_why(const void *given) { return ((const Reader *)given)->why; }
-int32_t lockcheck_reader_sequenced(const void *given) { return ((const Reader *)given)->sequenced; }
+int32_t lockcheck_reader_lent(const void *given) { return ((const Reader *)given)->lent; }
 int64_t lockcheck_reader_time(const void *given) { return ((const Reader *)given)->time; }
 int64_t lockcheck_reader_events(const void *given) { return ((const Reader *)given)->events; }
 

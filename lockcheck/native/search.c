@@ -36,6 +36,7 @@ typedef struct {
     int64_t steps;        /* of `path`: pairs of what took effect, and at which return */
     int64_t states_count; /* of `states`, in which that return can be reached */
     int32_t *path, *states;
+    Held *held; /* the same as `states`, of locks that have an owner */
 } Found;
 
 typedef struct {
@@ -43,6 +44,7 @@ typedef struct {
     const Plan *plan;
     Limits limits;
     AskPatience patience;
+    const Lock *lock;
     Transitions transitions;
     Counters counters;
     Configurations seen;
@@ -142,20 +144,32 @@ static Number let_maybe(Search *s, Number number, int32_t of) {
     return enter(s, number, after, more, NONE - 1 - of);
 }
 
+/* As an operation that was called when the promise was over. */
+static Number let_lapse(Search *s, Number number) {
+    const Configuration *before = configuration(&s->seen, number);
+    if (s->transitions.ranks[before->state].promised > s->plan->time[before->place]) return NOBODY;
+    int32_t after = step(s, LAPSE, before->state);
+    if (after < 0) return NOBODY;
+    begin_mask(s, before);
+    return enter(s, number, after, before->used, NONE - 1 - s->plan->maybes);
+}
+
 /* The next way to go on from a configuration; how many were tried is added to `tries`. */
 static Number try_next(Search *s, Number number, int64_t *tries) {
     Configuration *it = configuration(&s->seen, number);
     running_move(&s->running, it->place);
     uint32_t writers = (uint32_t)s->running.writers.count;
-    uint32_t all = writers + (uint32_t)s->running.maybes.count;
+    uint32_t all = writers + (uint32_t)s->running.maybes.count; /* and that a lease ends */
     Number next = NOBODY;
-    while (it->tried < all && !next && s->verdict == GOING_ON) {
+    while (it->tried <= all && !next && s->verdict == GOING_ON) {
         uint32_t tried = it->tried++;
         ++*tries;
         if (tried < writers)
             next = let(s, number, s->running.writers.names[tried]);
-        else
+        else if (tried < all)
             next = let_maybe(s, number, s->running.maybes.names[tried - writers]);
+        else
+            next = let_lapse(s, number);
         it = configuration(&s->seen, number); /* adding one may have moved them */
     }
     if (!next) s->seen.places[it->place].waiting = it->following;
@@ -188,7 +202,8 @@ static Number pick(Search *s) {
 }
 
 static void check_limits(Search *s) {
-    size_t bytes = configurations_bytes(&s->seen) + counters_bytes(&s->counters);
+    size_t bytes = configurations_bytes(&s->seen) + counters_bytes(&s->counters) +
+                   transitions_bytes(&s->transitions);
     if (bytes > (size_t)s->limits.most) s->verdict = OUT_OF_MEMORY;
     else if (!s->patience(s->seen.furthest)) s->verdict = IMPATIENT;
 }
@@ -252,24 +267,29 @@ static void tell_states(Search *s, Found *found) {
     for (Number n = first; n; n = configuration(&s->seen, n)->following)
         if (!configuration(&s->seen, n)->dominated)
             found->states[found->states_count++] = configuration(&s->seen, n)->state;
+    if (!s->lock) return;
+    found->held = lockcheck_zeroed(&s->exhausted, (size_t)count, sizeof *found->held);
+    for (int64_t i = 0; i < found->states_count; i++)
+        found->held[i] = s->transitions.locks.states[found->states[i]];
 }
 
 static void begin(Search *s) {
-    transitions_begin(&s->transitions, &s->exhausted, s->transitions.ask);
+    transitions_begin(&s->transitions, &s->exhausted, s->transitions.ask, s->lock);
     counters_begin(&s->counters, &s->exhausted);
-    configurations_begin(&s->seen, &s->exhausted, s->plan->returns, s->plan->slots);
+    configurations_begin(&s->seen, &s->exhausted, &s->transitions, s->plan->returns,
+                         s->plan->slots);
     running_begin(&s->running, &s->exhausted, s->plan);
     s->mask = lockcheck_zeroed(&s->exhausted, s->seen.words, sizeof *s->mask);
     s->verdict = GOING_ON;
 }
 
-void lockcheck_search(const Plan *plan, AskModel model, AskPatience patience,
-                               const Limits *limits, Found *found);
+void lockcheck_search(const Plan *plan, const Lock *lock, AskModel model, AskPatience patience,
+                      const Limits *limits, Found *found);
 void lockcheck_search_free(Found *found);
 
-/* `plan` has a return at least. What is found has to be freed, whatever it is. */
-void lockcheck_search(const Plan *plan, AskModel model, AskPatience patience,
-                               const Limits *limits, Found *found) {
+/* `plan` has a return at least; `lock` may be NULL. What is found has to be freed, whatever it is. */
+void lockcheck_search(const Plan *plan, const Lock *lock, AskModel model, AskPatience patience,
+                      const Limits *limits, Found *found) {
     memset(found, 0, sizeof *found);
     Search *s = calloc(1, sizeof *s);
     found->verdict = OUT_OF_MEMORY;
@@ -277,6 +297,7 @@ void lockcheck_search(const Plan *plan, AskModel model, AskPatience patience,
     s->plan = plan;
     s->limits = *limits;
     s->patience = patience;
+    s->lock = lock;
     s->transitions.ask = model;
     if (!setjmp(s->exhausted.out)) {
         begin(s);
@@ -299,5 +320,7 @@ void lockcheck_search(const Plan *plan, AskModel model, AskPatience patience,
 void lockcheck_search_free(Found *found) {
     free(found->path);
     free(found->states);
+    free(found->held);
     found->path = found->states = NULL;
+    found->held = NULL;
 }

@@ -1,5 +1,5 @@
-/* The model as a table: (class of the operation, state) -> next state. What is not known yet is
-   asked of Python. */
+/* The model as a table: (class of the operation, state) -> next state; and the ranks of the states.
+   What is not known yet is asked of Python, but of locks that have an owner: see `locks.h`. */
 
 #ifndef LOCKCHECK_TRANSITIONS_H
 #define LOCKCHECK_TRANSITIONS_H
@@ -7,14 +7,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "locks.h"
 #include "memory.h"
 
 #pragma GCC visibility push(hidden)
 
 enum { ILLEGAL = -1, FAILED = -2 };
+enum { LAPSE = -1, FIRST = -2 }; /* in place of a class: the end of a lease; the initial state */
 
-/* The next state, ILLEGAL, or FAILED if Python raised. */
-typedef int32_t (*AskModel)(int32_t kind, int32_t state);
+/* `search_plan.py` says what they are. */
+typedef struct {
+    int64_t alike, token, promised;
+} Rank;
+
+/* The next state, with its rank; ILLEGAL, or FAILED if Python raised. */
+typedef int32_t (*AskModel)(int32_t kind, int32_t state, Rank *rank);
 
 typedef struct {
     uint64_t key;
@@ -24,14 +31,27 @@ typedef struct {
 typedef struct {
     Transition *table; /* open addressing; its size is a power of two */
     size_t size, known;
+    Rank *ranks; /* of each state */
+    size_t room, ranked;
     AskModel ask;
+    int is_lock; /* nothing is asked */
+    Locks locks;
 } Transitions;
 
-void transitions_begin(Transitions *t, Exhausted *exhausted, AskModel ask);
+/* `lock`: NULL for all that is asked of Python. */
+void transitions_begin(Transitions *t, Exhausted *exhausted, AskModel ask, const Lock *lock);
 void transitions_free(Transitions *t);
 int32_t transitions_ask(Transitions *t, Exhausted *exhausted, int32_t kind, int32_t state);
+int32_t transitions_of_lock(Transitions *t, Exhausted *exhausted, int32_t kind, int32_t state);
+size_t transitions_bytes(const Transitions *t);
 
 #define NO_TRANSITION UINT64_MAX
+
+/* Whether all that can follow `other` can follow `one`, too; of states that are alike. */
+static inline int covers(const Transitions *t, int32_t one, int32_t other) {
+    const Rank *a = &t->ranks[one], *b = &t->ranks[other];
+    return a->token <= b->token && a->promised <= b->promised;
+}
 
 static inline uint64_t mixed(uint64_t x) {
     x = (x ^ (x >> 32)) * 0x9E3779B97F4A7C15u;
@@ -40,6 +60,7 @@ static inline uint64_t mixed(uint64_t x) {
 
 static inline int32_t transition(Transitions *t, Exhausted *exhausted, int32_t kind,
                                  int32_t state) {
+    if (t->is_lock) return transitions_of_lock(t, exhausted, kind, state);
     uint64_t key = (uint64_t)(uint32_t)kind << 32 | (uint32_t)state;
     for (size_t i = mixed(key) & (t->size - 1);; i = (i + 1) & (t->size - 1)) {
         if (t->table[i].key == key) return t->table[i].after;

@@ -1,43 +1,108 @@
-"""The faults, by name: what `--nemesis` takes, with an optional `:TARGET`."""
+"""The faults, by name, and what `--nemesis` takes: `grammar.py` says how it is written."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
 
-from lockcheck.errors import UserError
-from lockcheck.nemesis import pause
-from lockcheck.nemesis.base import FaultKind, Target
+from lockcheck.nemesis import (
+    clock,
+    disk,
+    drawing,
+    failover,
+    fitting,
+    grammar,
+    kill,
+    partition,
+    pause,
+    slow,
+    swizzle,
+)
+from lockcheck.nemesis.base import FaultKind, Plan, Refusal, Step
+from lockcheck.nemesis.grammar import ALL, NO_FAULT, Sequence
+from lockcheck.plugins import Registry
 
-FAULTS: dict[str, FaultKind] = {kind.name: kind for kind in (pause.KIND,)}
-NO_FAULT = "none"
+FAULTS = Registry(
+    "lockcheck.faults",
+    FaultKind,
+    (
+        pause.KIND,
+        partition.KIND,
+        swizzle.KIND,
+        slow.KIND,
+        kill.KIND,
+        failover.KIND,
+        clock.KIND,
+        disk.KIND,
+    ),
+)
 
 
-@dataclass(frozen=True, slots=True)
-class NemesisSpec:
-    fault: str
-    target: Target
-
-    def __str__(self) -> str:
-        return f"{self.fault}:{self.target}"
+def parse_nemesis(text: str) -> Sequence:
+    """`pause`, `partition:holder,for=3s then kill:leader`; () for `none`, the control run."""
+    return grammar.parse(text, FAULTS)
 
 
 def nemesis_choices() -> list[str]:
-    """Everything that `parse_nemesis` takes, the short forms first."""
-    aimed = [f"{kind.name}:{target}" for kind in FAULTS.values() for target in kind.targets]
-    return [NO_FAULT, *FAULTS, *aimed]
+    """The plain forms of all that `parse_nemesis` takes, the short ones first."""
+    return grammar.choices(FAULTS)
 
 
-def parse_nemesis(text: str) -> NemesisSpec | None:
-    """`pause` or `pause:server`; None for `none`, the control run."""
-    if text == NO_FAULT:
-        return None
-    name, colon, target = text.partition(":")
-    kind = FAULTS.get(name)
-    if kind is None or (colon and target not in kind.targets):
-        raise UserError(
-            f"there is no nemesis {text!r}", cure=f"choose from: {', '.join(nemesis_choices())}"
-        )
-    return NemesisSpec(name, Target(target) if target else kind.targets[0])
+def asked_for(texts: Iterable[str]) -> tuple[str, ...]:
+    """Each single fault, as the history names it: every one of them has to be proven."""
+    return tuple(map(str, _steps(texts)))
 
 
-__all__ = ["FAULTS", "FaultKind", "NemesisSpec", "Target", "nemesis_choices", "parse_nemesis"]
+def at_holders(texts: Iterable[str]) -> tuple[str, ...]:
+    """Those of `asked_for` that are aimed at whoever holds the lock."""
+    return tuple(str(step) for step in _steps(texts) if step.aim.at_holders)
+
+
+def longest_ms(texts: Iterable[str], plan: Plan) -> int:
+    """How long a fault that is under way when the time is over may still last."""
+    return fitting.longest_ms(map(parse_nemesis, texts), plan)
+
+
+def wants_faketime(texts: Iterable[str]) -> bool:
+    """Whether servers whose clocks cannot be moved else have to run under libfaketime."""
+    return any(step.kind.wants_faketime(step) for step in _steps(texts))
+
+
+def check_nemesis(texts: Iterable[str], plan: Plan) -> None:
+    """Raises a UserError, with the cure, where a fault cannot be written, cannot be or cannot fit
+    into the run."""
+    fitting.check_fit(map(parse_nemesis, texts), plan)
+
+
+def check_nemesis_here(texts: Iterable[str]) -> None:
+    """Where the nodes are: raises a UserError, with the cure, where the machine lacks something."""
+    fitting.check_machine(map(parse_nemesis, texts))
+
+
+def drawn(texts: Iterable[str], plan: Plan, seed: int) -> tuple[str, ...]:
+    """With what `all` stands for in this run."""
+    return drawing.draw(texts, FAULTS, plan, seed)
+
+
+def _steps(texts: Iterable[str]) -> list[Step]:
+    return fitting.steps_of(map(parse_nemesis, texts))
+
+
+__all__ = [
+    "ALL",
+    "FAULTS",
+    "NO_FAULT",
+    "FaultKind",
+    "Plan",
+    "Refusal",
+    "Sequence",
+    "Step",
+    "asked_for",
+    "at_holders",
+    "check_nemesis",
+    "check_nemesis_here",
+    "drawn",
+    "longest_ms",
+    "nemesis_choices",
+    "parse_nemesis",
+    "wants_faketime",
+]

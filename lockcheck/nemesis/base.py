@@ -1,38 +1,205 @@
-"""What a fault is: something that can be injected into a node, proven, and healed."""
+"""What a fault is: something that strikes nodes, takes effect, is proven, and is healed."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import Protocol
+from random import Random
+from typing import TYPE_CHECKING, Protocol
 
 from lockcheck.errors import FaultError
-from lockcheck.nodes import Node
+from lockcheck.history import Effect
+from lockcheck.nemesis.parameters import FOR, GAP, GENERAL, WHEN, Parameter, Setting
+from lockcheck.nemesis.triggers import Trigger
+
+if TYPE_CHECKING:
+    from lockcheck.nemesis.links import Link
+    from lockcheck.nemesis.scene import Scene
 
 
-class Target(StrEnum):
-    HOLDER = "holder"  # the client that has just been granted the lock
-    SERVER = "server"  # one of the lock's servers
-    RANDOM = "random"  # any server or client, at any time
+class Fleet(Protocol):
+    """Who ends nodes and starts them again."""
+
+    async def end(self, name: str) -> None:
+        """SIGKILL to all its processes; returns when they are gone."""
+
+    async def start(self, name: str, *, data: bool = True) -> None:
+        """Under the same name and address, in the same network; returns when it is ready."""
+
+    async def ready(self, name: str) -> None:
+        """Returns when one that runs serves, too; raises ClusterError where it does not in time."""
+
+    async def leader(self) -> str | None:
+        """The server that leads now."""
 
 
-class Fault(Protocol):
-    async def inject(self, node: Node) -> str:
-        """Returns the proof that it took; raises FaultError where there is none."""
+class DidNotLastError(FaultError):
+    """The fault was over before it was healed: what was proven held no longer."""
 
-    async def heal(self, node: Node) -> None:
-        """Undoes it and sees that it is undone. Harmless where nothing is to be healed."""
+
+class Strike(Protocol):
+    """One fault against some nodes. Whatever it raises makes it unproven."""
+
+    async def inject(self) -> None:
+        """Returns when it has taken effect."""
+
+    async def prove(self) -> str:
+        """What was seen of its effect, in a few words; raises FaultError where nothing was."""
+
+    async def heal(self) -> None:
+        """Undoes it and sees that it is undone. Harmless when called again, or in vain."""
 
 
 @dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a fault that was asked for cannot be, and what to ask for instead."""
+
+    reason: str
+    cure: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What a fault may ask of a run before it starts."""
+
+    backend: str
+    ttl_ms: int
+    time_limit_ms: int
+    clients: int
+    servers: int
+    stores: bool = False  # there is a storage, on a node of its own
+    leads: bool = False  # one of its servers leads the others
+    seed: int = 0
+    lapses_after: float = 1.0  # in TTLs: when the servers let go of what is not renewed
+    kinds: tuple[str, ...] = ()  # of the lock's servers, as "etcd" or "etcd=3.4"
+    writes: bool = False  # clients write something under the lock
+    patience_ttls: float = 0.0  # how long an acquire waits before it gives up
+    keys: tuple[str, ...] = ()  # of all locks
+
+
+def _never(_plan: Plan) -> Refusal | None:
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Aim:
+    """Whom a fault is to strike."""
+
+    name: str
+    meaning: str
+    # Those who are struck now: none while there is nobody who is so, and free.
+    choose: Callable[[Scene, Random], Awaitable[tuple[str, ...]]]
+    why_not: Callable[[Plan], Refusal | None] = _never
+    at_holders: bool = False  # the schedule hunts them, instead of choosing
+    also: str = ""  # another word for it, that is understood, too
+
+    def words(self) -> str:
+        return f"{self.name} (or {self.also})" if self.also else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One fault as it was asked for. Its text is canonical, and reads back as itself."""
+
+    kind: FaultKind
+    aim: Aim
+    given: tuple[tuple[str, Setting], ...] = ()  # in the order of the kind's parameters
+
+    def __str__(self) -> str:
+        known = {p.name: p for p in self.kind.all_parameters}
+        words = [
+            name if known[name].is_flag else f"{name}={known[name].write(value)}"
+            for name, value in self.given
+        ]
+        return f"{self.kind.name}:{','.join((self.aim.name, *words))}"
+
+    def setting(self, name: str) -> Setting | None:
+        """What was given, or else the parameter's default."""
+        defaults = {p.name: p.default for p in self.kind.all_parameters}
+        return dict(self.given).get(name, defaults[name])
+
+    def duration_ms(self, name: str) -> int | None:
+        value = self.setting(name)
+        return value if isinstance(value, int) else None
+
+    @property
+    def for_ms(self) -> int | None:
+        return self.duration_ms(FOR.name)
+
+    @property
+    def gap_ms(self) -> int | None:
+        return self.duration_ms(GAP.name)
+
+    def trigger(self, plan: Plan) -> Trigger:
+        given = self.setting(WHEN.name)
+        return self.kind.when(self, plan) if given is None else Trigger(str(given))
+
+    def lasts_ms(self, plan: Plan) -> int | None:
+        """None: to the end of the run."""
+        return self.for_ms or self.kind.lasts_ms(self, plan)
+
+
+def outlasting_the_lease(_step: Step, plan: Plan) -> int:
+    """The lease has run out, and there is time for somebody else to get in and to write."""
+    return int(plan.ttl_ms * (plan.lapses_after + 0.5)) + 500
+
+
+def _no_links(_step: Step, _nodes: tuple[str, ...], _scene: Scene) -> tuple[Link, ...]:
+    return ()
+
+
+def hurting_most(step: Step, plan: Plan) -> Trigger:
+    """Who stands still between its look at the lease and its write cannot help writing late. Any
+    other fault does most to a holder that goes on with its work; servers have no such moment."""
+    if not step.aim.at_holders:
+        return Trigger.SCHEDULE
+    at_write = step.kind.effect is Effect.STOPS and plan.writes
+    return Trigger.WRITE if at_write else Trigger.ACQUIRE
+
+
+def _no_objection(_step: Step, _plan: Plan) -> Refusal | None:
+    return None
+
+
+def _nothing(_step: Step) -> Refusal | None:
+    return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FaultKind:
     name: str
     summary: str
-    make: Callable[[], Fault]
-    targets: tuple[Target, ...]  # the first is the default
-    duration_ms: Callable[[int], int]  # of the TTL: long enough to matter
+    effect: Effect
+    aims: tuple[Aim, ...]  # the first is the default
+    strike: Callable[[Step, tuple[str, ...], Scene], Strike]  # at the nodes that were chosen
+    links: Callable[[Step, tuple[str, ...], Scene], tuple[Link, ...]] = _no_links  # that it cuts
+    parameters: tuple[Parameter, ...] = ()
+    lasts_ms: Callable[[Step, Plan], int | None] = outlasting_the_lease
+    when: Callable[[Step, Plan], Trigger] = hurting_most  # where nothing else is asked for
+    why_not: Callable[[Step, Plan], Refusal | None] = _no_objection
+    # What it takes and is missing where the nodes are: asked there, before the clients begin.
+    lacks: Callable[[Step], Refusal | None] = _nothing
+    needs: str = ""  # of the machine
+    variants: tuple[str, ...] = ("",)  # what else it can be asked for, for those that draw some
+    # Servers that it strikes have to run under libfaketime, if their clocks cannot be moved else.
+    wants_faketime: Callable[[Step], bool] = lambda _step: False
+
+    @property
+    def all_parameters(self) -> tuple[Parameter, ...]:
+        return (*self.parameters, *GENERAL)
+
+
+Kinds = Mapping[str, FaultKind]
+
+
+async def each_of(steps: Iterable[Coroutine[None, None, None]]) -> None:
+    """Side by side, and all of them to their ends, whatever becomes of the others: a step that went
+    on after this has returned would undo what is done next, such as healing."""
+    done = await asyncio.gather(*steps, return_exceptions=True)
+    for error in done:
+        if error is not None:
+            raise error
 
 
 async def wait_until(

@@ -1,65 +1,104 @@
-"""SIGSTOP: the process is there, its connections are open, and it does not run.
+"""SIGSTOP: the processes are there, their connections are open, and they do not run.
 
 What a garbage collection, a swapped-out page, a suspended virtual machine or a busy host does.
 """
 
 from __future__ import annotations
 
-import os
 import signal
+from collections.abc import Iterable
+from itertools import count
 
 from lockcheck.errors import FaultError
-from lockcheck.nemesis.base import FaultKind, Target, wait_until
-from lockcheck.nodes import Node
+from lockcheck.history import Effect
+from lockcheck.nemesis.aims import CLIENT, HOLDER, LEADER, MAJORITY, MINORITY, RANDOM, SERVER
+from lockcheck.nemesis.base import DidNotLastError, FaultKind, Step, each_of, wait_until
+from lockcheck.nemesis.scene import Scene
+from lockcheck.nodes.node import Node
 
-PROOF_TIMEOUT_S = 5.0
+TIMEOUT_S = 5.0
+TRIES_IN_VAIN = 20
 STOPPED = {"T", "t"}
 
 
 class Pause:
-    def __init__(self) -> None:
-        self._proven = False
+    def __init__(self, nodes: Iterable[Node]) -> None:
+        self._nodes = tuple(nodes)
+        self._proven: set[str] = set()
 
-    async def inject(self, node: Node) -> str:
-        self._signal(node, signal.SIGSTOP)
-        await wait_until(
-            lambda: not node.alive or set(node.thread_states()) <= STOPPED,
-            f"every thread of {node.name} stopped",
-            PROOF_TIMEOUT_S,
-        )
-        states = node.thread_states()
+    async def inject(self) -> None:
+        await each_of(_stop(node) for node in self._nodes)
+
+    async def prove(self) -> str:
+        proofs = [self._prove(node) for node in self._nodes]
+        if len(proofs) == 1:
+            return proofs[0]
+        names = (node.name for node in self._nodes)
+        return "; ".join(map(": ".join, zip(names, proofs, strict=True)))
+
+    def _prove(self, node: Node) -> str:
+        processes, states = len(node.pids()), node.thread_states()
         stopped = sum(state in STOPPED for state in states)
-        if not node.alive or stopped < len(states):
+        if not states or stopped < len(states):
             raise FaultError(f"{node.name} did not stay stopped: its threads are {states}")
-        self._proven = True
-        return f"{stopped} of {len(states)} threads in state T"
+        self._proven.add(node.name)
+        of = f" of {processes} processes" if processes > 1 else ""
+        return f"{stopped} of {len(states)} threads{of} in state T"
 
-    async def heal(self, node: Node) -> None:
-        if not node.alive:
-            return
-        woken = self._proven and not set(node.thread_states()) <= STOPPED
-        self._proven = False
-        self._signal(node, signal.SIGCONT)
-        await wait_until(
-            lambda: "T" not in node.thread_states(),
-            f"every thread of {node.name} runs again",
-            PROOF_TIMEOUT_S,
-        )
+    async def heal(self) -> None:
+        woken = [
+            node.name
+            for node in self._nodes
+            if node.name in self._proven and node.alive and not _is_stopped(node)
+        ]
+        self._proven.clear()
+        await each_of(_wake(node) for node in self._nodes)
         if woken:
-            raise FaultError(f"somebody else had woken {node.name} before its time")
+            raise DidNotLastError(f"somebody else had woken {', '.join(woken)} before its time")
 
-    def _signal(self, node: Node, number: signal.Signals) -> None:
-        try:
-            os.kill(node.pid, number)
-        except ProcessLookupError as error:
-            raise FaultError(f"{node.name} has no process {node.pid} any more") from error
+
+async def _stop(node: Node) -> None:
+    tries = count(1)
+
+    def stopped() -> bool:
+        if not node.alive or _is_stopped(node):
+            return True
+        if next(tries) % TRIES_IN_VAIN == 0:
+            # Who waits in the kernel for what is stopped (vfork: its child) stops only after it.
+            node.signal(signal.SIGCONT)
+        else:
+            node.signal(signal.SIGSTOP)  # again: what ran until now may have started others
+        return False
+
+    await wait_until(stopped, f"every thread of {node.name} stopped", TIMEOUT_S)
+    if not node.alive:
+        raise FaultError(f"{node.name} has no process any more")
+
+
+async def _wake(node: Node) -> None:
+    def runs() -> bool:
+        if STOPPED & set(node.thread_states()):
+            node.signal(signal.SIGCONT)
+            return False
+        return True
+
+    await wait_until(runs, f"every thread of {node.name} runs again", TIMEOUT_S)
+
+
+def _is_stopped(node: Node) -> bool:
+    """All of it: who is stopped starts nobody, so nobody came before the second look either."""
+    pids, states = node.pids(), node.thread_states()
+    return bool(states) and set(states) <= STOPPED and node.pids() == pids
+
+
+def _strike(_step: Step, nodes: tuple[str, ...], scene: Scene) -> Pause:
+    return Pause(scene.nodes[name] for name in nodes)
 
 
 KIND = FaultKind(
     name="pause",
-    summary="SIGSTOP for longer than the lease; by default the client that has just acquired",
-    make=Pause,
-    targets=(Target.HOLDER, Target.SERVER, Target.RANDOM),
-    # The lease has run out, and there is time for somebody else to get in and to write.
-    duration_ms=lambda ttl_ms: ttl_ms + ttl_ms // 2 + 500,
+    summary="SIGSTOP for longer than the lease; by default a holder that is about to write",
+    effect=Effect.STOPS,
+    aims=(HOLDER, CLIENT, SERVER, LEADER, RANDOM, MINORITY, MAJORITY),
+    strike=_strike,
 )

@@ -4,155 +4,245 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Coroutine, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from itertools import count
+from pathlib import Path
 
-from lockcheck.errors import FaultError
-from lockcheck.history import Event, EventType, F, Notice
+from lockcheck.history import Effect, Event, EventType
 from lockcheck.history.event import NEMESIS, NS_PER_MS
-from lockcheck.nemesis import FAULTS, NemesisSpec, Target
-from lockcheck.nemesis.base import FaultKind
-from lockcheck.nodes import Node, Role
+from lockcheck.nemesis.base import Fleet, Plan, Step
+from lockcheck.nemesis.fitting import GAP_MS
+from lockcheck.nemesis.grammar import Sequence, sequence_words
+from lockcheck.nemesis.holders import Holders
+from lockcheck.nemesis.hunt import Hunt, hunting
+from lockcheck.nemesis.links import Links
+from lockcheck.nemesis.quiet import Quiet
+from lockcheck.nemesis.scene import Scene
+from lockcheck.nemesis.triggers import Trigger
+from lockcheck.nemesis.under_way import UnderWay, in_words, is_set_within
+from lockcheck.nodes.node import Node, Role
+from lockcheck.workloads.aims import Point
 
-# Between two faults: time for the lock to change hands a few times undisturbed.
-GAP_S = (0.3, 0.9)
+AIM_POLL_S = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Aimed:
+    """Whom a step strikes, from now on struck; `let_go` ends what keeps a client in its place."""
+
+    nodes: tuple[str, ...]
+    let_go: Callable[[], None] = lambda: None
+    until_struck: bool = False  # it is only kept until the fault has taken effect
 
 
 class Nemesis:
     def __init__(
         self,
-        specs: Iterable[NemesisSpec],
+        sequences: Iterable[Sequence],
         *,
-        nodes: dict[str, Node],
-        ttl_ms: int,
+        nodes: Mapping[str, Node],
+        fleet: Fleet,
+        plan: Plan,
+        workdir: Path,
         seed: int,
         now_ns: Callable[[], int],
-        until_ns: int,
         record: Callable[[Event], None],
     ) -> None:
-        self._specs = list(specs)
-        self._nodes = nodes
-        self._ttl_ms = ttl_ms
+        self._sequences = [sequence for sequence in sequences if sequence]
+        self._plan = plan
         self._seed = seed
         self._now_ns = now_ns
-        self._until_ns = until_ns
         self._record = record
+        self._scene = Scene(nodes, fleet, plan, Holders(workdir), Links(nodes), now_ns, record)
         self._numbers = count(1)
         self._no_more = asyncio.Event()  # begin no further fault
-        self._at_once = asyncio.Event()  # heal those that are active before their time
-        self._hunters: list[asyncio.Queue[str]] = []
-        self._struck: set[str] = set()
+        self._under_way: list[UnderWay] = []
         self._tasks: list[asyncio.Task[None]] = []
+        self._missed: dict[str, Step] = {}  # what has not come about yet,
+        self._why_missed: dict[str, str] = {}  # and what kept it from that
+        self._has_begun = False  # some fault
+        self._quiet: Quiet | None = None
 
     def start(self) -> None:
+        for step in (step for sequence in self._sequences for step in sequence):
+            self._missed[str(step)] = step
         self._tasks = [
-            asyncio.create_task(self._haunt(spec, random.Random(f"{self._seed}/{number}/{spec}")))
-            for number, spec in enumerate(self._specs)
+            asyncio.create_task(self._haunt(sequence, random.Random(f"{self._seed}/{n}/{words}")))
+            for n, sequence in enumerate(self._sequences)
+            for words in [sequence_words(sequence)]
         ]
 
     def observe(self, event: Event) -> None:
         """What the clients write, the moment it is read."""
-        if event.f == F.ACQUIRE and event.type is EventType.OK and event.node:
-            for hunter in self._hunters:
-                hunter.put_nowait(event.node)
+        self._scene.holders.observe(event)
+        if self._quiet is not None:
+            self._quiet.observe(event)
 
     async def finish(self, *, at_once: bool) -> None:
-        """Returns when no fault is active. Unless `at_once`, those that are run their course."""
+        """Returns when no fault is active. Unless `at_once`, those that are run their course,
+        except those that last to the end of the run: which this is.
+
+        The last one is healed first, and none waits for another: a server that is started again
+        may not be ready before those that it needs can be reached, and run.
+        """
         self._no_more.set()
-        if at_once:
-            self._at_once.set()
-        if self._tasks:
-            await asyncio.gather(*self._tasks)
+        ending = [each for each in self._under_way if at_once or each.lasts_ms is None]
+        await asyncio.gather(*(strike.end() for strike in reversed(ending)))
+        while self._tasks:  # a task may have begun another
+            tasks, self._tasks = self._tasks, []
+            await asyncio.gather(*tasks, return_exceptions=True)
+        self._tell_missed()
 
-    async def _haunt(self, spec: NemesisSpec, choices: random.Random) -> None:
-        kind = FAULTS[spec.fault]
-        duration_ms = kind.duration_ms(self._ttl_ms)
-        while not await _is_set_within(self._no_more, choices.uniform(*GAP_S)):
-            if self._now_ns() + duration_ms * NS_PER_MS > self._until_ns:
-                return
-            name = await self._choose(spec.target, choices)
-            if name is not None and name not in self._struck:
-                await self._strike(kind, self._nodes[name], duration_ms / 1000)
+    async def quiet(self) -> None:
+        """After the last fault, where there was one and all servers are there again: returns when
+        the locks have been granted again, or are known not to be."""
+        servers = self._scene.names(Role.SERVER)
+        if self._has_begun and all(self._scene.is_free(name) for name in servers):
+            self._quiet = Quiet(self._plan, now_ns=self._now_ns, record=self._record)
+            await self._quiet.pass_by()
 
-    async def _choose(self, target: Target, choices: random.Random) -> str | None:
-        if target is Target.HOLDER:
-            return await self._next_holder(choices.randrange(len(self._names(Role.CLIENT))))
-        names = self._names(Role.SERVER)
-        if target is Target.RANDOM:
-            names += self._names(Role.CLIENT)
-        return choices.choice(names)
+    # --- one sequence -----------------------------------------------------------------------
 
-    async def _next_holder(self, skip: int) -> str | None:
-        """Whoever is granted the lock next, after letting `skip` others have it in peace."""
-        grants: asyncio.Queue[str] = asyncio.Queue()
-        self._hunters.append(grants)
+    async def _haunt(self, sequence: Sequence, choices: random.Random) -> None:
         try:
-            for _ in range(skip):
-                if await self._or_no_more(grants.get()) is None:
-                    return None
-            return await self._or_no_more(grants.get())
-        finally:
-            self._hunters.remove(grants)
+            await self._go_round(sequence, choices)
+        except Exception as error:  # noqa: BLE001 - what has not struck by now is told with it
+            self._why_missed.update(dict.fromkeys(map(str, sequence), in_words(error)))
 
-    async def _or_no_more(self, grant: Coroutine[None, None, str]) -> str | None:
-        waiting = asyncio.create_task(grant)
+    async def _go_round(self, sequence: Sequence, choices: random.Random) -> None:
+        steps = list(sequence)
+        while steps:
+            for step in list(steps):
+                if not await self._wait_before(step, choices):
+                    return
+                aimed = await self._aim(step, choices)
+                if aimed is None:
+                    return
+                await self._strike(step, aimed)
+                if step.lasts_ms(self._plan) is None:
+                    steps.remove(step)  # once: it lasts to the end
+
+    async def _wait_before(self, step: Step, choices: random.Random) -> bool:
+        """The pause before a fault: shorter than it might be, if it would not fit otherwise."""
+        gap_ms = choices.uniform(*GAP_MS) if step.gap_ms is None else step.gap_ms
+        left_ms = self._left_ms(step)
+        if step.gap_ms is None and left_ms >= GAP_MS[0]:
+            gap_ms = min(gap_ms, left_ms)
+        if gap_ms > left_ms:
+            return False
+        return not await is_set_within(self._no_more, gap_ms / 1000)
+
+    def _left_ms(self, step: Step) -> float:
+        """Until when it must begin, or it cannot end in time."""
+        until_ms = self._plan.time_limit_ms - (step.lasts_ms(self._plan) or 0)
+        return until_ms - self._now_ns() / NS_PER_MS
+
+    async def _aim(self, step: Step, choices: random.Random) -> Aimed | None:
+        """Waits for somebody to aim at. None: there was nobody for as long as it made sense."""
+        trigger = step.trigger(self._plan)
+        scheduled = trigger is Trigger.SCHEDULE
+        found = self._choose(step, choices) if scheduled else self._hunt(step, trigger, choices)
+        hunter = asyncio.create_task(found)
         over = asyncio.create_task(self._no_more.wait())
-        await asyncio.wait((waiting, over), return_when=asyncio.FIRST_COMPLETED)
-        over.cancel()
-        if waiting.done():
-            return waiting.result()
-        waiting.cancel()
-        return None
-
-    async def _strike(self, kind: FaultKind, node: Node, duration_s: float) -> None:
-        number, fault = next(self._numbers), kind.make()
-        self._struck.add(node.name)
-        self._say(EventType.INVOKE, kind.name, node, number)
-        try:
-            proof = await fault.inject(node)
-            self._say(EventType.OK, kind.name, node, number, value=proof)
-            await _is_set_within(self._at_once, duration_s)
-        except FaultError as error:
-            self._say(EventType.INFO, kind.name, node, number, error=error.message)
-        finally:
-            self._say(EventType.INVOKE, Notice.HEAL, node, number)
-            try:
-                await fault.heal(node)
-                self._say(EventType.OK, Notice.HEAL, node, number)
-            except FaultError as error:
-                self._say(EventType.INFO, Notice.HEAL, node, number, error=error.message)
-            self._struck.discard(node.name)
-
-    def _say(
-        self,
-        kind: EventType,
-        f: str,
-        node: Node,
-        number: int,
-        *,
-        value: str | None = None,
-        error: str | None = None,
-    ) -> None:
-        self._record(
-            Event(
-                time=self._now_ns(),
-                process=NEMESIS,
-                type=kind,
-                f=f,
-                node=node.name,
-                fault=number,
-                value=value,
-                error=error,
-            )
+        await asyncio.wait(
+            (hunter, over),
+            timeout=max(0.0, self._left_ms(step) / 1000),
+            return_when=asyncio.FIRST_COMPLETED,
         )
+        over.cancel()
+        hunter.cancel()  # harmless where it is done
+        await asyncio.wait((hunter,))
+        aimed = None if hunter.cancelled() else hunter.result()
+        if aimed is not None and self._no_more.is_set():
+            self._release(aimed)
+            return None
+        return aimed
 
-    def _names(self, role: Role) -> list[str]:
-        return [name for name, node in self._nodes.items() if node.role is role]
+    async def _hunt(self, step: Step, trigger: Trigger, choices: random.Random) -> Aimed:
+        clients = self._scene.names(Role.CLIENT)
+        with hunting(self._scene.holders, trigger, clients, self._scene.is_free) as hunt:
+            node = await hunt.catch(skip=choices.randrange(len(clients)))
+            if step.aim.at_holders:
+                return self._aimed_at_holder(step, node, hunt)
+            while not (nodes := await self._chosen(step, choices)):
+                hunt.let_go()
+                node = await hunt.catch()
+            self._scene.struck.update(nodes)
+            return Aimed(nodes, hunt.keep(node, at_work=False), until_struck=True)
 
+    def _aimed_at_holder(self, step: Step, node: str, hunt: Hunt) -> Aimed:
+        """Who is stopped stays where it stood. Anybody else goes on, and feels what has struck it:
+        at work for as long as that lasts, or with what it was about to send."""
+        self._scene.struck.add(node)
+        stands = hunt.point is not Point.LEASE and step.kind.effect is not Effect.STOPS
+        return Aimed((node,), hunt.keep(node, at_work=True), until_struck=stands)
 
-async def _is_set_within(event: asyncio.Event, seconds: float) -> bool:
-    with suppress(TimeoutError):
-        async with asyncio.timeout(seconds):
-            await event.wait()
-    return event.is_set()
+    async def _choose(self, step: Step, choices: random.Random) -> Aimed:
+        while True:
+            if nodes := await self._chosen(step, choices):
+                self._scene.struck.update(nodes)
+                return Aimed(nodes)
+            await asyncio.sleep(AIM_POLL_S)
+
+    async def _chosen(self, step: Step, choices: random.Random) -> tuple[str, ...]:
+        try:
+            return await step.aim.choose(self._scene, choices)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is told in the end
+            self._why_missed[str(step)] = in_words(error)
+            return ()
+
+    async def _strike(self, step: Step, aimed: Aimed) -> None:
+        self._missed.pop(str(step), None)
+        self._has_begun = True
+        under_way = UnderWay(
+            step,
+            aimed.nodes,
+            trigger=step.trigger(self._plan),
+            make=lambda: step.kind.strike(step, aimed.nodes, self._scene),
+            links=step.kind.links(step, aimed.nodes, self._scene),
+            number=next(self._numbers),
+            lasts_ms=step.lasts_ms(self._plan),
+            now_ns=self._now_ns,
+            record=self._record,
+            struck=lambda: self._has_struck(step, aimed),
+            ending=lambda: self._ends(step, aimed),
+            healed=lambda: self._release(aimed),
+        )
+        self._under_way.append(under_way)
+        running = asyncio.create_task(under_way.run())
+        self._tasks.append(running)
+        running.add_done_callback(lambda _: self._under_way.remove(under_way))
+        if under_way.lasts_ms is not None:
+            await running
+
+    def _has_struck(self, step: Step, aimed: Aimed) -> None:
+        ends = step.kind.effect is Effect.ENDS
+        if ends or aimed.until_struck:
+            aimed.let_go()
+        if ends:  # who is gone holds nothing
+            for name in aimed.nodes:
+                self._scene.holders.forget(name)
+
+    def _ends(self, step: Step, aimed: Aimed) -> None:
+        if step.kind.effect is Effect.STOPS:  # when it runs again, it does what it was about to do
+            aimed.let_go()
+
+    def _release(self, aimed: Aimed) -> None:
+        aimed.let_go()
+        self._scene.struck.difference_update(aimed.nodes)
+
+    def _tell_missed(self) -> None:
+        for asked, step in self._missed.items():
+            why = self._why_missed.get(asked, "there was nobody to strike, or no time left for it")
+            self._record(
+                Event(
+                    time=self._now_ns(),
+                    process=NEMESIS,
+                    type=EventType.INFO,
+                    f=step.kind.name,
+                    asked=asked,
+                    error=f"it never struck: {why}",
+                )
+            )
+        self._missed.clear()

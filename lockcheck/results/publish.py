@@ -6,8 +6,9 @@ from pathlib import Path
 
 from lockcheck.checker.finding import Judgement
 from lockcheck.history import History
+from lockcheck.results.facts import RunFacts
 from lockcheck.results.report import ReportInput, render
-from lockcheck.results.store import RunFacts, Store
+from lockcheck.results.store import Store
 
 
 def publish(store: Store, history: History, judgement: Judgement, facts: RunFacts) -> None:

@@ -5,43 +5,23 @@ from __future__ import annotations
 import errno
 import os
 import secrets
-from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 
 import msgspec
 
-from lockcheck.checker.finding import Definition, Finding, Judgement
+from lockcheck.checker.finding import Judgement
 from lockcheck.errors import ClusterError, UserError
-from lockcheck.history import History, Hold, Operation, Terms, write_events
-from lockcheck.history.event import NS_PER_MS, terms_event
+from lockcheck.history import History, Terms, write_events
+from lockcheck.history.event import terms_event
 from lockcheck.history.files import merge_event_files
+from lockcheck.results.facts import RunFacts
+from lockcheck.results.summary import verdict_summary
 
 HISTORY_FILE, VERDICT_FILE, REPORT_FILE = "history.jsonl", "verdict.json", "report.html"
-MOST_EVIDENCE = 50  # holds and operations of one finding; the history has them all
 CONFIG_FILE, FACTS_FILE = "config.json", "facts.json"
-
-
-class RunFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What a report says of a run beside its history; kept, so that it can be written again."""
-
-    run_id: str
-    started_at: str
-    plan: tuple[tuple[str, str], ...]
-    versions: tuple[tuple[str, str], ...]
-    rerun_command: str
-    check_command: str
-    problem: str = ""
-
-    def applied_to(self, judgement: Judgement) -> Judgement:
-        """A run that did not come to its end may have missed what would have come."""
-        if not self.problem:
-            return judgement
-        return judgement.doubting(
-            f"the run did not come to its end: {self.problem.splitlines()[0]}"
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,155 +96,3 @@ def out_of_space(error: OSError, folder: Path) -> ClusterError:
             cure="make room, or choose another place with --out DIR",
         )
     return ClusterError(f"{error.filename or folder}: {os.strerror(error.errno or 0)}")
-
-
-class HoldSummary(msgspec.Struct, frozen=True, kw_only=True):
-    node: str
-    process: int | str
-    key: str
-    start_ms: float
-    end_ms: float
-    token: int | None
-
-
-class OperationSummary(msgspec.Struct, frozen=True, kw_only=True):
-    node: str
-    process: int | str
-    f: str
-    key: str
-    start_ms: float
-    end_ms: float | None  # None: nobody knows when, or whether, it took effect
-    outcome: str
-
-
-class FindingSummary(msgspec.Struct, frozen=True, kw_only=True):
-    code: str
-    effect: str
-    key: str
-    nodes: tuple[str, ...]
-    at_ms: float
-    length_ms: float
-    blame: str
-    by_ms: float
-    fault: str | None
-    note: str
-    steps: tuple[str, ...]
-    otherwise: str
-    holds: tuple[HoldSummary, ...]
-    operations: tuple[OperationSummary, ...]  # the first of them, where they are many
-
-
-class DefinitionSummary(msgspec.Struct, frozen=True, kw_only=True):
-    key: str
-    model: str
-    engine: str
-    linearizable: str
-    overlaps: int | None
-    sentence: str
-
-
-class VerdictSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """verdict.json, and what `--json` prints."""
-
-    verdict: str
-    findings: tuple[FindingSummary, ...]
-    doubts: tuple[str, ...]
-    counts: object
-    definitions: tuple[DefinitionSummary, ...]
-    problem: str = ""
-    cut: str = ""  # why there is more to find than is told
-
-
-def verdict_summary(judgement: Judgement, problem: str = "") -> VerdictSummary:
-    return VerdictSummary(
-        verdict=judgement.verdict,
-        findings=tuple(_summaries(judgement.findings)),
-        doubts=_writable(judgement.doubts),
-        counts=msgspec.to_builtins(judgement.counts),
-        definitions=tuple(map(_definition, judgement.definitions)),
-        problem=problem,
-        cut=judgement.cut,
-    )
-
-
-def _summaries(findings: Iterable[Finding]) -> Iterable[FindingSummary]:
-    for finding in findings:
-        blame = finding.blame
-        yield FindingSummary(
-            code=finding.code,
-            effect=finding.effect,
-            key=_text(finding.key),
-            nodes=_writable(_nodes(finding)),
-            at_ms=_ms(finding.time_ns),
-            length_ms=_ms(finding.length_ns),
-            blame=blame.who,
-            by_ms=_ms(blame.by_ns),
-            fault=_text(f"{blame.fault.name} of {blame.fault.node}") if blame.fault else None,
-            note=_text(finding.note),
-            steps=_writable(finding.steps),
-            otherwise=_text(finding.otherwise),
-            holds=tuple(map(_hold, finding.holds[:MOST_EVIDENCE])),
-            operations=tuple(map(_operation, finding.operations[:MOST_EVIDENCE])),
-        )
-
-
-def _nodes(finding: Finding) -> tuple[str, ...]:
-    """The holders, in the order of their holds; of what is about no hold, who is in evidence."""
-    holders = tuple(hold.node for hold in finding.holds)
-    return holders or tuple(dict.fromkeys(o.node for o in finding.operations))[:MOST_EVIDENCE]
-
-
-def _hold(hold: Hold) -> HoldSummary:
-    return HoldSummary(
-        node=_text(hold.node),
-        process=_process(hold),
-        key=_text(hold.key),
-        start_ms=_ms(hold.start_ns),
-        end_ms=_ms(hold.end_ns),
-        token=hold.token,
-    )
-
-
-def _operation(operation: Operation) -> OperationSummary:
-    end_ns, answer = operation.end_ns, operation.answer
-    return OperationSummary(
-        node=_text(operation.node),
-        process=_process(operation),
-        f=_text(operation.f),
-        key=_text(operation.key),
-        start_ms=_ms(operation.start_ns),
-        end_ms=None if end_ns is None else _ms(end_ns),
-        outcome="none" if answer is None else answer.type.value,
-    )
-
-
-def _definition(definition: Definition) -> DefinitionSummary:
-    return DefinitionSummary(
-        key=_text(definition.key),
-        model=_text(definition.model),
-        engine=_text(definition.engine),
-        linearizable=definition.linearizable.value,
-        overlaps=definition.overlaps,
-        sentence=_text(definition.sentence),
-    )
-
-
-def _process(of: Hold | Operation) -> int | str:
-    return of.process if isinstance(of.process, int) else _text(of.process)
-
-
-def _text(text: str) -> str:
-    """Half a character can hide in what somebody else's file said; JSON cannot hold it."""
-    return text.encode("utf-8", "replace").decode()
-
-
-def _writable(texts: Iterable[str]) -> tuple[str, ...]:
-    return tuple(map(_text, texts))
-
-
-def _ms(ns: int) -> float:
-    return round(ns / NS_PER_MS, 3)
-
-
-def now_in_words() -> str:
-    return f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"

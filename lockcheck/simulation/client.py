@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from lockcheck.errors import InternalError
 from lockcheck.history import Event, EventType, F
 from lockcheck.history.event import NS_PER_MS
-from lockcheck.simulation.locks.base import Acquired, Caller, Done, Grant, Lock, Refused, Unsure
+from lockcheck.simulation.locks.base import Acquired, Caller, Done, Grant, LockKind, Refused, Unsure
+from lockcheck.simulation.locks.company import CompanyLock
 from lockcheck.simulation.plan import Nesting, Plan
 from lockcheck.simulation.recorder import Recorder
 from lockcheck.simulation.world import PPM, Ask, Call, Reply, Steps, World
@@ -20,6 +21,8 @@ from lockcheck.simulation.world import PPM, Ask, Call, Reply, Steps, World
 STORAGE_NODE = "s1"
 MOMENT_NS = 400_000  # the longest step of a client that does nothing
 PRECISION_NS = NS_PER_MS  # of what it knows of its lease
+READERS = 0.6  # of the turns, where the lock can be shared
+DEEPER = 0.7  # how often it is entered once more, where it can be
 
 
 class SectionOver(Exception):
@@ -31,6 +34,8 @@ class Held:
     grant: Grant | None  # None: it goes on although it was refused
     key: str
     until_ns: int  # by the client's own clock: when it has to stop, if it looks at all
+    is_lost: bool = False  # its keeper was told so
+    shared: bool = False
 
     @property
     def token(self) -> int | None:
@@ -42,32 +47,39 @@ class Client:
         self,
         plan: Plan,
         world: World,
-        lock: Lock,
+        kind: LockKind,
         caller: Caller,
         recorder: Recorder,
-        *,
-        goes_on_when_refused: bool,
     ) -> None:
         self._plan = plan
         self._world = world
-        self._lock = lock
+        self._kind = kind
+        self._lock = kind.connect(caller)
         self._caller = caller
         self._recorder = recorder
-        self._reckless = goes_on_when_refused
+        self._reckless = kind.goes_on_when_refused
         self._marks = 0
+        self.kept: Held | None = None  # what its keeper renews
         # Both clocks, ours and the server's, may be off, and in opposite directions.
         drift_ns = caller.ttl_ns * 2 * plan.drift_ppm // PPM
         self._lease_ns = caller.ttl_ns - drift_ns - PRECISION_NS
+
+    @property
+    def process(self) -> int:
+        return self._recorder.process
 
     def life(self) -> Steps[None]:
         end_ns = self._plan.until_ms * NS_PER_MS
         yield self._between(self._plan.rest_ms)
         while self._world.now_ns < end_ns:
             keys = self._choose_keys()
-            held = yield from self._try_acquire(keys[0])
+            held = yield from self._try_acquire(keys[0], shared=self._is_reader())
             if held is not None:
                 yield from self._hold(held, keys[1:])
             yield self._between(self._plan.rest_ms)
+
+    def _is_reader(self) -> bool:
+        return self._kind.shared and self._world.random() < READERS
 
     def _choose_keys(self) -> list[str]:
         """One, or two different ones: the first to be taken first."""
@@ -80,10 +92,12 @@ class Client:
 
     def _hold(self, held: Held, more: list[str]) -> Steps[None]:
         process = self._recorder.process
+        self.kept = held
         with suppress(SectionOver):  # the history says why
             if more:
                 yield from self._hold_another(more[0])
-            yield from self._section(held)
+            yield from self._section_on(held, level=1)
+        self.kept = None
         if held.grant is not None and self._recorder.process == process:
             yield self._moment()
             yield from self._release(held.grant)
@@ -100,6 +114,35 @@ class Client:
         if self._recorder.process != process:
             raise SectionOver
 
+    def _section_on(self, held: Held, level: int) -> Steps[None]:
+        """On each level something may be done, and whoever holds it again does it again."""
+        if level < self._kind.levels and self._world.random() < DEEPER:
+            yield self._between(self._plan.think_ms)
+            yield from self._hold_again(held, level + 1)
+        if held.shared:
+            yield from self._read(held)
+            yield from self._think(held)
+        elif self._kind.permits > 1:  # what it protects is no register
+            yield from self._think(held)
+        else:
+            yield from self._section(held)
+
+    def _hold_again(self, held: Held, level: int) -> Steps[None]:
+        process = self._recorder.process
+        again = yield from self._try_acquire(held.key)
+        left = again is not None and again.grant is not None
+        if again is not None and again.grant is not None:
+            try:
+                yield from self._section_on(again, level)
+            except SectionOver:
+                left = False
+            if self._recorder.process == process:
+                left &= yield from self._release(again.grant)
+        if not left:
+            if self._recorder.process == process:
+                self._recorder.lost(held.key, "it could not enter, or leave, once more")
+            raise SectionOver
+
     def _section(self, held: Held) -> Steps[None]:
         base = yield from self._read(held)
         yield from self._think(held)
@@ -110,10 +153,14 @@ class Client:
 
     # --- the lock ----------------------------------------------------------------------------
 
-    def _try_acquire(self, key: str) -> Steps[Held | None]:
-        invoke = self._recorder.invoke(F.ACQUIRE, key, ttl_ms=self._plan.ttl_ms)
+    def _try_acquire(self, key: str, *, shared: bool = False) -> Steps[Held | None]:
+        lock = self._lock
+        invoke = self._recorder.invoke(F.ACQUIRE, key, ttl_ms=self._plan.ttl_ms, shared=shared)
         yield self._moment()
-        held = yield from self._granted(invoke, self._lock.acquire(key))
+        attempt = lock.acquire(key)
+        if shared and isinstance(lock, CompanyLock):
+            attempt = lock.acquire_shared(key)
+        held = yield from self._granted(invoke, attempt)
         if held is None and self._reckless:
             return Held(None, key, 0)
         return held
@@ -124,12 +171,17 @@ class Client:
         if isinstance(result, Refused | Unsure):
             self._recorder.answer(invoke, _outcome(result), result.why)
             return None
-        until_ns = result.since_ns + self._lease_ns
-        left_ns = until_ns - self._caller.clock_ns()
-        valid_ms = round(left_ns / NS_PER_MS, 3)
+        until_ns = self.valid_until_ns(result)
         token = result.token if invoke.f == F.ACQUIRE else None
+        valid_ms = self.valid_ms(until_ns)
         self._recorder.answer(invoke, EventType.OK, token=token, valid_ms=valid_ms)
-        return Held(result, result.key, until_ns)
+        return Held(result, result.key, until_ns, shared=invoke.shared)
+
+    def valid_until_ns(self, grant: Grant) -> int:
+        return grant.since_ns + self._lease_ns
+
+    def valid_ms(self, until_ns: int) -> float:
+        return round((until_ns - self._caller.clock_ns()) / NS_PER_MS, 3)
 
     def _renew(self, held: Held, grant: Grant) -> Steps[None]:
         self._stop_if_over(held)
@@ -147,7 +199,8 @@ class Client:
             self._recorder.lost(key, "it could not be renewed")
         raise SectionOver
 
-    def _release(self, grant: Grant) -> Steps[None]:
+    def _release(self, grant: Grant) -> Steps[bool]:
+        """Whether it was confirmed."""
         invoke = self._recorder.invoke(F.RELEASE, grant.key)
         yield self._moment()
         result = yield from self._lock.release(grant)
@@ -158,8 +211,13 @@ class Client:
             self._recorder.answer(invoke, EventType.OK, value=said)
         else:
             self._recorder.answer(invoke, _outcome(result), result.why)
+        return isinstance(result, Done)
 
     def _stop_if_over(self, held: Held, reserve_ms: int = 0) -> None:
+        if held.is_lost:
+            if self._plan.session:  # else its renewal said so
+                self._recorder.lost(held.key, "its session is over")
+            raise SectionOver
         if not self._plan.honours_validity or held.grant is None:
             return
         if self._caller.clock_ns() + reserve_ms * NS_PER_MS >= held.until_ns:
@@ -178,7 +236,15 @@ class Client:
         yield self._moment()
         invoke = recorder.invoke(f, held.key, value=value, base=base, token=held.token)
         yield self._moment()
-        ask = Ask(f, held.key, process=recorder.process, token=held.token, value=value, base=base)
+        ask = Ask(
+            f,
+            held.key,
+            process=recorder.process,
+            token=held.token,
+            value=value,
+            base=base,
+            shared=held.shared,
+        )
         reply = yield Call(STORAGE_NODE, ask, None)
         if reply is None:
             raise InternalError("the storage did not answer")

@@ -69,14 +69,17 @@ class Plan:
     reserve_ms: int = 0  # of the lease that must be left for a write to be begun
     drift_ppm: int = 0  # each clock is off by at most this much
     renews: bool = False
+    # Of its own accord a keeper beside each client renews this often; 0: there is none.
+    keeper_ms: int = 0
+    session: bool = False  # what is kept is a session, so the history tells of no renewal
     jobs: bool = False  # each accepted write is the claim of a job, which is then run
     keys: int = 1
     nesting: Nesting = Nesting.NONE  # takes two keys at least
 
-    def terms(self, *, fair: bool) -> Terms:
+    def terms(self, *, fair: bool, permits: int = 1, reentrant: bool = False) -> Terms:
         return Terms(
             backend=f"simulated-{self.lock}",
-            workload="register",
+            workload="register" if permits == 1 else "permits",
             guard=self.guard,
             ttl_ms=self.ttl_ms,
             faults=tuple(fault.name for fault in self.faults),
@@ -84,4 +87,7 @@ class Plan:
             seed=self.seed,
             honours_validity=self.honours_validity,
             fair=fair,
+            permits=permits,
+            model="reentrant" if reentrant else "",
+            session=self.session,
         )

@@ -29,6 +29,8 @@ class Recorder:
         base: str | None = None,
         token: int | None = None,
         ttl_ms: int | None = None,
+        of: int | None = None,
+        shared: bool = False,
     ) -> Event:
         event = Event(
             time=self._world.now_ns,
@@ -41,6 +43,8 @@ class Recorder:
             token=token,
             base=base,
             ttl_ms=ttl_ms,
+            of=of,
+            shared=shared,
         )
         self._record(event)
         return event
@@ -70,6 +74,7 @@ class Recorder:
                 seq=seq,
                 base=invoke.base,
                 valid_ms=valid_ms,
+                shared=invoke.shared,
             )
         )
         if outcome is EventType.INFO:

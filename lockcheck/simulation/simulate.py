@@ -6,6 +6,7 @@ from lockcheck.errors import UserError
 from lockcheck.history import Event, History
 from lockcheck.history.event import NS_PER_MS, terms_event
 from lockcheck.simulation.client import STORAGE_NODE, Client
+from lockcheck.simulation.keeper import Keeper
 from lockcheck.simulation.locks import LOCKS, LockKind
 from lockcheck.simulation.locks.base import Caller
 from lockcheck.simulation.nemesis import Nemesis
@@ -17,6 +18,7 @@ from lockcheck.simulation.world import Node, World
 
 # How long a run goes on for what was begun: clients that wait longer are never answered.
 LEASES_AFTER = 20
+KEEPERS = 1_000_000  # the number of the first one's process
 
 
 def simulate(plan: Plan) -> History:
@@ -39,7 +41,9 @@ class _Run:
         self._kind = _kind(plan.lock)
         self._world = World(plan.seed)
         self._network = Network(self._world)
-        self._told: list[Event] = [terms_event(plan.terms(fair=self._kind.fair))]
+        kind = self._kind
+        terms = plan.terms(fair=kind.fair, permits=kind.permits, reentrant=kind.levels > 1)
+        self._told: list[Event] = [terms_event(terms)]
         self._storage = Storage(plan.guard)
         self._servers = self._lock_servers(self._kind)
         self._nodes = [self._node(f"c{n + 1}") for n in range(plan.clients)]
@@ -50,8 +54,11 @@ class _Run:
     def events(self) -> list[Event]:
         hosts = {host.node.name: host for host in (*self._servers, self._storage_host())}
         for index, node in enumerate(self._nodes):
-            steps = self._client(index, node).life()
-            Task(self._world, self._network, hosts, node, steps).start()
+            client = self._client(index, node)
+            Task(self._world, self._network, hosts, node, client.life()).start()
+            if self._plan.keeper_ms:
+                steps = self._keeper(index, node, client).life()
+                Task(self._world, self._network, hosts, node, steps).start()
         self._nemesis.start()
         self._world.run((self._plan.until_ms + LEASES_AFTER * self._plan.ttl_ms) * NS_PER_MS)
         return [*self._told, *self._storage.testimony(self._world.now_ns)]
@@ -73,16 +80,24 @@ class _Run:
     def _client(self, index: int, node: Node) -> Client:
         plan, world = self._plan, self._world
         recorder = Recorder(world, self._record, node.name, index, plan.clients)
-        servers = tuple(host.node.name for host in self._servers)
-        caller = Caller(world, node, plan.ttl_ms, servers, recorder.queued)
+        caller = self._caller(node, recorder)
         return Client(
             plan,
             world,
-            self._kind.connect(caller),
+            self._kind,
             caller,
             recorder,
-            goes_on_when_refused=self._kind.goes_on_when_refused,
         )
+
+    def _keeper(self, index: int, node: Node, client: Client) -> Keeper:
+        plan, world = self._plan, self._world
+        recorder = Recorder(world, self._record, node.name, KEEPERS + index, plan.clients)
+        lock = self._kind.connect(self._caller(node, recorder))
+        return Keeper(plan, world, lock, client, recorder)
+
+    def _caller(self, node: Node, recorder: Recorder) -> Caller:
+        servers = tuple(host.node.name for host in self._servers)
+        return Caller(self._world, node, self._plan.ttl_ms, servers, recorder.queued)
 
     def _record(self, event: Event) -> None:
         self._told.append(event)

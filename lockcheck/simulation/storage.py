@@ -21,6 +21,7 @@ class Storage:
         self._guard = guard
         self._values: dict[str, str] = {}
         self._highest: dict[str, int] = {}
+        self._highest_alone: dict[str, int] = {}  # of those that did not share: readers go by it
         self.memories: list[Memory] = []
 
     def handle(self, ask: Ask, wall_ns: int) -> Reply:  # noqa: ARG002 - it looks at no clock
@@ -44,10 +45,12 @@ class Storage:
     def _below_the_highest(self, ask: Ask) -> str:
         if ask.token is None:
             return "fenced: no token"
-        highest = self._highest.get(ask.key)
-        if highest is not None and ask.token < highest:
-            return f"fenced: token {ask.token} is below {highest}"
-        self._highest[ask.key] = ask.token
+        limit = (self._highest_alone if ask.shared else self._highest).get(ask.key)
+        if limit is not None and ask.token < limit:
+            return f"fenced: token {ask.token} is below {limit}"
+        self._highest[ask.key] = max(ask.token, self._highest.get(ask.key, ask.token))
+        if not ask.shared:
+            self._highest_alone[ask.key] = ask.token
         return ""
 
     def forget(self) -> None:

@@ -27,6 +27,8 @@ class Ask(NamedTuple):
     token: int | None = None
     value: str | None = None
     base: str | None = None
+    owner: str = ""  # who may enter again what it holds
+    shared: bool = False
 
 
 class Reply(NamedTuple):

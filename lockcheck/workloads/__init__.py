@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from lockcheck.workloads import mutex, register
+from lockcheck.plugins import Registry
+from lockcheck.workloads import jobs, mutex, nested, permits, readers, register
 from lockcheck.workloads.base import Workload
 
-WORKLOADS: dict[str, Workload] = {
-    workload.name: workload for workload in (register.WORKLOAD, mutex.WORKLOAD)
-}
+WORKLOADS = Registry(
+    "lockcheck.workloads",
+    Workload,
+    (
+        register.WORKLOAD,
+        mutex.WORKLOAD,
+        readers.WORKLOAD,
+        nested.WORKLOAD,
+        permits.WORKLOAD,
+        jobs.WORKLOAD,
+    ),
+)
 
 __all__ = ["WORKLOADS", "Workload"]

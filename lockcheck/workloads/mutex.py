@@ -6,6 +6,10 @@ from lockcheck.workloads.base import Workload
 from lockcheck.workloads.session import Held, Session
 
 
+def run(session: Session) -> None:
+    session.take_turns(section)
+
+
 def section(session: Session, _held: Held) -> None:
     session.think()
 
@@ -13,6 +17,6 @@ def section(session: Session, _held: Held) -> None:
 WORKLOAD = Workload(
     name="mutex",
     summary="hold the lock for a while, without a storage",
-    section=section,
-    needs_storage=False,
+    run=run,
+    stores=False,
 )

@@ -7,7 +7,15 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from lockcheck.history import Event, EventType, EventWriter, Notice
+from msgspec import structs
+
+from lockcheck.history import Event, EventType, EventWriter, F, Notice
+from lockcheck.history.event import NS_PER_MS
+
+# A client that was ended and started again is another one, and what it does is told apart: its
+# processes, its keepers and its marks are numbered from here on. The longest run has fewer
+# milliseconds, and each of them takes longer.
+A_LIFE = 100_000_000
 
 
 def stall_ms(ttl_ms: int) -> float:
@@ -21,10 +29,18 @@ class Pending:
 
 
 class Recorder:
-    """One per client process. Safe to be used by the client and by its ticker."""
+    """One per client process. Safe to be used by the client, by its ticker and by its keepers."""
 
     def __init__(
-        self, path: Path, node: str, index: int, clients: int, *, origin_ns: int, stall_ms: float
+        self,
+        path: Path,
+        node: str,
+        index: int,
+        clients: int,
+        *,
+        origin_ns: int,
+        stall_ms: float,
+        generation: int = 0,
     ) -> None:
         self._writer = EventWriter(path)
         self._writing = threading.Lock()  # time and line are one step, or the file is not in order
@@ -32,7 +48,10 @@ class Recorder:
         self._clients = clients
         self._origin_ns = origin_ns
         self._stall_ms = stall_ms
-        self.process = index
+        self._closed = False
+        self.process = index + clients * A_LIFE * generation
+        self._keepers = A_LIFE * generation  # how many there have been
+        self._idle_keepers: list[str] = []
 
     def invoke(
         self,
@@ -43,12 +62,45 @@ class Recorder:
         base: object = None,
         token: int | None = None,
         ttl_ms: int | None = None,
+        shared: bool = False,
     ) -> Pending:
         return Pending(
             self._write(
-                EventType.INVOKE, f, key, value=value, base=base, token=token, ttl_ms=ttl_ms
+                Event(
+                    time=0,
+                    process=self.process,
+                    type=EventType.INVOKE,
+                    f=f,
+                    key=key,
+                    value=value,
+                    base=base,
+                    token=token,
+                    ttl_ms=ttl_ms,
+                    shared=shared,
+                )
             )
         )
+
+    def keeper_renews(self, key: str, ttl_ms: int, *, of: int) -> Pending:
+        """A renewal is an operation of a keeper's own, on behalf of a process of this client's."""
+        return self._beside(Event(0, "", EventType.INVOKE, F.RENEW, key, ttl_ms=ttl_ms, of=of))
+
+    def begins_to_write(
+        self, f: str, key: str, *, value: object, base: object, token: int | None
+    ) -> Pending:
+        """What counts only when the release is confirmed is under way until then, beside that."""
+        of = self.process
+        write = Event(0, "", EventType.INVOKE, f, key, value=value, base=base, token=token, of=of)
+        return self._beside(write)
+
+    def _beside(self, event: Event) -> Pending:
+        with self._writing:
+            if self._idle_keepers:
+                keeper = self._idle_keepers.pop()
+            else:
+                self._keepers += 1
+                keeper = f"{self._node}-keeper-{self._keepers}"
+        return Pending(self._write(structs.replace(event, process=keeper)))
 
     def answer(
         self,
@@ -63,63 +115,58 @@ class Recorder:
     ) -> None:
         invoke = pending.invoke
         self._write(
-            outcome,
-            invoke.f,
-            invoke.key,
-            value=value,
-            base=invoke.base,
-            token=token,
-            valid_ms=None if valid_ms is None else round(valid_ms, 3),
-            seq=seq,
-            error=error,
-        )
-        if outcome is EventType.INFO:
-            self.process += self._clients  # nobody knows what the old one did: it is retired
-
-    def lost(self, key: str, reason: str) -> None:
-        self._write(EventType.INFO, Notice.LOST, key, error=reason)
-
-    def stalled_if_long(self, length_ms: float) -> None:
-        """Time in which this client could not do its work, through no doing of the lock."""
-        if length_ms > self._stall_ms:
-            self._write(EventType.INFO, Notice.STALL, None, value=round(length_ms, 3))
-
-    def _write(
-        self,
-        kind: EventType,
-        f: str,
-        key: str | None,
-        *,
-        value: object = None,
-        base: object = None,
-        token: int | None = None,
-        ttl_ms: int | None = None,
-        valid_ms: float | None = None,
-        seq: int | None = None,
-        error: str | None = None,
-    ) -> Event:
-        with self._writing:
-            event = Event(
-                time=time.monotonic_ns() - self._origin_ns,
-                process=self.process,
-                type=kind,
-                f=f,
-                key=key,
+            Event(
+                time=0,
+                process=invoke.process,
+                type=outcome,
+                f=invoke.f,
+                key=invoke.key,
                 value=value,
-                node=self._node,
-                base=base,
+                base=invoke.base,
                 token=token,
-                ttl_ms=ttl_ms,
-                valid_ms=valid_ms,
+                valid_ms=None if valid_ms is None else round(valid_ms, 3),
                 seq=seq,
+                of=invoke.of,
+                shared=invoke.shared,
                 error=error,
             )
-            began = time.monotonic()
-            self._writer.write(event)
-            took_ms = (time.monotonic() - began) * 1000
-        if f != Notice.STALL:
+        )
+        self._retire_or_reuse(invoke.process, outcome)
+
+    def _retire_or_reuse(self, process: int | str, outcome: EventType) -> None:
+        """After an `info` nobody knows what it did: it does nothing any more."""
+        retired = outcome is EventType.INFO
+        if isinstance(process, int):
+            self.process += self._clients if retired else 0
+        elif not retired:
+            with self._writing:
+                self._idle_keepers.append(process)
+
+    def queued(self, key: str) -> None:
+        self._write(Event(0, self.process, EventType.INFO, Notice.QUEUED, key))
+
+    def lost(self, key: str, reason: str) -> None:
+        self._write(Event(0, self.process, EventType.INFO, Notice.LOST, key, error=reason))
+
+    def stalled_if_long(self, length_ms: float, why: str | None = None) -> None:
+        """Time in which this client could not do its work, through no doing of the lock."""
+        if length_ms > self._stall_ms:
+            length = round(length_ms, 3)
+            stall = Event(0, self.process, EventType.INFO, Notice.STALL, value=length, error=why)
+            self._write(stall)
+
+    def _write(self, event: Event) -> Event:
+        with self._writing:
+            now_ns = time.monotonic_ns()
+            event = structs.replace(event, time=now_ns - self._origin_ns, node=self._node)
+            if not self._closed:  # a keeper may come late: its renewal stays without an answer
+                self._writer.write(event)
+            took_ms = (time.monotonic_ns() - now_ns) / NS_PER_MS
+        if event.f != Notice.STALL:
             self.stalled_if_long(took_ms)  # a disk that makes us wait is the machine's hiccup, too
         return event
 
     def close(self) -> None:
-        self._writer.close()
+        with self._writing:
+            self._closed = True
+            self._writer.close()

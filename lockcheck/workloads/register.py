@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from lockcheck.workloads.base import Workload
-from lockcheck.workloads.session import Held, Session
+from lockcheck.workloads.base import EXCLUSION, Workload
+from lockcheck.workloads.session import Session
 
 
-def section(session: Session, held: Held) -> None:
-    base = session.read(held)
-    session.think()
-    session.write_mark(held, base)
+def run(session: Session) -> None:
+    session.take_turns(Session.update)
 
 
 WORKLOAD = Workload(
     name="register",
     summary="read a register, think, write it back with one's own mark",
-    section=section,
-    needs_storage=True,
+    run=run,
+    stores=True,
+    needs=EXCLUSION,
 )

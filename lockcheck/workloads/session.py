@@ -4,118 +4,332 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 
-from lockcheck.backends.base import Backend, Grant, Lock, LockSettings, Refused, classify
-from lockcheck.backends.redis_server import REDIS_ERRORS
-from lockcheck.errors import InternalError
+from lockcheck.backends.base import Backend, Grant, Lock, LockSettings, Mode
 from lockcheck.history import EventType, F
-from lockcheck.storage import Ask, Storage
-from lockcheck.wire import Address, WireFailure
-from lockcheck.workloads.recorder import Recorder
+from lockcheck.history.event import WAITED
+from lockcheck.servers.wire import Address, Refused, WireFailure, classify
+from lockcheck.storage.base import Ask, Served, Storage
+from lockcheck.workloads.aims import POLL_S, Aims, Point
+from lockcheck.workloads.claims import RecordedClaim
+from lockcheck.workloads.recorder import Pending, Recorder
 
+CHANGING = frozenset({F.WRITE, F.RUN})
 LONGEST_THINK = 1.5  # the longest work under the lock, against the usual one
+# Who stands in a queue gives up after this many leases, and asks again: a lock that nobody gets
+# any more must be seen to be one.
+PATIENCE_TTLS = 4
+LONGEST_AIM_S = 60.0  # a nemesis that aims and never strikes must not hold a client for ever
+CLOSING_S = 5.0
 
 
 class SectionOver(Exception):
     """The critical section cannot go on: the client lost the lock, or lost track of itself."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Held:
-    key: str
+    """One grant. Of a reentrant lock a client can have several, and each is given back."""
+
+    claim: RecordedClaim
     grant: Grant
-    since: float  # by the client's own monotonic clock
+    lost: bool = False
+    # Under way until the release is confirmed, with the numbers that the storage gave them.
+    writes: list[tuple[Pending, Served]] = field(default_factory=list)
+
+    @property
+    def key(self) -> str:
+        return self.claim.key
+
+
+Section = Callable[["Session", Held], object]
+
+
+def exclusively(_session: Session) -> Mode:
+    return Mode.EXCLUSIVE
 
 
 @dataclass(slots=True)
 class Session:
     backend: Backend
     servers: tuple[Address, ...]
-    storage: Storage | None
+    storage: Storage | None  # None: there is none, or the lock's own server holds the data
     settings: LockSettings
     recorder: Recorder
     stopping: threading.Event
+    keys: tuple[str, ...]
     think_ms: float
     check_validity: bool
+    aims: Path  # the folder where the nemesis says whom it aims at
     marks: int = 0
     lock: Lock = field(init=False)
+    _held: list[Held] = field(init=False, default_factory=list)
+    _told: threading.Event = field(init=False, default_factory=threading.Event)
+    _aims: Aims = field(init=False)
 
     def __post_init__(self) -> None:
         self.lock = self.backend.connect(self.servers, self.settings)
+        self._aims = Aims(self.aims, self.settings.ttl_ms)
+
+    # --- a workload's loop -------------------------------------------------------------------
+
+    def take_turns(self, section: Section, mode: Callable[[Session], Mode] = exclusively) -> None:
+        """The usual loop: some lock, the section under it, a rest; until the client is to leave.
+        In which mode is decided once for a turn, or those that are refused more often get rare."""
+        wanted = mode(self)
+        while not self.stopping.is_set():
+            if self.locked(self.any_key(), section, wanted):
+                wanted = mode(self)
+            self.rest()
+
+    def any_key(self) -> str:
+        return self.settings.choices.choice(self.keys)
+
+    def locked(self, key: str, section: Section, mode: Mode = Mode.EXCLUSIVE) -> bool:
+        """Acquire, section, release; whether it was let in."""
+        held = self.try_acquire(key, mode)
+        if held is None:
+            return False
+        with suppress(SectionOver):  # the history says why
+            section(self, held)
+        self._give_back(held)
+        return True
+
+    @contextmanager
+    def entered_again(self, held: Held) -> Iterator[Held]:
+        """The same lock once more, within the section that holds it. Who is not let in, or cannot
+        leave, has lost it; so it ends the outer section, too."""
+        again = self.try_acquire(held.key, held.claim.mode)
+        if again is None:
+            self._lose(held, "it was not let in again")
+            raise SectionOver
+        try:
+            yield again
+        finally:
+            left = self._give_back(again)
+        if not left:
+            self._lose(held, "its release of the inner level was not confirmed")
+            raise SectionOver
+
+    def _give_back(self, held: Held) -> bool:
+        """Whether it is known that it was released."""
+        if self.recorder.process == held.claim.process:
+            return self.release(held)
+        self._forget(held)  # a retired process releases nothing
+        self.lock.leave(held.grant)
+        self._settle(held, EventType.FAIL, "never committed")
+        return False
 
     # --- the lock ----------------------------------------------------------------------------
 
-    def try_acquire(self, key: str) -> Held | None:
-        """One attempt; None where it was not granted, or nobody knows."""
-        pending = self.recorder.invoke(F.ACQUIRE, key, ttl_ms=self.settings.ttl_ms)
-        since = time.monotonic()  # before it is sent: whatever comes between makes it careful
+    def try_acquire(self, key: str, mode: Mode = Mode.EXCLUSIVE) -> Held | None:
+        """None where it was not granted, or nobody knows."""
+        claim = self._claim(key, mode)
+        shared = mode is Mode.SHARED
+        pending = self.recorder.invoke(F.ACQUIRE, key, ttl_ms=self.settings.ttl_ms, shared=shared)
+        claim.since = claim.now()  # before it is sent: whatever comes between makes it careful
         try:
-            grant = self.lock.acquire(key)
+            grant = self.lock.acquire(claim)
         except (Refused, WireFailure) as failure:
+            claim.end()
             self.recorder.answer(pending, *classify(self.backend.errors, failure))
             return None
+        claim.granted(grant.valid_ms)
         self.recorder.answer(pending, EventType.OK, token=grant.token, valid_ms=grant.valid_ms)
-        return Held(key, grant, since)
+        held = Held(claim, grant)
+        self._held.append(held)
+        return held
 
-    def release(self, held: Held) -> None:
+    def _claim(self, key: str, mode: Mode) -> RecordedClaim:
+        ttl_ms = self.settings.ttl_ms
+        return RecordedClaim(
+            key=key,
+            mode=mode,
+            ttl_ms=ttl_ms,
+            recorder=self.recorder,
+            errors=self.backend.errors,
+            gives_up_at=time.monotonic() + PATIENCE_TTLS * ttl_ms / 1000,
+            stopping=self.stopping,
+            wake=self._told.set,
+            now=self.settings.now_s,
+        )
+
+    def renew(self, held: Held) -> None:
+        """By the client itself, where the lock's promises say that it can be."""
+        self._heed()
+        pending = self.recorder.invoke(F.RENEW, held.key, ttl_ms=self.settings.ttl_ms)
+        since = held.claim.now()
+        try:
+            held.grant = self.lock.renew(held.grant)
+        except (Refused, WireFailure) as failure:
+            outcome, why = classify(self.backend.errors, failure)
+            self.recorder.answer(pending, outcome, why)
+            raise SectionOver from failure
+        self.recorder.answer(pending, EventType.OK, valid_ms=held.grant.valid_ms)
+        held.claim.extended(since, held.grant.valid_ms)
+
+    def release(self, held: Held) -> bool:
+        """Whether it was confirmed."""
+        if len(self._held) == 1 and not held.lost:  # else it holds on, or holds nothing
+            self._aims.stand(Point.RELEASE)
+        self._forget(held)
         pending = self.recorder.invoke(F.RELEASE, held.key)
         try:
-            said = self.lock.release(held.key, held.grant)
+            said = self.lock.release(held.grant)
         except (Refused, WireFailure) as failure:
-            self.recorder.answer(pending, *classify(self.backend.errors, failure))
-            return
+            outcome, why = classify(self.backend.errors, failure)
+            self._settle(held, outcome, why)
+            self.recorder.answer(pending, outcome, why)
+            return False
+        self._settle(held, EventType.OK)
         self.recorder.answer(pending, EventType.OK, value=said)
+        return True
+
+    def _settle(self, held: Held, outcome: EventType, why: str | None = None) -> None:
+        """What came of the release came of what was written under it."""
+        for pending, served in held.writes:
+            self.recorder.answer(pending, outcome, why, value=served.value, seq=served.seq)
+        held.writes.clear()
 
     def still_valid(self, held: Held) -> bool:
-        """Whether a client that checks its lease may go on; one that does not, always does."""
-        if not self.check_validity or held.grant.valid_ms is None:
-            return True
-        return (time.monotonic() - held.since) * 1000 < held.grant.valid_ms
+        """Whether a client that checks its validity may go on; one that does not, always does."""
+        return not self.check_validity or held.claim.still_valid()
+
+    def close(self) -> None:
+        """Soon, whatever a driver does: the client is about to leave."""
+        closing = threading.Thread(target=self.lock.close, daemon=True)
+        closing.start()
+        closing.join(CLOSING_S)
+        if self.storage is not None:
+            self.storage.close()
+
+    # --- what it is told ---------------------------------------------------------------------
+
+    def _heed(self) -> None:
+        """Writes down which holds it was told to have lost; with one of them the section ends."""
+        self._told.clear()  # first: what is told from here on wakes it once more
+        lost = [held for held in self._held if held.claim.why_lost and not held.lost]
+        for held in lost:
+            self._lose(held, held.claim.why_lost)
+        if lost:
+            raise SectionOver
+
+    def _lose(self, held: Held, why: str) -> None:
+        """On all levels; the history says it once, unless it can say nothing of them any more."""
+        if not held.lost and held.claim.process == self.recorder.process:
+            self.recorder.lost(held.key, why)
+        for each in self._held:
+            each.lost |= each.key == held.key
+
+    def _forget(self, held: Held) -> None:
+        held.claim.end()
+        self._held.remove(held)
+
+    def _stop_unless_valid(self, held: Held) -> None:
+        if held.lost:
+            raise SectionOver
+        if not self.still_valid(held):
+            self._lose(held, "its own clock says that the lease has run out")
+            raise SectionOver
 
     # --- what it protects --------------------------------------------------------------------
 
     def read(self, held: Held) -> str | None:
         return self._serve(held, F.READ, value=None, base=None)
 
+    def update(self, held: Held) -> None:
+        """Read, think for a while, write back what was read with one's own mark."""
+        base = self.read(held)
+        self.think()
+        self.write_mark(held, base)
+
     def write_mark(self, held: Held, base: str | None) -> None:
         """Writes what was read plus one's own mark: the mark is unique and names its base."""
         self.marks += 1
         self._serve(held, F.WRITE, value=f"{self.settings.owner}-{self.marks}", base=base)
 
+    def look(self, held: Held) -> str | None:
+        """At the last job that was done."""
+        return self._serve(held, F.LOOK, value=None, base=None)
+
+    def run_job(self, held: Held, job: str, last: str | None) -> None:
+        self._serve(held, F.RUN, value=job, base=last)
+
     def _serve(self, held: Held, f: str, value: str | None, base: str | None) -> str | None:
-        if self.storage is None:
-            raise InternalError(f"the workload asks for a {f}, but the run has no storage")
         recorder, token = self.recorder, held.grant.token
-        if not self.still_valid(held):
-            recorder.lost(held.key, "its own clock says that the lease has run out")
-            raise SectionOver
-        pending = recorder.invoke(f, held.key, value=value, base=base, token=token)
-        ask = Ask(f, held.key, recorder.process, value=value, base=base, token=token)
+        if self.check_validity:  # who does not look right before it acts may act too late
+            self._heed()
+        self._stop_unless_valid(held)
+        later = self.backend.promises.commits and self.storage is None and f in CHANGING
+        invoke = recorder.begins_to_write if later else recorder.invoke
+        pending = invoke(f, held.key, value=value, base=base, token=token)
+        ask = Ask(
+            f,
+            held.key,
+            recorder.process,
+            value=value,
+            base=base,
+            token=token,
+            shared=held.claim.mode is Mode.SHARED,
+        )
+        if f in CHANGING:
+            self._aims.stand(Point.WRITE)
         asked = time.monotonic()
         try:
-            served = self.storage.serve(ask)
-        except WireFailure as failure:
-            recorder.answer(pending, *classify(REDIS_ERRORS, failure))
+            served = self._served(held, ask)
+        except (Refused, WireFailure) as failure:
+            errors = self.storage.errors if self.storage else self.backend.errors
+            recorder.answer(pending, *classify(errors, failure))
             raise SectionOver from failure
-        # Never faulted, so where it makes us wait it is the machine that does.
-        recorder.stalled_if_long((time.monotonic() - asked) * 1000)
-        outcome = EventType.FAIL if served.refusal else EventType.OK
-        recorder.answer(
-            pending, outcome, value=served.value, seq=served.seq, error=served.refusal or None
-        )
+        if self.storage:
+            # Where it makes us wait it is the machine that does, unless we were cut off from it.
+            recorder.stalled_if_long((time.monotonic() - asked) * 1000, WAITED)
+        if later and not served.refusal:
+            held.writes.append((pending, served))
+        else:
+            outcome = EventType.FAIL if served.refusal else EventType.OK
+            recorder.answer(
+                pending, outcome, value=served.value, seq=served.seq, error=served.refusal or None
+            )
         if served.refusal:
-            recorder.lost(held.key, "the storage refused it")
+            self._lose(held, "the storage refused it")
             raise SectionOver
+        self._heed()
         return served.value
+
+    def _served(self, held: Held, ask: Ask) -> Served:
+        return self.storage.serve(ask) if self.storage else self.lock.serve(held.grant, ask)
 
     # --- time --------------------------------------------------------------------------------
 
     def think(self) -> None:
-        """Work under the lock: it takes its time, and SIGTERM does not cut it short."""
-        time.sleep(
-            self.think_ms * self.settings.choices.uniform(2 - LONGEST_THINK, LONGEST_THINK) / 1000
-        )
+        """Work under the lock: it takes its time, and SIGTERM does not cut it short.
+
+        What ends it is that a lock was lost. It lasts as long as the nemesis aims at this client,
+        unless it sees for itself that its lease has run out.
+        """
+        usual = self.settings.choices.uniform(2 - LONGEST_THINK, LONGEST_THINK)
+        until = time.monotonic() + self.think_ms * usual / 1000
+        while (left_s := until - time.monotonic()) > 0:
+            self._told.wait(left_s)
+            self._heed()
+        until = time.monotonic() + LONGEST_AIM_S
+        while self._aimed_at() and time.monotonic() < until:
+            # Who was stopped meanwhile goes on where it stood: at its next step.
+            if self._told.wait(POLL_S) and self._aimed_at():
+                self._heed()
+
+    def _aimed_at(self) -> bool:
+        if not all(self.still_valid(held) for held in self._held):
+            return False
+        if self._aims.at(Point.WORK):
+            return True
+        asked = bool(self._aims.at(Point.LEASE))
+        return asked and all(held.claim.is_early() for held in self._held)
 
     def rest(self) -> None:
         """Between two attempts, as long as the lock's own policy says."""

@@ -8,13 +8,21 @@ from pathlib import Path
 import pytest
 
 from lockcheck.backends import BACKENDS
-from lockcheck.backends.base import Grant, Lock, LockSettings, Refused, classify
-from lockcheck.backends.redis_server import REDIS_ERRORS
+from lockcheck.backends.base import Grant, Lock, LockSettings
 from lockcheck.backends.redlock import node_timeout_ms
 from lockcheck.history import EventType
-from lockcheck.redis_node import RedisNode
-from lockcheck.wire import Address, Phase, WireFailure
+from lockcheck.servers.redis import REDIS_ERRORS, RedisNode
+from lockcheck.servers.wire import Address, Phase, Refused, WireFailure, classify
+from tests.backends.claims import NotedClaim
 
+ON_REDIS = [
+    name
+    for name, backend in BACKENDS.items()
+    if backend.servers[0].server == "redis"
+    and backend.promises.permits == 1
+    and not backend.promises.waits
+]
+COMPARING = [name for name in ON_REDIS if name != "redis-naive"]
 NOWHERE: Address = ("127.0.0.1", 1)  # nothing listens there
 
 
@@ -23,55 +31,56 @@ def client(backend: str, servers: tuple[Address, ...], owner: str, ttl_ms: int =
     return BACKENDS[backend].connect(servers, settings)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", ON_REDIS)
 def test_one_at_a_time(backend: str, redis_address: Address) -> None:
     one, other = (client(backend, (redis_address,), owner) for owner in ("c1", "c2"))
-    grant = one.acquire("k")
+    grant = one.acquire(NotedClaim())
     with pytest.raises(Refused, match="held"):
-        other.acquire("k")
-    other.acquire("another key")
-    one.release("k", grant)
-    other.acquire("k")
+        other.acquire(NotedClaim())
+    other.acquire(NotedClaim("another key"))
+    one.release(grant)
+    other.acquire(NotedClaim())
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", ON_REDIS)
 def test_a_lease_runs_out(backend: str, redis_address: Address) -> None:
     one, other = (client(backend, (redis_address,), owner) for owner in ("c1", "c2"))
-    grant = one.acquire("k")
+    grant = one.acquire(NotedClaim())
     assert grant.valid_ms is not None
     assert 0 < grant.valid_ms <= 1000
     RedisNode(redis_address, 1000).call("DEL", "lock:k")  # as if it had
-    other.acquire("k")
+    other.acquire(NotedClaim())
 
 
-@pytest.mark.parametrize("backend", ["redis", "redis-fenced", "redlock"])
+@pytest.mark.parametrize("backend", COMPARING)
 def test_a_release_compares(backend: str, redis_address: Address) -> None:
     one, other = (client(backend, (redis_address,), owner) for owner in ("c1", "c2"))
-    late = one.acquire("k")
+    late = one.acquire(NotedClaim())
     RedisNode(redis_address, 1000).call("DEL", "lock:k")
-    other.acquire("k")
+    other.acquire(NotedClaim())
     with pytest.raises(Refused, match="not-owner"):
-        one.release("k", late)
+        one.release(late)
     with pytest.raises(Refused, match="held"):
-        one.acquire("k")
+        one.acquire(NotedClaim())
 
 
 def test_a_naive_release_does_not(redis_address: Address) -> None:
     one, other = (client("redis-naive", (redis_address,), owner) for owner in ("c1", "c2"))
-    late = one.acquire("k")
+    late = one.acquire(NotedClaim())
     RedisNode(redis_address, 1000).call("DEL", "lock:k")
-    other.acquire("k")
-    assert one.release("k", late) == {"removed": 1, "blind": True}
-    assert one.acquire("k")
+    other.acquire(NotedClaim())
+    assert one.release(late) == {"removed": 1, "blind": True}
+    assert one.acquire(NotedClaim())
 
 
-def test_tokens_grow(redis_address: Address) -> None:
-    lock = client("redis-fenced", (redis_address,), "c1")
+@pytest.mark.parametrize("backend", ["redis-fenced", "redis-renewed"])
+def test_tokens_grow(backend: str, redis_address: Address) -> None:
+    lock = client(backend, (redis_address,), "c1")
     tokens = []
     for _ in range(3):
-        grant = lock.acquire("k")
+        grant = lock.acquire(NotedClaim())
         tokens.append(grant.token)
-        lock.release("k", grant)
+        lock.release(grant)
     assert tokens == [1, 2, 3]
 
 
@@ -79,21 +88,21 @@ def test_redlock_takes_a_majority_and_no_less(redis_address: Address) -> None:
     """The same server three times would refuse itself, so one stands for a minority of five."""
     minority = client("redlock", (redis_address, NOWHERE, NOWHERE, NOWHERE, NOWHERE), "c1")
     with pytest.raises(Refused, match="no-quorum"):
-        minority.acquire("k")
+        minority.acquire(NotedClaim())
     assert RedisNode(redis_address, 1000).call("GET", "lock:k") is None, "it released what it had"
 
 
 def test_redlock_says_when_it_does_not_know_what_it_released(redis_address: Address) -> None:
     lock = client("redlock", (redis_address, NOWHERE, NOWHERE), "c1")
     with pytest.raises(WireFailure) as caught:
-        lock.release("k", Grant("not the secret"))
+        lock.release(Grant("k", "not the secret"))
     outcome, meaning = classify(BACKENDS["redlock"].errors, caught.value)
     assert outcome is EventType.INFO
     assert "some servers" in meaning
 
 
 def test_redlocks_validity_allows_for_drift(redis_address: Address) -> None:
-    grant = client("redlock", (redis_address,), "c1", ttl_ms=1000).acquire("k")
+    grant = client("redlock", (redis_address,), "c1", ttl_ms=1000).acquire(NotedClaim())
     assert grant.valid_ms is not None
     assert grant.valid_ms <= 1000 - 10 - 2
 

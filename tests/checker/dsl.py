@@ -9,7 +9,9 @@
     1 release 8-9 = {"removed": 1, "blind": true}
     1 lost 7                  a notice; so is `1 queued 7`
     fault pause n1 10-50      proven at 10, healed at 50;  10-50! never proven;  10- never healed
-    stall n1 10-50
+    fault odd n1,n2 10-50 effect=cuts asked=odd:any since=12 proven=15 mends=40;  fault odd - 10-50
+    fault odd n1 10-50 effect=cuts links=n1>r1,r1>n1      from its sender to its receiver
+    stall n1 10-50;  stall n1 10-50 waited     did not run; waited for the storage
     clock-step n1 30 500      noticed at 30, by 500 ms
     storage write 1 b seq=2 base=a      testimony: at the end; `storage write! 1` refused it
 
@@ -26,8 +28,8 @@ from typing import Any
 import msgspec
 
 from lockcheck.checker import Judgement, judge
-from lockcheck.history import Event, EventType, History, Notice, Terms
-from lockcheck.history.event import NEMESIS, NS_PER_MS, RUN, STORAGE
+from lockcheck.history import Effect, Event, EventType, History, Notice, Terms
+from lockcheck.history.event import NEMESIS, NS_PER_MS, RUN, STORAGE, WAITED
 
 ANSWERED = {"token", "seq", "error", "valid_ms"}
 OUTCOMES = {"": EventType.OK, "!": EventType.FAIL, "?": EventType.INFO}
@@ -110,9 +112,10 @@ def _line(number: int, text: str) -> list[Event]:
     if first == "fault":
         return _fault(number, *rest.split())
     if first == "stall":
-        node, span = rest.split()
+        node, span, *why = rest.split()
         start, end = span.split("-")
-        return [_notice(end, "ticker", Notice.STALL, node, float(end) - float(start))]
+        told = _notice(end, "ticker", Notice.STALL, node, float(end) - float(start))
+        return [msgspec.structs.replace(told, error=WAITED) if why else told]
     if first == "clock-step":
         node, at, value = rest.split()
         return [_notice(at, "ticker", Notice.CLOCK_STEP, node, literal(value))]
@@ -127,21 +130,34 @@ def _notice(at: str, process: int | str, f: str, node: str, value: object = None
     )
 
 
-def _fault(number: int, name: str, node: str, span: str) -> list[Event]:
+def _fault(number: int, name: str, nodes: str, span: str, *words: str) -> list[Event]:
     times = SPAN.match(span)
     assert times, span
     start, end, mark = times.group("start", "end", "mark")
+    fields = _fields(list(words))[1]
+    since, proven = fields.pop("since", None), fields.pop("proven", start)
+    mends = fields.pop("mends", end)
+    several = tuple(nodes.split(",")) if "," in nodes else None
+
+    one = None if several or nodes == "-" else nodes
+    where: dict[str, Any] = {"node": one, "nodes": several}
+    if "effect" in fields:
+        fields["effect"] = Effect(fields["effect"])
+    if "links" in fields:
+        fields["links"] = tuple(tuple(link.split(">")) for link in fields["links"].split(","))
 
     def event(at: str, kind: EventType, f: str, **more: Any) -> Event:
-        return Event(time=ns(at), process=NEMESIS, type=kind, f=f, node=node, fault=number, **more)
+        return Event(time=ns(at), process=NEMESIS, type=kind, f=f, fault=number, **where, **more)
 
-    said = [event(start, EventType.INVOKE, name)]
+    said = [event(start, EventType.INVOKE, name, **fields)]
     if mark:
-        said.append(event(start, EventType.INFO, name, error="it would not stop"))
+        said.append(event(proven, EventType.INFO, name, error="it would not stop"))
     else:
-        said.append(event(start, EventType.OK, name, value="seen"))
+        since_ns = None if since is None else ns(since)
+        said.append(event(proven, EventType.OK, name, value="seen", since=since_ns))
     if end:
-        said += [event(end, kind, Notice.HEAL) for kind in (EventType.INVOKE, EventType.OK)]
+        healing = ((mends, EventType.INVOKE), (end, EventType.OK))
+        said += [event(at, kind, Notice.HEAL) for at, kind in healing]
     return said
 
 

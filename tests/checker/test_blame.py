@@ -74,13 +74,15 @@ RENEWED = """
     [
         ("50-51", Culprit.SERVICE, 39),
         ("50-109?", Culprit.HOLDER, 90),
-        ("50-120", Culprit.HOLDER, 90),  # nobody had told the holder when the other one was let in
-        ("112-113", Culprit.HOLDER, 90),  # granted after: it cannot bind what was before
+        ("50-120", Culprit.SERVICE, 39),  # granted before, or it would have had to be refused
+        ("109-120", Culprit.SERVICE, 98),
+        ("111-120", Culprit.HOLDER, 90),
+        ("112-113", Culprit.HOLDER, 90),  # asked for after: it cannot bind what was before
         ("5-6", Culprit.HOLDER, 85),
         ("5-6 ttl_ms=200", Culprit.SERVICE, 94),
     ],
 )
-def test_only_a_renewal_that_was_answered_in_time_extends_the_promise(
+def test_only_a_renewal_that_was_asked_for_in_time_extends_the_promise(
     renewal: str, who: Culprit, by_ms: int
 ) -> None:
     lines = RENEWED.format(renewal=renewal)
@@ -174,7 +176,7 @@ def test_a_servers_fault_explains_the_service_rather_than_a_clients() -> None:
 def test_a_clients_fault_is_named_where_no_server_had_one() -> None:
     found = blame("fault pause n1 5-49", LET_IN_EARLY).fault
     assert found
-    assert found.node == "n1"
+    assert found.where == "n1"
 
 
 def test_the_longest_fault_is_named() -> None:

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from lockcheck.checker import Culprit, Finding, Verdict
+from lockcheck.checker import Case, Culprit, Finding, Verdict
 from lockcheck.checker.deadlock import find
 from tests.checker.dsl import history, ns
 
 
 def found(*lines: str, **terms: Any) -> list[Finding]:
-    return list(find(history(*lines, **terms)))
+    return list(find(Case(history(*lines, **terms))))
 
 
 TWO = """
@@ -159,5 +159,5 @@ def test_many_that_wait_without_a_circle_cost_little() -> None:
     lines += [f"{n} acquire:k{n + 1} {10 + n}-9000!" for n in range(399)]
     told = history(*lines)
     began = time.process_time()
-    assert list(find(told)) == []
+    assert list(find(Case(told))) == []
     assert time.process_time() - began < 5

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from lockcheck.checker import Culprit, Finding, Verdict
+from lockcheck.checker import Case, Culprit, Finding, Verdict
 from lockcheck.checker.double_run import find
 from tests.checker.dsl import history, judged, ns
 
 
 def found(*lines: str, **terms: Any) -> list[Finding]:
-    return list(find(history(*lines, ttl_ms=100, **terms)))
+    return list(find(Case(history(*lines, ttl_ms=100, **terms))))
 
 
 TWICE = """

@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from lockcheck.checker import CHECKS, Code, Finding, Verdict, judge
-from lockcheck.history import History
+from lockcheck.checker import CHECKS, Case, Code, Finding, Verdict, judge
 from tests.checker.dsl import codes, history, judged
 
 OVERLAP = "1 acquire 0-1 \n 2 acquire 50-51 \n 1 release 60-61 \n 2 release 70-71"
@@ -46,7 +45,7 @@ def test_a_run_that_held_is_ok() -> None:
 def test_a_crashed_check_is_unknown_and_the_others_still_judge(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def crash(told: History) -> Iterator[Finding]:
+    def crash(told: Case) -> Iterator[Finding]:
         yield from overlaps(told)
         raise ZeroDivisionError("by mistake")
 
@@ -62,7 +61,7 @@ def test_a_crashed_check_is_unknown_and_the_others_still_judge(
 
 
 def test_a_crash_among_the_doubts_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    def crash(_: History) -> Iterator[str]:
+    def crash(_: Case) -> Iterator[str]:
         raise KeyError("x")
 
     monkeypatch.setattr("lockcheck.checker.soundness.doubts", crash)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from lockcheck.checker import OverlapWatch, judge
-from lockcheck.history import Terms
+from lockcheck.history import Event, EventType, Terms
 from lockcheck.simulation import Fault, FaultKind, Plan, Target, simulate
 from tests.checker.dsl import events, ns
 
@@ -29,6 +31,23 @@ def test_a_hold_ends_as_the_judge_says() -> None:
     assert fed("1 acquire 0-1 \n 1 lost 2").holders() == {}
     assert fed("1 acquire 0-1 \n 1 write 2-3? a").holders() == {}
     assert fed("1 acquire 0-1 \n 1 write 2-3! a").holders() == {"k": [("n1", 1)]}
+
+
+@pytest.mark.parametrize(
+    ("line", "holders"),
+    [
+        ("fault odd n9,n1 5-50 effect=ends", []),
+        ("fault odd n1 5-50 effect=ends", []),
+        ("fault odd n1 5-50! effect=ends", ["n1"]),  # it did not take
+        ("fault odd n2 5-50 effect=ends", ["n1"]),
+        ("fault odd n1 5-50 effect=stops", ["n1"]),
+        ("fault odd n1 5-50 effect=ends \n 7@n1 acquire 60-61", ["n1"]),  # as another process
+        ("fault odd n1 0.1-0.2 effect=ends", ["n1"]),  # before
+    ],
+)
+def test_whoever_was_ended_believes_nothing(line: str, holders: list[str]) -> None:
+    held = fed("1 acquire 0-1", line).holders().get("k", [])
+    assert [node for node, _ in held] == holders
 
 
 def test_two_holders_are_shown_at_once_but_counted_when_both_are_heard_of() -> None:
@@ -109,3 +128,55 @@ def test_whoever_asks_again_had_given_up() -> None:
     lines = "1 acquire 0-1 \n 2 acquire 3-4 \n 2 release 8-9 \n 1 acquire 10-{answer}"
     assert fed(lines.format(answer="11")).overlaps == 0
     assert fed(lines.format(answer="11!")).overlaps == 0  # whatever it was told
+
+
+def test_a_keeper_extends_and_ends_the_hold_of_its_client() -> None:
+    both = "1 acquire 0-1 \n 2 acquire 10-11 \n 1 write 12-13 a \n 2 release 14-15"
+    assert fed(both).overlaps == 1
+    assert fed(both, "9 renew 4-5 of=1").overlaps == 1
+    assert fed(both, "9 renew 4-5! of=1").overlaps == 0
+    assert fed(both, "9 renew 4-5! of=1").holders() == {}
+    assert fed(both, "9 renew 4-5! of=2").overlaps == 1
+    assert fed(both, "9 renew 4-5? of=1").overlaps == 1
+    assert fed("1 acquire 0-1 \n 9 renew 4-5 of=1").holders() == {"k": [("n1", 1)]}
+
+
+def test_a_keepers_renewal_says_nothing_of_a_later_hold() -> None:
+    again = "1 acquire 0-1 \n 1 release 3-4 \n 1 acquire 6-7 \n 9 renew 2-8! of=1"
+    assert fed(again).holders() == {"k": [("n1", 1)]}
+
+
+def test_a_keeper_extends_the_validity_of_its_client() -> None:
+    lines = "1 acquire 0-1 valid_ms=3 \n 2 acquire 5-6 \n 1 release 7-8 \n 2 release 9-10"
+    assert fed(lines, honours_validity=True).overlaps == 0
+    assert fed(lines, "9 renew 2-3 of=1 valid_ms=9", honours_validity=True).overlaps == 1
+    assert fed(lines, "9 renew 4-5 of=1 valid_ms=9", honours_validity=True).overlaps == 0
+
+
+def test_a_refusal_that_is_read_late_ends_the_hold_when_it_came() -> None:
+    """The keeper's file is read after that of its client."""
+    told = events("1 acquire 0-1 \n 1 write 8-9 a \n 9 renew 2-3! of=1")
+    watch = OverlapWatch()
+    for event in sorted(told, key=lambda event: str(event.process)):
+        watch.feed(event)
+    for event in events("2 acquire 5-6 \n 2 release 10-11"):
+        watch.feed(event)
+    assert watch.overlaps == 0
+
+
+def test_a_keeper_under_its_clients_name() -> None:
+    told = [
+        Event(time, 0, kind, f, key="k")
+        for time, kind, f in (
+            (0, EventType.INVOKE, "acquire"),
+            (1, EventType.OK, "acquire"),
+            (2, EventType.INVOKE, "write"),
+            (3, EventType.INVOKE, "renew"),
+            (4, EventType.FAIL, "renew"),
+            (5, EventType.OK, "write"),
+        )
+    ]
+    watch = OverlapWatch()
+    for event in told:
+        watch.feed(event)
+    assert watch.holders() == {}

@@ -383,3 +383,22 @@ def test_a_write_in_time_is_not_late() -> None:
 def test_without_a_lease_nothing_was_late() -> None:
     (finding,) = lost(LOST, ttl_ms=None)
     assert finding.length_ns == 0
+
+
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        (CHAIN.format(first="null", third="b"), (3, 0)),
+        (CHAIN.format(first="null", third="a"), (3, 1)),
+        (CHAIN.format(first="zero", third="zero"), (3, 2)),
+        # Overwritten again and again, it is lost once.
+        (f"{CHAIN.format(first='zero', third='zero')}\n4 write 22-23 d base=zero seq=4", (4, 3)),
+        # Nobody was told that it had been accepted: no update that anybody counts on.
+        (LOST.replace("1 write 130-131 a seq=4", "1 write 130-131? a seq=4"), (1, 1)),
+        (LOST, (2, 1)),
+        (LOST.replace("1 write 130-131 a", "1 write 130-131! a"), (1, 0)),
+    ],
+)
+def test_how_many_acknowledged_updates_are_lost(lines: str, told: tuple[int, int]) -> None:
+    counts = judged(lines, testify=True, ttl_ms=100).counts
+    assert (counts.updates_acknowledged, counts.updates_lost) == told

@@ -10,7 +10,7 @@ import msgspec
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from lockcheck.checker import CHECKS
+from lockcheck.checker import CHECKS, Case
 from lockcheck.history import Event, EventType, History
 from tests.checker.test_properties import RELEASING, _retire, pick
 from tests.checker.turns import TTL_NS, World, good_worlds
@@ -18,7 +18,8 @@ from tests.checker.turns import TTL_NS, World, good_worlds
 
 def findings(code: str, events: Iterable[Event]) -> list[str]:
     """The nodes that it is about."""
-    found = CHECKS[code].find(History.of(sorted(events, key=lambda event: event.time)))
+    told = History.of(sorted(events, key=lambda event: event.time))
+    found = CHECKS[code].find(Case(told))
     return [(f.holds[0].node if f.holds else f.operations[-1].node) for f in found]
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lockcheck.checker import Code, Culprit, Finding, Verdict
+from lockcheck.checker import Case, Code, Culprit, Finding, Verdict
 from lockcheck.checker.overlap import TOLD_EACH, find, overlapping
 from tests.checker.dsl import history, judged, ns
 
@@ -149,7 +149,7 @@ OVERLAP = {
 
 
 def overlaps(*lines: str, **terms: Any) -> list[Finding]:
-    return list(find(history(*lines, **terms)))
+    return list(find(Case(history(*lines, **terms))))
 
 
 @pytest.mark.parametrize("lines", NO_OVERLAP.values(), ids=NO_OVERLAP)
@@ -176,6 +176,23 @@ VALIDITY = """
 def test_a_client_that_watches_its_validity_stops_believing_when_it_ends() -> None:
     assert len(overlaps(VALIDITY, ttl_ms=55)) == 1
     assert overlaps(VALIDITY, ttl_ms=55, honours_validity=True) == []
+
+
+@pytest.mark.parametrize(
+    ("acts", "own_clocks", "found"),
+    [
+        ("1 write 65-66 a seq=1", True, True),  # it believes, whatever the true time is
+        ("1 write 65-66 a seq=1", False, False),  # it looked in time, and was slow
+        ("1 write 40-41 a seq=1", True, False),  # after that nobody knows
+        ("", True, False),
+    ],
+)
+def test_whose_clock_is_its_own_believes_as_long_as_it_acts(
+    acts: str, own_clocks: bool, found: bool
+) -> None:
+    told = overlaps(VALIDITY, acts, ttl_ms=55, honours_validity=True, own_clocks=own_clocks)
+    assert bool(told) == found
+    assert all(finding.blame.who is Culprit.HOLDER for finding in told)
 
 
 def test_a_validity_that_was_read_late_does_not_last_beyond_the_lease() -> None:

@@ -8,11 +8,10 @@ import msgspec
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from lockcheck.checker import Code, OverlapWatch, Verdict, judge
+from lockcheck.checker import Case, Code, OverlapWatch, Verdict, judge
 from lockcheck.checker.order import granted_before
 from lockcheck.checker.overlap import find as find_overlaps
 from lockcheck.checker.stale_write import find as find_stale
-from lockcheck.checker.writes import read_ledger
 from lockcheck.history import Event, EventType, History, Terms
 from tests.checker.dsl import codes
 from tests.checker.turns import CLIENTS, Access, Turn, World, good_worlds
@@ -157,7 +156,7 @@ def test_overlaps_by_definition(world: World) -> None:
     }
     found = [
         sorted(((h.start_ns, h.process) for h in f.holds), key=lambda h: _rank(history, h))
-        for f in find_overlaps(history)
+        for f in find_overlaps(Case(history))
     ]
     assert {(*one, *other) for one, other in found} == expected
     assert len(found) == len(expected)
@@ -171,7 +170,7 @@ def _rank(history: History, hold: tuple[int, int | str]) -> int:
 @given(wild_worlds())
 def test_stale_writes_by_definition(world: World) -> None:
     history = world.history()
-    writes = read_ledger(history).writes
+    writes = Case(history).ledger.writes
     expected = {
         late.seq
         for n, late in enumerate(writes)
@@ -180,9 +179,9 @@ def test_stale_writes_by_definition(world: World) -> None:
             for early in writes[:n]
         )
     }
-    assert {f.operations[1].answer.seq for f in find_stale(history) if f.operations[1].answer} == (
-        expected
-    )
+    assert {
+        f.operations[1].answer.seq for f in find_stale(Case(history)) if f.operations[1].answer
+    } == (expected)
 
 
 @settings(max_examples=300)
@@ -190,7 +189,7 @@ def test_stale_writes_by_definition(world: World) -> None:
 def test_the_watch_counts_what_the_judge_finds(world: World, choices: object) -> None:
     """Whatever the order in which the clients' files are read."""
     events = [event for event in world.events() if event.process != "storage"]
-    expected = len(list(find_overlaps(History.of(events))))
+    expected = len(list(find_overlaps(Case(History.of(events)))))
     files: dict[object, list[Event]] = {}
     for event in events:
         files.setdefault(event.process, []).append(event)
@@ -211,7 +210,7 @@ def test_the_watch_forgets_what_is_settled_without_harm(world: World) -> None:
     for event in events:
         watch.feed(event)
         watch.settle(event.time)
-    assert watch.overlaps == len(list(find_overlaps(History.of(events))))
+    assert watch.overlaps == len(list(find_overlaps(Case(History.of(events)))))
 
 
 @settings(max_examples=300)
@@ -227,7 +226,7 @@ def test_the_watch_agrees_on_locks_that_more_than_one_may_hold(
         shared = asks and permits == 1 and data.draw(st.booleans())
         if event.process != "storage":
             events.append(msgspec.structs.replace(event, shared=shared))
-    expected = len(list(find_overlaps(History.of(events))))
+    expected = len(list(find_overlaps(Case(History.of(events)))))
     watch = OverlapWatch(terms)
     order = data.draw(st.permutations(sorted({str(event.process) for event in events})))
     for event in sorted(events, key=lambda event: order.index(str(event.process))):
@@ -245,4 +244,4 @@ def test_crowds_by_definition(world: World, permits: int) -> None:
         if hold.end_ns > hold.start_ns
         and sum(other.end_ns > hold.start_ns for other in history.holds[:n]) >= permits
     ]
-    assert [f.time_ns for f in find_overlaps(history)] == expected
+    assert [f.time_ns for f in find_overlaps(Case(history))] == expected

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from lockcheck.checker.blame import blame
-from lockcheck.checker.releases import BlindRelease, blind_releases
+from lockcheck.checker import Case
+from lockcheck.checker.releases import BlindRelease
 from lockcheck.history import Hold
 from tests.checker.dsl import history
 
@@ -19,7 +19,7 @@ def of(
         f"1 acquire 0-10 {by} \n 2 acquire {victim} \n 1 release {release} {BLIND}", more
     )
     (hold,) = (hold for hold in told.holds if hold.process == 2)
-    return [(found, hold) for found in blind_releases(told).get("k", [])]
+    return [(found, hold) for found in Case(told).releases.get("k", [])]
 
 
 @pytest.mark.parametrize(
@@ -59,4 +59,4 @@ def test_only_where_somebody_asked_before_it_was_over(victim: str, looked_at: in
 def test_a_court_for_one_pair() -> None:
     told = history("1 acquire 0-1 \n 2 acquire 2-3 \n 1 release 5-6")
     first, second = told.holds
-    assert blame(told, first, second).by_ns > 0
+    assert Case(told).court.blame(first, second).by_ns > 0

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lockcheck.checker import Culprit, Finding, Verdict
+from lockcheck.checker import Case, Culprit, Finding, Verdict
 from lockcheck.checker.revived import find
 from tests.checker.dsl import history, ns
 
@@ -19,7 +19,7 @@ HISTORY = """
 
 
 def found(*lines: str, **terms: Any) -> list[Finding]:
-    return list(find(history(*lines, ttl_ms=100, **terms)))
+    return list(find(Case(history(*lines, ttl_ms=100, **terms))))
 
 
 def told(other: str = "110-111", renewal: str = "120-121", released: str = "190-191") -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lockcheck.checker import Code, Culprit, Finding, Verdict
+from lockcheck.checker import Case, Code, Culprit, Finding, Verdict
 from lockcheck.checker.silent_loss import find
 from tests.checker.dsl import codes, history, judged, ns
 
@@ -20,7 +20,7 @@ LOST = """
 
 def found(*lines: str, ttl_ms: int | None = 100, **terms: Any) -> list[Finding]:
     terms = {"backend": "redis"} | terms
-    return list(find(history(*lines, ttl_ms=ttl_ms, **terms)))
+    return list(find(Case(history(*lines, ttl_ms=ttl_ms, **terms))))
 
 
 @pytest.mark.parametrize(("end", "told"), [("150", 0), ("211", 0), ("211.000001", 1), ("400", 1)])

@@ -7,6 +7,7 @@ from dataclasses import replace
 import msgspec
 import pytest
 
+from lockcheck.checker import Case
 from lockcheck.checker.soundness import Amounts, doubts, too_few
 from lockcheck.history import Terms
 from tests.checker.dsl import history, judged
@@ -14,9 +15,16 @@ from tests.checker.test_judge import turns
 from tests.checker.test_stuck import refusals
 
 ENOUGH = Amounts(
-    operations=50, judged=50, asked=10, granted=10, holders=2, shared_keys=1, accepted=10
+    operations=50,
+    answered=50,
+    judged=50,
+    asked=10,
+    granted=10,
+    holders=2,
+    shared_keys=1,
+    accepted=10,
 )
-OURS = Terms(backend="redis", workload="register", clients=2)
+OURS = Terms(backend="redis", stores=True, clients=2)
 ELSEWHERE = Terms()
 
 
@@ -30,16 +38,24 @@ ELSEWHERE = Terms()
         (OURS, {"shared_keys": 0}, "no lock was ever held by two different clients"),
         (OURS, {"accepted": 9}, "the storage accepted a write 9 times, not 10"),
         (OURS, {"accepted": 1}, "the storage accepted a write once, not 10"),
-        (msgspec.structs.replace(OURS, workload="mutex"), {"accepted": 0}, ""),
+        (msgspec.structs.replace(OURS, stores=False), {"accepted": 0}, ""),
         (msgspec.structs.replace(OURS, clients=1), {"holders": 1}, ""),
         (ELSEWHERE, {"granted": 2, "accepted": 0}, ""),
         (ELSEWHERE, {"granted": 1}, "the lock was granted once, not 2"),
         (ELSEWHERE, {"holders": 1}, ""),
         (msgspec.structs.replace(ELSEWHERE, clients=3), {"holders": 1}, ""),
-        (msgspec.structs.replace(ELSEWHERE, workload="register"), {"accepted": 0}, ""),
+        (msgspec.structs.replace(ELSEWHERE, stores=True), {"accepted": 0}, ""),
         (ELSEWHERE, {"asked": 0, "granted": 0, "shared_keys": 0, "judged": 2}, ""),
         (ELSEWHERE, {"asked": 0, "judged": 1}, "that a judge knows to tell: 1, of 50"),
         (ELSEWHERE, {"asked": 0, "judged": 1, "operations": 1}, "that a judge knows to tell: 1"),
+        (ELSEWHERE, {"asked": 0, "answered": 0}, "so there is nothing to judge"),
+        (ELSEWHERE, {"operations": 0}, "no operation of any client, so there is nothing to judge"),
+        (OURS, {"operations": 0}, "no operation of any client, so there is nothing to judge"),
+        (msgspec.structs.replace(OURS, fewest=4), {"granted": 4, "accepted": 4}, ""),
+        (msgspec.structs.replace(OURS, fewest=4), {"granted": 3}, "granted 3 times, not 4"),
+        (msgspec.structs.replace(OURS, fewest=4), {"accepted": 3}, "a write 3 times, not 4"),
+        (msgspec.structs.replace(OURS, fewest=20), {"accepted": 20}, "granted 10 times, not 20"),
+        (msgspec.structs.replace(ELSEWHERE, fewest=11), {}, "granted 10 times, not 11"),
     ],
 )
 def test_too_few_of_something(terms: Terms, amounts: dict[str, int], told: str) -> None:
@@ -56,12 +72,12 @@ def test_too_few_of_something(terms: Terms, amounts: dict[str, int], told: str) 
     ],
 )
 def test_what_is_not_about_a_lock(lines: str, said: list[str]) -> None:
-    assert list(doubts(history(lines))) == said
+    assert list(doubts(Case(history(lines)))) == said
 
 
 def aimed(*lines: str) -> list[str]:
     told = history(turns(12), *lines, faults=("pause:holder",), backend="redis", clients=3)
-    return list(doubts(told))
+    return list(doubts(Case(told)))
 
 
 @pytest.mark.parametrize(
@@ -86,6 +102,16 @@ def test_a_fault_that_is_aimed_at_holders(fault: str, wanted: str, *, struck: bo
         "never struck" in doubt or "never injected" in doubt for doubt in aimed(fault, wanted)
     )
     assert missed != struck
+
+
+def test_the_keeper_of_a_holder_that_is_ended_at_work_renews_until_then() -> None:
+    """The client's own last sign of life may lie far back."""
+    held, wanted = "1 acquire 1000-1001", "2 acquire 1400-1401!"
+    ended = "fault kill n1 1300-1500 asked=pause:holder"
+    renewed = "8@n1 renew 1200-1201 of=1"
+    assert aimed(held, ended, wanted) == []
+    assert aimed(held, renewed, ended, wanted) == []
+    assert aimed(held, "9@n1 acquire 1200-1201!", ended, wanted) != []  # another life
 
 
 def test_another_fault_that_struck_a_holder_is_not_the_one() -> None:
@@ -116,16 +142,16 @@ WRITTEN = turns(12) + "\n 1 acquire 200-201 \n 1 write 202-203 a base=null seq=7
     ],
 )
 def test_what_the_witness_says(lines: str, doubt: str) -> None:
-    assert any(said.startswith(doubt) for said in doubts(history(WRITTEN, lines)))
+    assert any(said.startswith(doubt) for said in doubts(Case(history(WRITTEN, lines))))
 
 
 def test_a_witness_is_missed_only_where_there_is_a_storage() -> None:
     silent = "the storage never testified, so writes without an answer are not known"
-    assert silent in list(doubts(history(WRITTEN, workload="register")))
-    assert silent not in list(doubts(history(WRITTEN, workload="mutex")))
+    assert silent in list(doubts(Case(history(WRITTEN, workload="register"))))
+    assert silent not in list(doubts(Case(history(WRITTEN, workload="mutex"))))
     for other in ("202-203! a base=null seq=7", "202-203 a base=null", "202-203? a seq=7"):
         told = WRITTEN.replace("202-203 a base=null seq=7", other)
-        assert silent not in list(doubts(history(told, workload="register")))
+        assert silent not in list(doubts(Case(history(told, workload="register"))))
 
 
 def test_what_the_machine_did_is_told_with_its_cure() -> None:

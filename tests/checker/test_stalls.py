@@ -72,3 +72,21 @@ def test_how_far_the_clock_jumped(lines: str, ms: float) -> None:
     told = history(lines)
     steps = told.clock_steps
     assert host_stepped_ns(steps, told.faults, ns(1000), ns(2000)) == ns(ms)
+
+
+@pytest.mark.parametrize(
+    ("lines", "counted"),
+    [
+        ("stall n1 20-60 waited", True),
+        ("stall n1 20-60 waited\nfault cut n1 30-40 effect=cuts", False),
+        ("stall n1 20-60 waited\nfault cut s1 30-40 effect=cuts", False),  # of its other side
+        ("stall n1 20-60 waited\nfault loss n1 30-40 effect=slows", False),
+        ("stall n1 20-60 waited\nfault cut n1 70-80 effect=cuts", True),  # later
+        ("stall n1 20-60 waited\nfault kill r1 30-40 effect=ends", True),
+        ("stall n1 20-60\nfault cut n1 30-40 effect=cuts", True),  # it did not run
+    ],
+)
+def test_a_wait_for_the_storage_is_the_machines_unless_a_cut_explains_it(
+    lines: str, counted: bool
+) -> None:
+    assert bool(history(lines, "1 acquire 0-1").stalls) is counted

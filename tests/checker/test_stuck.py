@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from lockcheck.checker import Culprit, Finding, Verdict, judge
+from lockcheck.checker import Case, Culprit, Finding, Verdict, judge
 from lockcheck.checker.stuck import find
 from tests.checker.dsl import history, ns
 
 
 def found(*lines: str, **terms: Any) -> list[Finding]:
     values: dict[str, Any] = {"ttl_ms": 100, "backend": "redis"} | terms
-    return list(find(history(*lines, **values)))
+    return list(find(Case(history(*lines, **values))))
 
 
 def refusals(

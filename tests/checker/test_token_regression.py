@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lockcheck.checker import Code, Culprit, Finding, Verdict
+from lockcheck.checker import Case, Code, Culprit, Finding, Verdict
 from lockcheck.checker.token_regression import find
 from tests.checker.dsl import history, judged, ns
 
 
 def found(*lines: str, **terms: Any) -> list[Finding]:
-    return list(find(history(*lines, **terms)))
+    return list(find(Case(history(*lines, **terms))))
 
 
 ACCEPTED = {
@@ -124,8 +124,8 @@ def test_by_definition(grants: list[tuple[int, int, int]]) -> None:
         if hold.token in seen:
             expected.add(int(hold.process))
         seen.add(hold.token)
-    assert {finding.holds[1].process for finding in find(told)} == expected
-    assert len(list(find(told))) == len(expected)
+    assert {finding.holds[1].process for finding in find(Case(told))} == expected
+    assert len(list(find(Case(told)))) == len(expected)
 
 
 def test_one_who_had_it_alone_is_not_forgotten_among_many_who_shared_it() -> None:

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lockcheck.checker import Culprit, Finding, Verdict
+from lockcheck.checker import Case, Culprit, Finding, Verdict
 from lockcheck.checker.unfair import find
 from tests.checker.dsl import history, ns
 
 
 def found(*lines: str, **terms: Any) -> list[Finding]:
     terms = {"fair": True, "ttl_ms": 100} | terms
-    return list(find(history(*lines, **terms)))
+    return list(find(Case(history(*lines, **terms))))
 
 
 PASSED = """

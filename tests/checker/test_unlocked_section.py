@@ -7,14 +7,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from lockcheck.checker import Culprit, Finding, Verdict
+from lockcheck.checker import Case, Culprit, Finding, Verdict
 from lockcheck.checker.unlocked_section import find
 from lockcheck.history import History
 from tests.checker.dsl import events, history, judged, ns
 
 
 def found(*lines: str, **terms: Any) -> list[Finding]:
-    return list(find(history(*lines, **terms)))
+    return list(find(Case(history(*lines, **terms))))
 
 
 HELD = "1 acquire 0-1 \n 1 write 2-3 a \n 1 release 50-51 \n"
@@ -103,7 +103,7 @@ def test_behind_a_guard(guard: str, token: int | None, effect: Verdict) -> None:
     told = events(HELD + "2 acquire 10-11! \n 2 write 12-13 b", guard=guard)
     (write,) = (e for e in told if e.time == ns(12))
     shown = [msgspec.structs.replace(e, token=token) if e is write else e for e in told]
-    (finding,) = find(History.of(shown))
+    (finding,) = find(Case(History.of(shown)))
     assert finding.effect is effect
 
 

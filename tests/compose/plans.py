@@ -8,11 +8,10 @@ from pathlib import Path
 
 from lockcheck.compose.docker.engine import RUN_LABEL, connect
 from lockcheck.compose.runtime import ClusterPlan
-from lockcheck.nodes import NodeSpec, Role
-from lockcheck.redis_node import REDIS_ARGUMENTS, REDIS_PORT
+from lockcheck.nodes.node import NodeSpec, Role
 
-SERVER = NodeSpec("n1", Role.SERVER, "redis", REDIS_ARGUMENTS, REDIS_PORT)
-STORAGE = NodeSpec("storage", Role.STORAGE, "redis", REDIS_ARGUMENTS, REDIS_PORT)
+SERVER = NodeSpec("n1", Role.SERVER, "redis")
+STORAGE = NodeSpec("storage", Role.STORAGE, "redis")
 CLIENT = NodeSpec("c1", Role.CLIENT, "client")
 
 

@@ -21,10 +21,12 @@ from lockcheck.compose.docker.compose_file import (
 )
 from lockcheck.compose.runtime import ClusterPlan
 from lockcheck.errors import ClusterError
+from lockcheck.nodes.node import NodeSpec, Role
+from lockcheck.servers import SERVERS
 from tests.compose.plans import CLIENT, SERVER, STORAGE
 
 SUBNET = IPv4Network("10.213.7.0/24")
-IMAGES = {"redis": "lockcheck/redis:1", "client": "lockcheck/client:1"}
+IMAGES = {"redis": "lockcheck/redis:1", "etcd": "lockcheck/etcd:1", "client": "lockcheck/client:1"}
 
 
 def document(*nodes: Any, run_id: str = "r1") -> Any:
@@ -32,17 +34,24 @@ def document(*nodes: Any, run_id: str = "r1") -> Any:
     return json.loads(json.dumps(compose_document(plan, IMAGES, SUBNET, {"a": "1"})))
 
 
-def test_a_server_runs_its_program_with_its_arguments() -> None:
+def test_a_node_is_a_place_that_is_held_open_for_the_agent() -> None:
     service = document()["services"]["n1"]
     assert service["image"] == "lockcheck/redis:1"
-    assert service["command"] == ["redis-server", *SERVER.arguments]
+    assert service["command"] == ["sleep", "infinity"]
     assert service["volumes"] == []
 
 
-def test_a_client_is_told_its_folder_in_the_runs_volume() -> None:
+def test_a_client_sees_the_runs_volume() -> None:
     service = document()["services"]["c1"]
-    assert service["command"][-1] == "/lockcheck/run/c1"
+    assert service["image"] == "lockcheck/client:1"
     assert service["volumes"] == ["run:/lockcheck/run"]
+    assert service["tmpfs"] == []
+
+
+def test_what_a_server_keeps_is_in_memory() -> None:
+    service = document(NodeSpec("e1", Role.SERVER, "etcd"))["services"]["e1"]
+    assert service["tmpfs"] == [f"/lockcheck/data:size={SERVERS['etcd'].data_mb}m,mode=0700"]
+    assert service["volumes"] == []
 
 
 @pytest.mark.parametrize("node", ["n1", "storage", "c1"])
@@ -70,11 +79,6 @@ def test_everything_carries_the_runs_id() -> None:
     labelled = [*described["services"].values(), *described["networks"].values()]
     assert {each["labels"]["lockcheck.run"] for each in labelled} == {"R:1"}
     assert described["volumes"]["run"] == {"name": Names("R:1").volume, "external": True}
-
-
-def test_a_dollar_is_not_taken_for_a_variable() -> None:
-    secretive = replace(SERVER, arguments=("--requirepass", "$HOME"))
-    assert document(secretive)["services"]["n1"]["command"][-1] == "$$HOME"
 
 
 @pytest.mark.parametrize("run_id", ["2026-11-18T12:00:00Z-a1", "Ä_b", "a..b"])

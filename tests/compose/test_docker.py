@@ -17,15 +17,15 @@ import docker
 import pytest
 from docker.types import IPAMConfig, IPAMPool
 
+from lockcheck.compose import launching
 from lockcheck.compose.docker import runtime as docker_runtime
 from lockcheck.compose.docker.cleanup import remove_run
 from lockcheck.compose.docker.compose_file import Names, free_subnets
 from lockcheck.compose.docker.compose_up import taken_subnets
 from lockcheck.compose.docker.runtime import DockerRuntime, clean_docker
-from lockcheck.compose.orders import Probe
-from lockcheck.compose.programs import PROGRAMS
 from lockcheck.compose.runtime import Cluster, ClusterPlan
 from lockcheck.errors import ClusterError
+from lockcheck.servers import SERVERS
 from tests.compose.plans import CLIENT, SERVER, STORAGE, small_plan, things_of
 from tests.waiting import wait_for
 
@@ -51,7 +51,6 @@ finally:
 CHATTERBOX = """
 import itertools, pathlib, sys
 folder = pathlib.Path(sys.argv[1])
-folder.mkdir()
 print("I write without end", flush=True)
 with (folder / "history.jsonl").open("w") as history:
     for number in itertools.count():
@@ -78,7 +77,7 @@ def test_nodes_come_up_are_collected_and_leave_nothing(
 ) -> None:
     plan = small_plan(tmp_path)
     with started(runtime, plan) as cluster:
-        cluster.agent.ask("await_ready", [Probe("n1", 6379), Probe("storage", 6379)])
+        cluster.agent.ask("await_ready")
         assert len(things_of(plan.run_id)) == 6  # agent, 3 nodes, network, volume
         assert "Redis server v=" in cluster.versions["redis"]
         assert {"docker", "compose", "kernel"} <= set(cluster.versions)
@@ -104,8 +103,7 @@ def test_closing_twice_is_once(runtime: DockerRuntime, tmp_path: Path) -> None:
 def test_what_is_still_being_written_is_collected(
     runtime: DockerRuntime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    chatty = replace(PROGRAMS["client"], container_command=("python3", "-c", CHATTERBOX))
-    monkeypatch.setitem(PROGRAMS, "client", chatty)
+    monkeypatch.setattr(launching, "CLIENT_IN_IMAGE", ("python3", "-c", CHATTERBOX))
     plan = small_plan(tmp_path)
     history = plan.nodes_folder / "c1" / "history.jsonl"
 
@@ -125,6 +123,7 @@ def test_dead_nodes_are_collected_too(
     plan = small_plan(tmp_path)
     names = Names(plan.run_id)
     with started(runtime, plan) as cluster:
+        cluster.agent.ask("await_ready")
         for container in (names.container("n1"), names.container("c1"), names.agent):
             engine.containers.get(container).kill()
         clean_docker(print)  # another lockcheck's, that must leave us the time to look
@@ -134,15 +133,17 @@ def test_dead_nodes_are_collected_too(
 
 
 def test_a_node_that_will_not_run_is_named_and_leaves_nothing(
-    runtime: DockerRuntime, tmp_path: Path
+    runtime: DockerRuntime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By the start, or by the first question after it if the node lived that long."""
-    plan = small_plan(tmp_path, replace(SERVER, arguments=("--no-such-option", "1")), CLIENT)
+    wrong = replace(SERVERS["redis"], image_program=("redis-server", "--no-such-option", "1"))
+    monkeypatch.setitem(SERVERS, "redis", wrong)
+    plan = small_plan(tmp_path, SERVER, CLIENT)
     with (
         pytest.raises(ClusterError, match="n1 ended as soon as it was started"),
         started(runtime, plan) as cluster,
     ):
-        cluster.agent.ask("await_ready", [Probe("n1", 6379)])
+        cluster.agent.ask("await_ready")
     assert things_of(plan.run_id) == []
 
 

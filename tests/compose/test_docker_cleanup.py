@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import cast
+
+import docker
 import pytest
 
-from lockcheck.compose.docker.cleanup import Agent, Trace, is_dead
+from lockcheck.compose.docker.cleanup import Agent, Trace, is_dead, remove_run
 
 NOW = 1000.0
 OLD, NEW = NOW - 61, NOW - 1
@@ -23,3 +26,37 @@ OLD, NEW = NOW - 61, NOW - 1
 )
 def test_a_run_lives_as_long_as_its_agent(seen_s: float, agent: Agent | None, dead: bool) -> None:
     assert is_dead([Trace("r1", OLD), Trace("r1", seen_s, agent)], NOW) is dead
+
+
+class _Engine:
+    """Holds one network, which somebody is still in for as often as it is asked to remove it."""
+
+    def __init__(self, in_use: int) -> None:
+        self.in_use = in_use
+        self.api = self
+
+    def containers(self, **_filters: object) -> list[dict[str, str]]:
+        return []
+
+    def volumes(self, **_filters: object) -> dict[str, None]:
+        return {"Volumes": None}
+
+    def networks(self, **_filters: object) -> list[dict[str, str]]:
+        return [{"Id": "n", "Name": "lockcheck-r1"}]
+
+    def remove_network(self, _network: str) -> None:
+        self.in_use -= 1
+        if self.in_use >= 0:
+            raise docker.errors.APIError("403", explanation="network n has active endpoints")
+
+
+@pytest.mark.parametrize(
+    ("in_use", "patience_s", "left"),
+    [(0, 0, False), (3, 60, False), (1_000_000, 0, True)],
+)
+def test_a_network_that_the_engine_keeps_is_waited_for_and_then_told(
+    in_use: int, patience_s: float, left: bool
+) -> None:
+    engine = cast("docker.DockerClient", _Engine(in_use))
+    kept = remove_run(engine, "r1", patience_s)
+    assert kept == ("the engine keeps the network lockcheck-r1 until it is restarted" * left)

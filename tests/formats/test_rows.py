@@ -219,7 +219,6 @@ def test_a_damaged_row_is_named(row: str, line: int, column: int | None, reason:
     [
         ("", 1, "its first row names no column client, key, op, start_ns, end_ns, outcome"),
         ("client,key,op\n", 1, "its first row names no column start_ns, end_ns, outcome"),
-        (HEADER, 0, "it holds no operation"),
         ("op," + HEADER, 1, "its first row names a column twice"),
         (f"{HEADER.strip()},value\na,k,write,1,2,ok,,{'[' * 99}\n", 2, "value: nested deeper than"),
         (f"{HEADER.strip()},ttl_ms\na,k,acquire,1,2,ok,,-1\n", 2, "ttl_ms: no lease: -1"),
@@ -444,3 +443,79 @@ DAMAGED_SPANS = {
 @pytest.mark.parametrize(("text", "reason"), DAMAGED_SPANS.values(), ids=DAMAGED_SPANS)
 def test_damaged_spans_are_named(text: str, reason: str) -> None:
     assert said(error_in("otlp", text))[2].startswith(reason)
+
+
+# --- keepers ---------------------------------------------------------------------------------
+
+KEPT_HEADER = HEADER.strip() + ",ttl_ms,of\n"
+
+
+def whose(name: str, text: str) -> list[tuple[object, ...]]:
+    told = history_of(name, text).operations
+    return [(o.process, o.owner, o.f) for o in told]
+
+
+def test_a_row_of_a_keeper_says_whose_hold_it_extends() -> None:
+    text = KEPT_HEADER + (
+        "w1,k,acquire,0,2,ok,7,1000,\nc1/keeper,k,extend,4,6,ok,,1000,w1\nw1,k,release,8,9,ok,,,\n"
+    )
+    assert whose("csv", text)[1] == ("c1/keeper", "w1", "renew")
+    (hold,) = history_of("csv", text).holds
+    assert [renewal.start_ns for renewal in hold.renewals] == [4]
+
+
+def test_a_keeper_of_a_number() -> None:
+    text = KEPT_HEADER + "1,k,acquire,0,2,ok,7,1000,\n9,k,renew,4,6,ok,,1000,1\n"
+    assert whose("csv", text)[1] == (9, 1, "renew")
+    assert whose("csv", text.replace("9,k,", "keeper,k,"))[1] == ("keeper", "1", "renew")
+    assert whose("csv", text.replace("1000,1\n", "1000,2\n"))[1] == (9, 2, "renew")
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        ("1,k,write,3,9,ok,,,\n1,k,renew,4,6,ok,,,\n1,k,renew,7,8,ok,,,", ["/", "/"]),
+        ("1,k,renew,3,9,ok,,,\n1,k,write,4,6,ok,,,\n1,k,renew,10,11,ok,,,", ["/", ""]),
+        ("1,k,write,3,5,ok,,,\n1,k,renew,5,6,ok,,,\n1,k,renew,6,8,ok,,,", ["", ""]),
+        ("1,k,write,3,,,,,\n1,k,renew,5,6,ok,,,\n1,k,renew,7,8,ok,,,", ["", ""]),
+        ("2,k,write,3,9,ok,,,\n1,k,renew,5,6,ok,,,\n1,k,renew,7,8,ok,,,", ["", ""]),
+        ("1,k,renew,3,9,ok,,,\n1,k,renew,5,6,ok,,,", ["/", ""]),
+        ("1,k,write,3,9,ok,,,\n1,k,renew,5,6,ok,,,2\n1,k,renew,11,12,ok,,,", ["/", ""]),
+    ],
+)
+def test_a_renewal_beside_something_else_is_a_keepers(rows: str, expected: list[str]) -> None:
+    renewals = [each for each in whose("csv", KEPT_HEADER + rows + "\n") if each[2] == "renew"]
+    assert [("/" if each[0] == "1/keeper" else "") for each in renewals] == expected
+    assert {each[1] for each in renewals} <= {1, 2}
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        "a,k,write,3,9,ok,,,\na,k,read,5,6,ok,,,",
+        "a,k,write,3,9,ok,,,\na,k,renew,4,9,ok,,,\na,k,renew,5,8,ok,,,",
+    ],
+)
+def test_what_really_overlaps_is_refused(rows: str) -> None:
+    assert "still busy" in said(error_in("csv", KEPT_HEADER + rows + "\n"))[2]
+
+
+def test_only_a_renewal_is_of_somebody_else() -> None:
+    text = KEPT_HEADER + "a,k,renew,0,1,ok,,,b\na,k,release,2,3,ok,,,b\n"
+    assert said(error_in("csv", text)) == (
+        3,
+        22,
+        "of: only a renewal is of somebody else's hold",
+    )
+    spans = export(span("unlock", 1, 2, lock__of="b"), service__name="w")
+    assert "lock.of: only a renewal" in said(error_in("otlp", spans))[2]
+
+
+def test_a_span_of_a_keeper() -> None:
+    spans = export(
+        span("acquire", 1, 2, lock__client="w"),
+        span("write", 3, 9, lock__client="w"),
+        span("renew", 4, 5, lock__client="keeper", lock__of="w"),
+        span("renew", 6, 7, lock__client="w"),
+    )
+    assert whose("otlp", spans)[2:] == [("keeper", "w", "renew"), ("w/keeper", "w", "renew")]

@@ -24,7 +24,7 @@ from lockcheck.native import core
 
 pytestmark = pytest.mark.skipif(core() is None, reason="the compiled reader was not built")
 
-SYMBOLS = ("process", "key", "argument", "second", "result")
+SYMBOLS = ("process", "key", "argument", "second", "result", "owner")
 
 
 def plain(table: Table) -> list[tuple[Any, ...]]:
@@ -81,6 +81,7 @@ def clients(draw: st.DrawFn) -> list[Event]:
                 ttl_ms=draw(st.none() | st.integers(0, 2**31 - 1)),
                 valid_ms=draw(st.none() | st.sampled_from([0.5, 3.0, 1e9])),
                 error=draw(st.sampled_from([None, "held", "a", "b", "c", "d", "e", "ünder"])),
+                of=draw(st.sampled_from([None, None, 0, 1, 7, "1", "c1"])),
             )
         )  # fmt: skip
         if draw(st.integers(0, 9)) == 0:

@@ -18,7 +18,7 @@ from lockcheck.history import (
     read_history,
     write_events,
 )
-from lockcheck.history.files import LONGEST_LINE
+from lockcheck.history.files import LONE, LONGEST_LINE
 
 OFTEN = settings(max_examples=300)
 
@@ -83,6 +83,31 @@ def test_a_writer_appends_line_by_line(tmp_path: Path) -> None:
     assert [e.time for e in read_events(path)] == [1, 2]
 
 
+@pytest.mark.parametrize("torn", [1, 9, 10_000])
+def test_whoever_goes_on_with_a_torn_file_begins_a_new_line(
+    tmp_path: Path, torn: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A client was killed in the middle of a line, and is started again."""
+    monkeypatch.setattr("lockcheck.history.files.LONGEST_LINE", 256)
+    path = tmp_path / "history.jsonl"
+    write_events(path, [event(1), event(2)])
+    whole = path.read_bytes()
+    with path.open("ab") as out:
+        out.write(b"{" * torn)
+    with EventWriter(path) as writer:
+        assert path.read_bytes() == whole
+        writer.write(event(3))
+    assert [e.time for e in read_events(path)] == [1, 2, 3]
+
+
+def test_a_file_with_nothing_but_a_torn_line_is_begun_anew(tmp_path: Path) -> None:
+    path = tmp_path / "history.jsonl"
+    path.write_bytes(b'{"time": 1')
+    with EventWriter(path) as writer:
+        writer.write(event(3))
+    assert [e.time for e in read_events(path)] == [3]
+
+
 @given(st.lists(any_events, min_size=1, max_size=5), st.data())
 def test_a_torn_last_line_costs_that_line_only(
     tmp_path: Path, events: list[Event], data: st.DataObject
@@ -138,6 +163,13 @@ PLACES = {
     "inside": (BEGINNING + b'", "key" 3}', 57, "not an event: JSON is malformed: expected ':'"),
     "cut off": (BEGINNING + b'", "ke', 52 + 2, "not an event: it is cut off"),
     "no text": (BEGINNING + b"\xff" + b'"}', 48, "not an event: this is no UTF-8"),
+    "half a pair": (BEGINNING + rb'\ude00"}', 48, f"not an event: {LONE}"),
+    "half a pair, and more": (
+        BEGINNING + rb'\\ud83d\ud83d\ude00\ud83dx"}',
+        67,
+        f"not an event: {LONE}",
+    ),
+    "cut off in a pair": (BEGINNING + rb"\ud83d", 54, "not an event: it is cut off"),
     "no event": (b'  {"time": 1}', 3, "not an event: Object missing required field `process`"),
 }
 

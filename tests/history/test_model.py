@@ -208,7 +208,7 @@ def test_a_client_that_honours_its_validity(lines: str, ending: Ending, end_ms: 
 def test_faults_from_beginning_to_end() -> None:
     told = history("fault pause n1 10-50 \n fault pause n2 20-! \n fault kill r1 30-")
     first, second, third = told.faults
-    assert (first.name, first.node, first.start_ns) == ("pause", "n1", ns(10))
+    assert (first.name, first.nodes, first.start_ns) == ("pause", ("n1",), ns(10))
     assert (first.proven_ns, first.healed_ns, first.proof) == (ns(10), ns(50), "seen")
     assert (second.proven_ns, second.healed_ns) == (None, None)
     assert second.why_unproven == "it would not stop"
@@ -242,3 +242,189 @@ def test_terms_come_first_and_have_defaults() -> None:
     assert history(guard="fence", ttl_ms=7, faults=("pause",)).terms.faults == ("pause",)
     assert History.of([]).terms.guard == "none"
     assert events()[0].f == "terms"
+
+
+# --- renewals by a keeper ------------------------------------------------------------------------
+
+
+def kept(*lines: str, **terms: Any) -> Hold:
+    """The hold of process 1, whose keeper is process 9."""
+    (found,) = (h for h in history("1 acquire 0-1", *lines, **terms).holds if h.process == 1)
+    return found
+
+
+def test_a_keeper_extends_the_hold_of_its_client() -> None:
+    found = kept("1 write 2-30 a \n 9 renew 20-21 of=1 \n 1 release 60-61")
+    assert [renewal.process for renewal in found.renewals] == [9]
+    assert found.promised_until_ns(50) == ns(70)
+    assert (found.ending, found.end_ns) == (Ending.RELEASED, ns(60))
+
+
+def test_a_keeper_never_holds_and_is_no_sign_of_life_of_its_client() -> None:
+    told = history("1 acquire 0-1 \n 9 renew 20-21 of=1 \n 9 renew 40-41 of=1")
+    assert [(h.process, h.end_ns, h.ending) for h in told.holds] == [(1, ns(1), Ending.LAST_SEEN)]
+
+
+@pytest.mark.parametrize(
+    ("renewal", "end_ms", "ending"),
+    [
+        ("9 renew 20-21! of=1", 21, Ending.LOST),
+        ("9 renew 20-21? of=1", 60, Ending.RELEASED),
+        ("9 renew 20- of=1", 60, Ending.RELEASED),
+        ("9 renew 20-21! of=2", 60, Ending.RELEASED),  # somebody else's
+        ("9 renew:other 20-21! of=1", 60, Ending.RELEASED),
+        ("9 renew 20-21!", 60, Ending.RELEASED),  # nobody's
+    ],
+)
+def test_what_a_keepers_refused_renewal_ends(renewal: str, end_ms: int, ending: Ending) -> None:
+    found = kept(renewal, "1 release 60-61")
+    assert (found.end_ns, found.ending) == (ns(end_ms), ending)
+
+
+@pytest.mark.parametrize("answer", ["20-45", "20-45!"])
+def test_a_renewal_says_nothing_of_a_hold_that_began_after_it(answer: str) -> None:
+    told = history(
+        "1 acquire 0-1 \n 1 release 30-31 \n 1 acquire 40-41 \n 1 release 60-61",
+        f"9 renew {answer} of=1",
+    )
+    first, second = told.holds
+    assert (first.end_ns, second.end_ns) == (ns(30), ns(60))
+    assert second.renewals == ()
+    assert second.promised_until_ns(50) == ns(90)
+
+
+@pytest.mark.parametrize(
+    ("renewals", "until_ms"),
+    [
+        ("9 renew 10-30 of=1 \n 1 renew 20-21", 70),
+        ("9 renew 10-20 of=1 \n 1 renew 20-21", 70),
+        ("9 renew 10-30 of=1 ttl_ms=20 \n 1 renew 20-21", 40),  # it may have been the last
+        ("9 renew 10-19 of=1 ttl_ms=20 \n 1 renew 20-21", 70),  # certainly the first
+        ("9 renew 10-30 of=1 ttl_ms=90 \n 1 renew 20-21", 70),
+        ("9 renew 10-30? of=1 \n 1 renew 5-6", 55),
+    ],
+)
+def test_renewals_that_are_under_way_together(renewals: str, until_ms: int) -> None:
+    assert kept(renewals, "1 release 100-101").promised_until_ns(50) == ns(until_ms)
+
+
+@pytest.mark.parametrize(
+    ("renewal", "end_ms"),
+    [
+        ("9 renew 2-3 of=1 valid_ms=5", 8),
+        ("9 renew 6-7 of=1 valid_ms=5", 6),  # too late
+        ("9 renew 2-3 of=2 valid_ms=5", 6),
+        ("9 renew 2-3 valid_ms=5", 6),
+    ],
+)
+def test_a_keeper_extends_the_validity_that_a_client_honours(renewal: str, end_ms: int) -> None:
+    lines = ("1 acquire 0-1 valid_ms=5 \n 1 release 10-11", renewal)
+    (found,) = history(*lines, honours_validity=True).holds
+    assert (found.end_ns, found.ending) == (ns(end_ms), Ending.EXPIRED)
+
+
+# --- a keeper that was logged under its client's name ------------------------------------------
+
+
+def under_one_name(*told: tuple[int, EventType, str]) -> History:
+    return History.of([e(time, 0, kind, f, key="k") for time, kind, f in told])
+
+
+GRANTED = ((0, INVOKE, "acquire"), (1, OK, "acquire"))
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        ((2, INVOKE, "write"), (3, INVOKE, "renew"), (4, OK, "renew"), (5, OK, "write")),
+        ((2, INVOKE, "write"), (3, INVOKE, "renew"), (4, OK, "write"), (5, OK, "renew")),
+        ((2, INVOKE, "renew"), (3, INVOKE, "write"), (4, OK, "renew"), (5, OK, "write")),
+        ((2, INVOKE, "renew"), (3, INVOKE, "write"), (4, OK, "write"), (5, OK, "renew")),
+    ],
+)
+def test_a_renewal_under_way_with_something_else_is_a_keepers(
+    told: tuple[tuple[int, EventType, str], ...],
+) -> None:
+    found = under_one_name(*GRANTED, *told)
+    assert [(o.process, o.f) for o in found.operations] == [
+        (0, "acquire"),
+        *sorted([(0, "write"), ("0/keeper", "renew")], key=lambda o: o[1] != told[0][2]),
+    ]
+    assert all(operation.ok for operation in found.operations)
+    (hold,) = found.holds
+    assert [renewal.owner for renewal in hold.renewals] == [0]
+    again = History.of(found.events)
+    assert (again.operations, again.holds) == (found.operations, found.holds)
+
+
+def test_a_refused_one_ends_the_hold_while_its_client_writes() -> None:
+    writes = ((2, INVOKE, "write"), (3, INVOKE, "renew"), (4, FAIL, "renew"), (5, OK, "write"))
+    (hold,) = under_one_name(*GRANTED, *writes).holds
+    assert (hold.end_ns, hold.ending) == (4, Ending.LOST)
+
+
+def test_one_after_the_other_is_nobody_elses() -> None:
+    told = under_one_name(*GRANTED, (2, INVOKE, "renew"), (3, OK, "renew"), (3, INVOKE, "release"))
+    assert {operation.process for operation in told.operations} == {0}
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        ((2, INVOKE, "write"), (3, INVOKE, "read")),
+        ((2, INVOKE, "renew"), (3, INVOKE, "renew")),
+        ((2, INVOKE, "write"), (3, INVOKE, "renew"), (4, INVOKE, "renew")),
+        ((2, INVOKE, "write"), (3, INVOKE, "renew"), (4, INVOKE, "release")),
+    ],
+)
+def test_what_really_overlaps_is_refused(told: tuple[tuple[int, EventType, str], ...]) -> None:
+    with pytest.raises(HistoryError, match=r"process 0(/keeper)? has an operation open already"):
+        under_one_name(*GRANTED, *told)
+
+
+def test_an_answer_to_no_renewal_is_refused() -> None:
+    with pytest.raises(HistoryError, match="never invoked"):
+        under_one_name(*GRANTED, (2, INVOKE, "write"), (3, OK, "renew"))
+
+
+@pytest.mark.parametrize("release", ["30-40", "30-40!", "30-40?", "30-"])
+@pytest.mark.parametrize(
+    ("renewal", "renewals"),
+    [("20-35", 1), ("20-35!", 1), ("30-35", 0), ("31-35!", 0), ("20-45", 0), ("31-45!", 0)],
+)
+def test_what_a_keeper_is_told_while_its_client_lets_go(
+    release: str, renewal: str, renewals: int
+) -> None:
+    (found,) = history(f"1 acquire 0-1 \n 1 release {release} \n 9 renew {renewal} of=1").holds
+    assert (found.end_ns, found.ending) == (ns(30), Ending.RELEASED)
+    if release != "30-":  # else nobody knows when it was over
+        assert len(found.renewals) == renewals
+
+
+def test_a_reentrant_lock_is_lost_whichever_of_its_releases_is_under_way() -> None:
+    lines = "1 acquire 0-1 \n 1 acquire 2-3 \n 1 release 30-40 \n 9 renew 20-35! of=1"
+    (found,) = history(lines, model="reentrant").holds
+    assert (found.end_ns, found.ending) == (ns(35), Ending.LOST)
+
+
+def test_a_refusal_is_no_sign_of_life_of_a_client_that_ended() -> None:
+    lines = "1 acquire 0-1 \n 1 write 5-6 a \n 9 renew 20-21! of=1"
+    (found,) = history(lines).holds
+    assert (found.end_ns, found.ending) == (ns(6), Ending.LAST_SEEN)
+    (found,) = history(lines, "1 write 30-31 b").holds
+    assert (found.end_ns, found.ending) == (ns(21), Ending.LOST)
+
+
+@pytest.mark.parametrize(
+    ("terms", "end_ms"),
+    [({}, 10), ({"fair": True}, 25), ({"session": True}, 25), ({"session": True, "ttl_ms": 3}, 23)],
+)
+def test_a_validity_after_a_wait_may_count_from_the_answer(
+    terms: dict[str, Any], end_ms: int
+) -> None:
+    lines = "1 acquire 0-20 valid_ms=5 \n 1 release 40-41"
+    (found,) = history(lines, honours_validity=True, **({"ttl_ms": 10} | terms)).holds
+    assert (found.end_ns, found.ending) == (ns(end_ms), Ending.EXPIRED)
+    renewed = "1 renew 21-38 valid_ms=9"  # which waits for nobody
+    told = history(lines, renewed, honours_validity=True, **({"ttl_ms": 10} | terms))
+    assert told.holds[0].end_ns == ns(end_ms)

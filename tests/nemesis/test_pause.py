@@ -5,95 +5,156 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from lockcheck.errors import FaultError, UserError
+from lockcheck.errors import FaultError
 from lockcheck.history import Event, EventType
-from lockcheck.nemesis import FAULTS, NemesisSpec, Target, nemesis_choices, parse_nemesis
-from lockcheck.nemesis.base import wait_until
+from lockcheck.nemesis import Plan, parse_nemesis
+from lockcheck.nemesis.base import DidNotLastError, wait_until
 from lockcheck.nemesis.pause import Pause
 from lockcheck.nemesis.schedule import Nemesis
-from lockcheck.nodes import Node, Role
+from tests.nemesis.real import FORKED, RealFleet, RealNode, cluster
 from tests.waiting import wait_for
 
-TWO_THREADS = "import threading; threading.Thread(target=input).start(); input()"
+pytestmark = pytest.mark.cluster
+
+Nodes = dict[str, RealNode]
+# One that starts another all the time, and waits for none of them.
+STARTING = """
+import signal, subprocess
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+while True:
+    subprocess.Popen(["sleep", "0.05"])
+"""
 
 
 @pytest.fixture
-def node() -> Iterator[Node]:
-    process = subprocess.Popen([sys.executable, "-c", TWO_THREADS], stdin=subprocess.PIPE)
-    node = Node("c1", Role.CLIENT, "192.0.2.1", process.pid)
-    wait_for(lambda: len(node.thread_states()) == 2, "both threads are there")
-    yield node
-    process.kill()
-    process.wait()
+def nodes() -> Iterator[Nodes]:
+    with cluster("c1", "c2", "r1") as nodes:
+        yield nodes
 
 
-def test_every_thread_stops_and_runs_again(node: Node) -> None:
-    pause = Pause()
-    assert asyncio.run(pause.inject(node)) == "2 of 2 threads in state T"
+@pytest.fixture
+def node(nodes: Nodes) -> RealNode:
+    nodes["c1"].run()
+    return nodes["c1"]
+
+
+async def inject_and_prove(pause: Pause) -> str:
+    async with asyncio.timeout(20):
+        await pause.inject()
+        return await pause.prove()
+
+
+def test_every_thread_stops_and_runs_again(node: RealNode) -> None:
+    pause = Pause([node])
+    assert asyncio.run(inject_and_prove(pause)) == "2 of 2 threads in state T"
     assert node.thread_states() == ["T", "T"]
-    asyncio.run(pause.heal(node))
+    asyncio.run(pause.heal())
     assert "T" not in node.thread_states()
 
 
-def test_healing_twice_or_a_dead_process_is_harmless(node: Node) -> None:
-    pause = Pause()
-    asyncio.run(pause.inject(node))
-    asyncio.run(pause.heal(node))
-    asyncio.run(pause.heal(node))
-    os.kill(node.pid, signal.SIGKILL)
+def test_every_process_of_a_node_stops_and_runs_again(nodes: Nodes) -> None:
+    """A server that has forked writes on in its child otherwise."""
+    nodes["r1"].run(FORKED, threads=4)
+    pause = Pause([nodes["r1"]])
+    assert asyncio.run(inject_and_prove(pause)) == "4 of 4 threads of 2 processes in state T"
+    assert nodes["r1"].thread_states() == ["T"] * 4
+    asyncio.run(pause.heal())
+    assert "T" not in nodes["r1"].thread_states()
+
+
+def test_who_starts_others_meanwhile_is_stopped_with_all_of_them(nodes: Nodes) -> None:
+    nodes["r1"].run(STARTING, threads=1)
+    for _ in range(5):
+        wait_for(lambda: len(nodes["r1"].pids()) > 2, "it has started some")
+        pause = Pause([nodes["r1"]])
+        proof = asyncio.run(inject_and_prove(pause))
+        before = nodes["r1"].pids()
+        assert f"of {len(before)} processes in state T" in proof
+        assert set(nodes["r1"].thread_states()) == {"T"}
+        asyncio.run(asyncio.sleep(0.06))  # long enough for any of them to end, if it ran
+        assert nodes["r1"].pids() == before
+        asyncio.run(pause.heal())
+
+
+def test_several_nodes_at_once(nodes: Nodes) -> None:
+    nodes["c1"].run()
+    nodes["r1"].run(FORKED, threads=4)
+    pause = Pause([nodes["c1"], nodes["r1"]])
+    assert asyncio.run(inject_and_prove(pause)) == (
+        "c1: 2 of 2 threads in state T; r1: 4 of 4 threads of 2 processes in state T"
+    )
+    asyncio.run(pause.heal())
+    assert "T" not in nodes["c1"].thread_states() + nodes["r1"].thread_states()
+
+
+def test_healing_twice_or_a_dead_process_is_harmless(node: RealNode) -> None:
+    pause = Pause([node])
+    asyncio.run(inject_and_prove(pause))
+    asyncio.run(pause.heal())
+    asyncio.run(pause.heal())
+    os.kill(node.pids()[0], signal.SIGKILL)
     wait_for(lambda: not node.alive, "it is dead")
-    asyncio.run(pause.heal(node))
+    asyncio.run(pause.heal())
 
 
-def test_a_process_that_is_not_there_proves_nothing() -> None:
-    process = subprocess.Popen(["true"])
-    process.wait()
+def test_a_pause_that_somebody_else_ended_did_not_last(node: RealNode) -> None:
+    pause = Pause([node])
+    asyncio.run(inject_and_prove(pause))
+    node.signal(signal.SIGCONT)
+    wait_for(lambda: "T" not in node.thread_states(), "it runs")
+    with pytest.raises(DidNotLastError, match="somebody else had woken c1"):
+        asyncio.run(pause.heal())
+
+
+def test_a_pause_that_is_over_before_it_is_proven_is_none(node: RealNode) -> None:
+    pause = Pause([node])
+    asyncio.run(pause.inject())
+    node.signal(signal.SIGCONT)
+    wait_for(lambda: "T" not in node.thread_states(), "it runs")
+    with pytest.raises(FaultError, match="did not stay stopped"):
+        asyncio.run(pause.prove())
+
+
+def test_a_process_that_is_not_there_proves_nothing(nodes: Nodes) -> None:
+    with pytest.raises(FaultError, match="no process"):
+        asyncio.run(inject_and_prove(Pause([nodes["c1"]])))
+
+
+def test_a_zombie_proves_nothing(node: RealNode) -> None:
+    node.signal(signal.SIGKILL)
+    wait_for(lambda: not node.alive, "it has ended")
     with pytest.raises(FaultError):
-        asyncio.run(Pause().inject(Node("c1", Role.CLIENT, "192.0.2.1", process.pid)))
-
-
-def test_a_zombie_proves_nothing() -> None:
-    process = subprocess.Popen(["true"])
-    gone = Node("c1", Role.CLIENT, "192.0.2.1", process.pid)
-    wait_for(lambda: not gone.alive, "it has ended")
-    with pytest.raises(FaultError):
-        asyncio.run(_soon(Pause(), gone))
-    process.wait()
-
-
-async def _soon(pause: Pause, node: Node) -> None:
-    async with asyncio.timeout(20):
-        await pause.inject(node)
+        asyncio.run(inject_and_prove(Pause([node])))
 
 
 def grant_to(node: str, time: int = 0) -> Event:
     return Event(time=time, process=0, type=EventType.OK, f="acquire", key="k1", node=node)
 
 
-def haunt(nodes: list[Node], spec: NemesisSpec, *, at_once: bool) -> list[Event]:
-    """A nemesis for a lease of 100 ms, until its first fault has been healed."""
+def haunt(nodes: Nodes, text: str, workdir: Path, *, at_once: bool) -> list[Event]:
+    """A nemesis for a lease of 100 ms, until its first fault has been proven."""
     said: list[Event] = []
 
     async def scene() -> None:
         began = asyncio.get_running_loop().time()
         nemesis = Nemesis(
-            [spec],
-            nodes={node.name: node for node in nodes},
-            ttl_ms=100,
+            [parse_nemesis(text)],
+            nodes=nodes,
+            fleet=RealFleet(nodes),
+            plan=Plan(backend="b", ttl_ms=100, time_limit_ms=10**6, clients=2, servers=1),
+            workdir=workdir,
             seed=1,
             now_ns=lambda: int((asyncio.get_running_loop().time() - began) * 1e9),
-            until_ns=10**12,
             record=said.append,
         )
         nemesis.start()
         while not any(event.type is EventType.OK for event in said):
-            nemesis.observe(grant_to(nodes[0].name))
+            nemesis.observe(grant_to("c1"))
             await asyncio.sleep(0.005)
         await nemesis.finish(at_once=at_once)
 
@@ -102,9 +163,10 @@ def haunt(nodes: list[Node], spec: NemesisSpec, *, at_once: bool) -> list[Event]
 
 
 @pytest.mark.parametrize("at_once", [False, True])
-def test_it_strikes_the_holder_says_so_and_heals(node: Node, at_once: bool) -> None:
-    other = Node("c2", Role.CLIENT, "192.0.2.2", os.getpid())
-    said = haunt([node, other], NemesisSpec("pause", Target.HOLDER), at_once=at_once)
+def test_it_strikes_the_holder_says_so_and_heals(
+    nodes: Nodes, node: RealNode, at_once: bool, tmp_path: Path
+) -> None:
+    said = haunt(nodes, "pause:holder", tmp_path, at_once=at_once)
     assert [(event.type, event.f, event.node) for event in said] == [
         (EventType.INVOKE, "pause", "c1"),
         (EventType.OK, "pause", "c1"),
@@ -112,31 +174,28 @@ def test_it_strikes_the_holder_says_so_and_heals(node: Node, at_once: bool) -> N
         (EventType.OK, "heal", "c1"),
     ]
     lasted_ms = (said[2].time - said[1].time) / 1e6
-    assert at_once or lasted_ms >= FAULTS["pause"].duration_ms(100)
+    assert at_once or lasted_ms >= 100 + 50 + 500
     assert "T" not in node.thread_states()
 
 
-def test_a_server_is_struck_when_asked_for(node: Node) -> None:
-    server = Node("r1", Role.SERVER, "192.0.2.3", node.pid)
-    client = Node("c1", Role.CLIENT, "192.0.2.1", os.getpid())
-    said = haunt([server, client], NemesisSpec("pause", Target.SERVER), at_once=True)
+def test_a_server_is_struck_when_asked_for(nodes: Nodes, tmp_path: Path) -> None:
+    nodes["r1"].run()
+    said = haunt(nodes, "pause:server", tmp_path, at_once=True)
     assert {event.node for event in said} == {"r1"}
 
 
-def test_what_did_not_take_is_recorded_as_such() -> None:
-    process = subprocess.Popen(["true"])
-    process.wait()
-    gone = Node("r1", Role.SERVER, "192.0.2.3", process.pid)
+def test_what_did_not_take_is_recorded_as_such(nodes: Nodes, tmp_path: Path) -> None:
     said: list[Event] = []
 
     async def scene() -> None:
         nemesis = Nemesis(
-            [NemesisSpec("pause", Target.SERVER)],
-            nodes={"r1": gone},
-            ttl_ms=100,
+            [parse_nemesis("pause:server")],
+            nodes=nodes,
+            fleet=RealFleet(nodes),
+            plan=Plan(backend="b", ttl_ms=100, time_limit_ms=10**6, clients=2, servers=1),
+            workdir=tmp_path,
             seed=1,
             now_ns=lambda: 0,
-            until_ns=10**12,
             record=said.append,
         )
         nemesis.start()
@@ -148,17 +207,19 @@ def test_what_did_not_take_is_recorded_as_such() -> None:
     assert "no process" in (said[1].error or "")
 
 
-def test_no_fault_is_begun_that_cannot_end_in_time() -> None:
+def test_no_fault_is_begun_that_cannot_end_in_time(nodes: Nodes, tmp_path: Path) -> None:
     said: list[Event] = []
+    nodes["r1"].run()
 
     async def scene() -> None:
         nemesis = Nemesis(
-            [NemesisSpec("pause", Target.SERVER)],
-            nodes={"r1": Node("r1", Role.SERVER, "192.0.2.3", os.getpid())},
-            ttl_ms=1000,
+            [parse_nemesis("pause:server")],
+            nodes=nodes,
+            fleet=RealFleet(nodes),
+            plan=Plan(backend="b", ttl_ms=1000, time_limit_ms=1999, clients=2, servers=1),
+            workdir=tmp_path,
             seed=1,
             now_ns=lambda: 0,
-            until_ns=FAULTS["pause"].duration_ms(1000) * 10**6 - 1,
             record=said.append,
         )
         nemesis.start()
@@ -166,19 +227,3 @@ def test_no_fault_is_begun_that_cannot_end_in_time() -> None:
 
     asyncio.run(asyncio.wait_for(scene(), 60))
     assert said == []
-
-
-def test_a_pause_outlasts_the_lease() -> None:
-    assert all(FAULTS["pause"].duration_ms(ttl_ms) > ttl_ms for ttl_ms in (50, 1000, 60_000))
-
-
-@pytest.mark.parametrize("text", nemesis_choices())
-def test_what_is_offered_is_taken(text: str) -> None:
-    spec = parse_nemesis(text)
-    assert (spec is None) == (text == "none")
-
-
-@pytest.mark.parametrize("text", ["", "pause:", "paus", "pause:holder:x", "none:holder", ":holder"])
-def test_what_is_not_offered_is_refused(text: str) -> None:
-    with pytest.raises(UserError, match="no nemesis"):
-        parse_nemesis(text)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from lockcheck.checker.finding import Blame, Code, Culprit, Finding, Verdict
-from lockcheck.history import FaultSpan
+from lockcheck.history import Effect, FaultSpan
 from lockcheck.results import story
 from lockcheck.results.story.incidents import TOLD_BY_EVIDENCE, TOLD_BY_HOLDS
 from tests.checker.dsl import history, ns
@@ -182,7 +182,9 @@ def test_whoever_is_to_blame(who: Culprit, code: Code, blame: str) -> None:
 
 def test_the_fault_that_explains_it_is_named() -> None:
     case = stuck()
-    fault = FaultSpan(1, "kill", "r1", ns(300), ns(301), ns(900), "no process")
+    fault = FaultSpan(
+        1, "kill", ("r1",), Effect.ENDS, ns(300), None, ns(301), ns(900), "no process"
+    )
     struck = replace(case.finding, blame=Blame(Culprit.SERVICE, 0, None, fault))
     assert story.tell(case.history, struck).blame.endswith(
         "Active fault: kill of r1, proven: no process."
@@ -371,9 +373,9 @@ def test_a_semaphore_is_told_with_all_who_held_it() -> None:
         Code.OVERLAP, "k", ns(5), Verdict.VIOLATION, (one, three, two), (), ns(15), blame
     )
     telling = story.tell(told, finding)
-    assert telling.title == "n1, n2 and n3 all held k for 15 ms"
+    assert telling.title == "n1, n2 and n3 all held one of the 2 permits of k for 15 ms"
     harmful = [step.text for step in telling.steps if step.kind is story.Kind.HARM]
     assert harmful == ["was granted k, while n1 and n2 still held it: three holders"]
     headline = story.headline(told, judgement(told, finding))
-    assert "three clients held k at once, for 15 ms" in headline
+    assert "three clients held one of the two permits of k at once, for 15 ms" in headline
     assert "broke the promise of its lease" not in headline  # there was none

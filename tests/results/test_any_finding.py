@@ -20,10 +20,11 @@ from lockcheck.checker.finding import (
     Judgement,
     Verdict,
 )
+from lockcheck.cli.terminal import print_verdict
 from lockcheck.history import History
 from lockcheck.results import story
-from lockcheck.results.store import RunFacts, verdict_summary
-from lockcheck.terminal import print_verdict
+from lockcheck.results.facts import RunFacts
+from lockcheck.results.summary import verdict_summary
 from tests.checker.dsl import history
 from tests.results.made_up import judgement, somebody_elses
 from tests.results.test_report import report

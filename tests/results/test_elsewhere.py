@@ -11,11 +11,11 @@ import msgspec
 import pytest
 
 from lockcheck.checker.finding import Code, Definition, Judgement, Verdict
+from lockcheck.cli.terminal import print_verdict
 from lockcheck.history import History
 from lockcheck.results import story
+from lockcheck.results.facts import RunFacts
 from lockcheck.results.report.choice import chosen, merged, within
-from lockcheck.results.store import RunFacts
-from lockcheck.terminal import print_verdict
 from tests.checker.dsl import history
 from tests.results.made_up import found, judgement, not_linearizable, somebody_elses
 from tests.results.test_report import ATTACK, CHROMIUM, _Page, in_a_browser, report, words
@@ -112,7 +112,9 @@ def test_the_picture_shows_calls_as_they_were() -> None:
     assert len(data["marks"]["lane"]) == 7
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no chromium here to open the page with")
+@pytest.mark.skipif(
+    CHROMIUM is None, reason="no browser here to open the page with: apt-get install chromium"
+)
 def test_a_browser_draws_it(tmp_path: Path) -> None:
     case = not_linearizable()
     judged = judgement(case.history, case.finding)

@@ -9,9 +9,9 @@ import pytest
 
 from lockcheck.checker import judge
 from lockcheck.checker.finding import Judgement, Verdict
+from lockcheck.cli.terminal import print_verdict
 from lockcheck.history import History
-from lockcheck.results.store import RunFacts
-from lockcheck.terminal import print_verdict
+from lockcheck.results.facts import RunFacts
 from tests.results.test_incidents import meets_many
 from tests.results.test_story import NO_COUNTS, Recording, outlived_lease
 

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from lockcheck.checker.finding import Verdict
+import lockcheck
+from lockcheck.checker.finding import Judgement, Verdict
 from lockcheck.history import History
 from lockcheck.results import story
 from lockcheck.results.report import ReportInput, render
@@ -23,12 +24,12 @@ ATTACK = "</script><img src=x onerror=alert(1)>"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
 
-def report(history: History, **changes: object) -> str:
+def report(history: History, *, judgement: Judgement | None = None, **changes: object) -> str:
     base = ReportInput(
         run_id="20251118-114302-a1b2c3",
         started_at="2025-11-18 11:43:02",
         history=history,
-        judgement=judge(history),
+        judgement=judgement or judge(history),
         plan=(("faults", "pause of the holder"),),
         versions=(("Valkey", "9.1.0"),),
         rerun_command="lockcheck run --backend redlock --seed 7",
@@ -232,7 +233,9 @@ def in_a_browser(folder: Path, html: str) -> str:
     ).stdout
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no chromium here to open the page with")
+@pytest.mark.skipif(
+    CHROMIUM is None, reason="no browser here to open the page with: apt-get install chromium"
+)
 @pytest.mark.parametrize("attacked", [False, True])
 def test_a_browser_draws_the_timeline(tmp_path: Path, attacked: bool) -> None:
     history = of_an_attacker() if attacked else of_one_incident()
@@ -246,3 +249,24 @@ def test_a_browser_draws_the_timeline(tmp_path: Path, attacked: bool) -> None:
     assert canvas is not None
     assert int(canvas[1]) > 100
     assert "Finding 1 of " in seen
+
+
+def test_what_a_fault_waited_for_and_whether_anybody_felt_it() -> None:
+    run = Recording()
+    outlived_lease(run)
+    run.add(8000, "nemesis", "invoke", "partition", nodes=("r1", "r2"), fault=7, value="on write")
+    run.add(8001, "nemesis", "ok", "partition", nodes=("r1", "r2"), fault=7, value="all silent")
+    run.add(8500, "nemesis", "invoke", "heal", nodes=("r1", "r2"), fault=7)
+    run.add(8501, "nemesis", "ok", "heal", nodes=("r1", "r2"), fault=7)
+    run.add(9000, "nemesis", "invoke", "quiet")
+    history = run.history()
+    html = report(history, judgement=lockcheck.judge(history))
+    drawn = json.loads(_Page(html).data)
+    felt, idle = drawn["faults"]
+    assert (felt["felt"], idle["felt"]) == (True, False)
+    assert (idle["when"], len(idle["lanes"])) == ("on write", 2)
+    assert [idle[name] for name in ("start", "since", "proven", "healed")] == [
+        *(8_000_000, 8_000_000, 8_001_000, 8_501_000)
+    ]
+    assert drawn["quiet"] == 9_000_000
+    assert "partition of r1 and r2 at 8.000 s: meanwhile" in words(html)

@@ -9,7 +9,7 @@ from itertools import pairwise
 import pytest
 
 from lockcheck.checker.finding import Blame, Code, Counts, Culprit, Finding, Judgement, Verdict
-from lockcheck.history import Event, EventType, F, History, Hold, Operation, Stall
+from lockcheck.history import Effect, Event, EventType, F, History, Hold, Operation, Stall
 from lockcheck.results import story
 
 MS = 1_000_000
@@ -150,7 +150,7 @@ def _findings(history: History, earlier: Hold, later: Hold, effect: Verdict) -> 
         (
             f
             for f in history.faults
-            if f.node == earlier.node and f.touches(earlier.start_ns, earlier.end_ns)
+            if earlier.node in f.nodes and f.touches(earlier.start_ns, earlier.end_ns)
         ),
         None,
     )
@@ -286,6 +286,14 @@ def test_headline_behind_a_guard_speaks_of_the_data() -> None:
     assert "refused 2 stale writes" in words
 
 
+def test_headline_of_transactions_says_what_came_of_late_changes() -> None:
+    run = Recording(terms={"guard": "transaction"})
+    simulate(run, 8, trouble=4, guard=True)
+    history = run.history()
+    words = story.headline(history, judge(history, Verdict.OK))
+    assert "2 changes came too late, and did not happen" in words
+
+
 def test_headline_of_unknown_gives_the_doubt() -> None:
     doubts = ("The fault pause was never proven.", "Too few holds.")
     judgement = Judgement(Verdict.UNKNOWN, (), doubts, NO_COUNTS)
@@ -350,7 +358,7 @@ def test_a_story_says_whose_fault_it_was_and_what_helps(
 def test_a_service_that_let_somebody_in_early(incident: tuple[History, Judgement]) -> None:
     history, judgement = incident
     overlap = judgement.findings[0]
-    jump = replace(history.faults[0], name="clock-jump", node="n3")
+    jump = replace(history.faults[0], name="clock-jump", nodes=("n3",), effect=Effect.SKEWS)
     early = Blame(Culprit.SERVICE, 312 * MS, overlap.blame.promised_until_ns, jump)
     told = story.tell(history, replace(overlap, blame=early))
     assert "broke its promise: it let c4 in 312 ms before the lease" in told.blame

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from lockcheck.checker.finding import Code, Definition, Verdict
-from lockcheck.results.store import MOST_EVIDENCE, verdict_summary
+from lockcheck.results.summary import MOST_EVIDENCE, verdict_summary
 from tests.checker.dsl import history
 from tests.results.made_up import deadlock, found, judgement, not_linearizable
 

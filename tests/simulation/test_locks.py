@@ -112,5 +112,5 @@ def test_an_old_question_does_not_bring_anybody_back() -> None:
 def test_every_lock_says_what_it_is() -> None:
     assert all(kind.summary for kind in LOCKS.values())
     assert {name for name, kind in LOCKS.items() if not kind.caught_by} == {
-        "single", "fenced", "majority", "queue",
+        "single", "fenced", "majority", "queue", "readers", "nested", "permits",
     }  # fmt: skip

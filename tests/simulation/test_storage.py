@@ -1,4 +1,4 @@
-"""The simulated witness decides as the real one: its table is that of `tests/test_storage.py`."""
+"""The simulated witness decides as the real one: its table is that of `tests/storage`."""
 
 from __future__ import annotations
 
@@ -9,14 +9,20 @@ from lockcheck.history import EventType
 from lockcheck.simulation.storage import Storage
 from lockcheck.simulation.world import Ask as SimulatedAsk
 from lockcheck.simulation.world import Reply
-from lockcheck.storage import Ask, Guard
-from tests.test_storage import TABLE, read, write
+from lockcheck.storage.base import Ask, Guard
+from tests.storage.test_storage import TABLE, read, write
 
 
 def served(storage: Storage, ask: Ask) -> Reply:
     return storage.handle(
         SimulatedAsk(
-            ask.f, ask.key, process=ask.of, token=ask.token, value=ask.value, base=ask.base
+            ask.f,
+            ask.key,
+            process=ask.of,
+            token=ask.token,
+            value=ask.value,
+            base=ask.base,
+            shared=ask.shared,
         ),
         wall_ns=0,
     )

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from lockcheck.checker.linearizability.leases import NO_PROMISE
 from lockcheck.checker.linearizability.models import Call, Model
 from lockcheck.history.table import NO_TOKEN, NOTHING, Codes, Ints, Op, Outcome, Symbols, Table
 
-# They tell about the state and never change it.
+# They tell about the state and never change it; but where there are leases, a renewal does.
 LOOKS = (Op.READ, Op.RENEW)
 NOBODY = -2  # no process: the model does not ask who called
 WIDEST = 1 << 31  # the product of two such numbers fits into 64 bits
@@ -34,8 +35,10 @@ class Calls:
         return self.classes[int(self.kind[index])]
 
 
-def calls_of(table: Table, model: Model) -> Calls:
-    """What failed did not happen. What nobody confirmed and only looks leaves no trace: whether
+def calls_of(table: Table, model: Model, until: Ints | None = None) -> Calls:
+    """`until`: up to when each granted acquire and renewal promised it, if the model has leases.
+
+    What failed did not happen. What nobody confirmed and only looks leaves no trace: whether
     it took effect makes no difference to anybody.
     """
     confirmed = table.outcome == Outcome.OK
@@ -44,6 +47,8 @@ def calls_of(table: Table, model: Model) -> Calls:
     rows = np.flatnonzero(matters)
     rows = rows[np.argsort(table.start[rows], kind="stable")]
     columns = _telling(table.take(rows), model)
+    if until is not None:
+        columns = np.vstack((columns, _promised(table.take(rows), until[rows])))
     kind, first = _numbered(columns)
     distinct = columns[:, first]
     classes = tuple(_call(column, table.symbols, model) for column in distinct.T.tolist())
@@ -66,6 +71,11 @@ def _telling(table: Table, model: Model) -> Ints:
         confirmed,
     )
     return np.stack([column.astype(np.int64) for column in columns])
+
+
+def _promised(table: Table, until: Ints) -> Ints:
+    promising = (table.outcome == Outcome.OK) & (table.f != Op.RELEASE)
+    return np.where(promising, until, NO_PROMISE)
 
 
 def _numbered(columns: Ints) -> tuple[Codes, NDArray[np.intp]]:
@@ -92,7 +102,7 @@ def _renumbered(values: Ints) -> tuple[Ints, int]:
 
 
 def _call(column: list[int], symbols: Symbols, model: Model) -> Call:
-    f, process, argument, second, result, token, confirmed = column
+    f, process, argument, second, result, token, confirmed, *until = column
     plural = model.many and f == Op.READ
     return Call(
         Op(f),
@@ -102,6 +112,7 @@ def _call(column: list[int], symbols: Symbols, model: Model) -> Call:
         result=_elements(symbols, result) if plural else symbols.hashable(result),
         token=token if model.tokens and token != NO_TOKEN else None,
         confirmed=bool(confirmed),
+        until=until[0] if until else None,
     )
 
 

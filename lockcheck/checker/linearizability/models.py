@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from lockcheck.history.table import Op
+from lockcheck.history.table import NEVER, NO_TOKEN, Op
 
 
 class Call(NamedTuple):
@@ -25,6 +25,7 @@ class Call(NamedTuple):
     result: Hashable = None  # what was answered: of a read the value
     token: int | None = None
     confirmed: bool = True
+    until: int | None = None  # up to when the lock was promised by it, where there are leases
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,15 @@ class Illegal:
 
 State = Hashable
 Step = Callable[[State, Call], State | Illegal]
+
+
+class Rank(NamedTuple):
+    """What of a state tells that all that can follow another one can follow it, too: they are
+    alike, and neither of these is higher."""
+
+    alike: Hashable
+    token: int = 0  # the last one
+    promised: int = NEVER  # from when on `lapse` can follow
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +56,9 @@ class Model:
     owners: bool = False  # who releases matters, so who called is a part of the call
     tokens: bool = False  # what token was told matters
     many: bool = False  # a read is answered with any number of values, in any order
+    reentrant: bool = False  # whoever holds it may be granted it again
+    rank: Callable[[State], Rank] | None = None  # None: a state is like no other
+    lapse: Callable[[State], State] | None = None  # what a lease that ends by itself makes of it
 
 
 LOCKING = frozenset({Op.ACQUIRE, Op.RELEASE, Op.RENEW})
@@ -93,6 +106,14 @@ class Held(NamedTuple):
 
 
 FREE = Held(None, 0, None, told=False)
+
+
+def _rank(state: State) -> Rank:
+    """A lower last token allows more; but who enters again is told that of the hold."""
+    assert isinstance(state, Held)  # noqa: S101 - the states are this model's own
+    bound = state.token if state.told and state.times else None
+    token = NO_TOKEN if state.token is None else state.token
+    return Rank((state.owner, state.times, bound), token)
 
 
 def _entering(*, many: bool, fenced: bool) -> Step:
@@ -201,6 +222,7 @@ REENTRANT = Model(
     _entering(many=True, fenced=False),
     LOCKING,
     owners=True,
+    reentrant=True,
 )
 FENCED = Model(
     "fenced",
@@ -210,6 +232,7 @@ FENCED = Model(
     LOCKING,
     owners=True,
     tokens=True,
+    rank=_rank,
 )
 REENTRANT_FENCED = Model(
     "reentrant-fenced",
@@ -218,7 +241,9 @@ REENTRANT_FENCED = Model(
     _entering(many=True, fenced=True),
     LOCKING,
     owners=True,
+    reentrant=True,
     tokens=True,
+    rank=_rank,
 )
 ADDING = frozenset({Op.ADD, Op.READ})
 SET = Model("set", "what was added is read", frozenset(), _set, ADDING, many=True)

@@ -78,6 +78,7 @@ class Replay:
             for number in range(len(plan.maybe))
         ]
         self._seen = 0
+        self._looks = bool(plan.looks.any())  # else no state has to be known
         self._looking: list[int] = []  # names of what only looks, was called, and did not fit yet
         self._state = 0
         self._order: list[int] = []
@@ -91,6 +92,8 @@ class Replay:
 
     def _call_until(self, place: int) -> None:
         until = int(self._plan.called[place])
+        if not self._looks:
+            return
         names = self._plan.calls[self._seen : until].tolist()
         looks = self._plan.looks
         self._looking += [name for name in names if name >= 0 and looks[self._plan.kind[name]]]
@@ -99,10 +102,13 @@ class Replay:
 
     def _let(self, last: int) -> None:
         maybe = NONE - 1 - last
+        if maybe == len(self._maybes):
+            return  # where there are leases nothing only looks
         index = int(self._plan.returns[last]) if last >= 0 else next(self._maybes[maybe])
         self._order.append(index)
-        self._state = self._transitions.step(int(self._calls.kind[index]), self._state)
-        self._look()
+        if self._looks:
+            self._state = self._transitions.step(int(self._calls.kind[index]), self._state)
+            self._look()
 
     def _look(self) -> None:
         kind = self._plan.kind

@@ -9,13 +9,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lockcheck.checker.linearizability.answer import Patience
-from lockcheck.checker.linearizability.search_plan import Found, Numbers, Plan, Transitions
+from lockcheck.checker.linearizability.leases import Leased, unleased
+from lockcheck.checker.linearizability.models import Call, Held, State
+from lockcheck.checker.linearizability.search_plan import (
+    ILLEGAL,
+    Found,
+    Numbers,
+    Plan,
+    Transitions,
+)
+from lockcheck.history.table import NEVER, NO_TOKEN
 
 STUCK, LINEARIZABLE, IMPATIENT, OUT_OF_MEMORY, RAISED = range(5)
 FAILED = -2
+FIRST = -2  # in place of a class: the initial state
 ANSWERS = {LINEARIZABLE: True, STUCK: False}
 
-AskModel = ctypes.CFUNCTYPE(c_int32, c_int32, c_int32)
+
+class RankColumns(ctypes.Structure):
+    _fields_ = (("alike", c_int64), ("token", c_int64), ("promised", c_int64))
+
+
+AskModel = ctypes.CFUNCTYPE(c_int32, c_int32, c_int32, POINTER(RankColumns))
 AskPatience = ctypes.CFUNCTYPE(c_int32, c_int32)
 
 
@@ -30,10 +45,24 @@ class PlanColumns(ctypes.Structure):
         ("slot", POINTER(c_int32)),
         ("twin", POINTER(c_int32)),
         ("called", POINTER(c_int32)),
+        ("time", POINTER(c_int64)),
         ("calls", POINTER(c_int32)),
         ("looks", POINTER(c_int8)),
         ("maybe", POINTER(c_int32)),
     )
+
+
+class Lock(ctypes.Structure):
+    _fields_ = (("many", c_int32), ("fenced", c_int32), ("calls", POINTER(c_int64)))
+
+
+# Those that C knows: whether their owner may enter again, and whether their grants have tokens.
+LOCKS = {
+    "owner-mutex": (False, False),
+    "reentrant": (True, False),
+    "fenced": (False, True),
+    "reentrant-fenced": (True, True),
+}
 
 
 class Limits(ctypes.Structure):
@@ -43,7 +72,8 @@ class Limits(ctypes.Structure):
     )
 
 
-LIMITS = Limits(4_000_000, 1 << 31)
+LIMITS = Limits(4_000_000, 1 << 30)
+BYTES_OF_A_STATE = 500  # that Python keeps, with all that is known of it
 
 
 class FoundColumns(ctypes.Structure):
@@ -54,15 +84,18 @@ class FoundColumns(ctypes.Structure):
         ("states_count", c_int64),
         ("path", POINTER(c_int32)),
         ("states", POINTER(c_int32)),
+        ("held", POINTER(c_int64)),
     )
 
 
 class Questions:
     """What C asks of Python. No exception goes through C: the first is kept until it is left."""
 
-    def __init__(self, transitions: Transitions, patience: Patience) -> None:
+    def __init__(self, transitions: Transitions, patience: Patience, limits: Limits) -> None:
         self._transitions = transitions
         self._patience = patience
+        self._most_states = limits.most_bytes // BYTES_OF_A_STATE
+        self.exhausted = False
         self._raised: BaseException | None = None
         self.model = AskModel(self._step)
         self.patience = AskPatience(self._may_go_on)
@@ -71,16 +104,20 @@ class Questions:
         if self._raised is not None:
             raise self._raised
 
-    def _step(self, kind: int, state: int) -> int:
+    def _step(self, kind: int, state: int, rank: ctypes._Pointer[RankColumns]) -> int:
         try:
-            return self._transitions.step(kind, state)
+            after = state if kind == FIRST else self._transitions.step(kind, state)
+            if after != ILLEGAL:
+                rank[0] = self._transitions.ranks[after]
         except BaseException as error:  # noqa: BLE001 - raised again as soon as C is left
             self._raised = self._raised or error
             return FAILED
+        return after
 
     def _may_go_on(self, _place: int) -> int:
         try:
-            return int(self._patience())
+            self.exhausted = len(self._transitions.states) > self._most_states
+            return int(not self.exhausted and self._patience())
         except BaseException as error:  # noqa: BLE001 - as above; Ctrl-C comes here
             self._raised = self._raised or error
             return 0
@@ -95,10 +132,12 @@ def native_search(
 ) -> Found:
     if not len(plan.kind):
         return Found(linearizable=True, place=0)
-    questions = Questions(transitions, patience)
+    lock = LockColumns(transitions) if transitions.model.name in LOCKS else None
+    questions = Questions(transitions, patience, limits)
     found = FoundColumns()
     library.lockcheck_search(
         byref(_columns(plan)),
+        None if lock is None else byref(lock.columns),
         questions.model,
         questions.patience,
         byref(limits),
@@ -106,7 +145,7 @@ def native_search(
     )
     try:
         questions.raise_again()
-        return _found(found)
+        return _found(found, lock, exhausted=questions.exhausted)
     finally:
         library.lockcheck_search_free(byref(found))
 
@@ -127,24 +166,59 @@ def _columns(plan: Plan) -> PlanColumns:
         column(plan.slot),
         column(plan.twin),
         column(plan.called),
+        plan.time.ctypes.data_as(POINTER(c_int64)),
         column(plan.calls),
         plan.looks.ctypes.data_as(POINTER(c_int8)),
         column(plan.maybe),
     )
 
 
-def _found(found: FoundColumns) -> Found:
+class LockColumns:
+    """The classes of calls as C wants them, and states that C found as the model has them."""
+
+    def __init__(self, transitions: Transitions) -> None:
+        self._transitions = transitions
+        self._owners = {call.process: i for i, call in enumerate(transitions.classes)}
+        self._processes = [call.process for call in transitions.classes]
+        self._calls = np.array([self._call(call) for call in transitions.classes], np.int64)
+        many, fenced = LOCKS[transitions.model.name]
+        self.columns = Lock(many, fenced, self._calls.ctypes.data_as(POINTER(c_int64)))
+
+    def _call(self, call: Call) -> tuple[int, int, int, int]:
+        token = NO_TOKEN if call.token is None else call.token
+        until = NEVER if call.until is None else call.until
+        return call.f, self._owners[call.process], token, until
+
+    def number(self, held: list[int]) -> int:
+        owner, times, token, told, promised = held
+        who = self._processes[owner] if times else None
+        known = None if token == NO_TOKEN else token
+        state: State = Held(who, times, known, told=bool(told))
+        if not isinstance(unleased(self._transitions.model.initial), Held):
+            state = (who,) if times else None
+        if self._transitions.model.lapse is not None:
+            state = Leased(state, promised)
+        return self._transitions.number(state)
+
+
+def _found(found: FoundColumns, lock: LockColumns | None, *, exhausted: bool) -> Found:
     path = _copied(found.path, 2 * found.steps).reshape(-1, 2).tolist()
+    states = _copied(found.states, found.states_count).tolist()
+    if lock is not None:
+        held = _copied(found.held, len(states) * 5).reshape(-1, 5).tolist()
+        states = [lock.number(each) for each in held]
     return Found(
         linearizable=ANSWERS.get(found.verdict),
         place=found.place,
         path=tuple((last, place) for last, place in path),
-        states=tuple(dict.fromkeys(_copied(found.states, found.states_count).tolist())),
-        exhausted=found.verdict == OUT_OF_MEMORY,
+        states=tuple(dict.fromkeys(states)),
+        exhausted=exhausted or found.verdict == OUT_OF_MEMORY,
     )
 
 
-def _copied(numbers: ctypes._Pointer[c_int32], count: int) -> NDArray[np.int32]:
+def _copied(
+    numbers: ctypes._Pointer[c_int32] | ctypes._Pointer[c_int64], count: int
+) -> NDArray[np.integer]:
     if not count:
         return np.zeros(0, dtype=np.int32)
     return np.ctypeslib.as_array(numbers, shape=(count,)).copy()

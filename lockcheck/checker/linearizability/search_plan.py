@@ -14,11 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lockcheck.checker.linearizability.calls import LOOKS, Calls
-from lockcheck.checker.linearizability.models import Illegal, Model
+from lockcheck.checker.linearizability.models import Illegal, Model, Rank, State
+from lockcheck.history.table import Ints
 
 Numbers = NDArray[np.int32]
 ILLEGAL = -1
 NONE = -1
+LAPSE = -1  # where a class is asked for: the end of a lease
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,7 @@ class Plan:
     slot: Numbers  # * its bit in the masks; used again by others once it has returned
     twin: Numbers  # * the equal operation that returns last before it, or NONE
     called: Numbers  # * how many calls there were by then
+    time: Ints  # * when it was
     calls: Numbers  # ** the name of the operation; -1 - u for one of `maybe` class u
     looks: NDArray[np.int8]  # of each class: it never changes the state
     maybe: Numbers  # the classes of operations that may or may not have taken effect
@@ -60,14 +63,15 @@ def plan_of(calls: Calls) -> Plan:
     names[~happened] = -1 - number
     slot, slots = _slots(names.tolist(), called.tolist())
     kind = calls.kind[returns].astype(np.int32)
-    looks = np.array([call.f in LOOKS for call in calls.classes], dtype=np.int8)
+    looks = [call.f in LOOKS and call.until is None for call in calls.classes]
     return Plan(
         kind,
         slot,
         _twins(kind),
         called,
+        calls.end[returns],
         names,
-        looks,
+        np.array(looks, dtype=np.int8),
         maybe.astype(np.int32),
         returns,
         slots,
@@ -100,24 +104,35 @@ def _twins(kind: Numbers) -> Numbers:
 
 
 class Transitions:
-    """The model as a table that is filled as it is needed: states and classes are numbers."""
+    """The model as a table that is filled as it is needed: states and classes are numbers, and so
+    is what is alike in the ranks of the states."""
 
     def __init__(self, model: Model, calls: Calls) -> None:
-        self.states: list[Hashable] = [model.initial]
-        self._model = model
-        self._classes = calls.classes
-        self._numbers: dict[Hashable, int] = {model.initial: 0}
+        self.states: list[State] = []
+        self.ranks: list[tuple[int, int, int]] = []
+        self.model = model
+        self.classes = calls.classes
+        self._numbers: dict[State, int] = {}
+        self._alike: dict[Hashable, int] = {}
+        self.number(model.initial)
 
     def step(self, kind: int, state: int) -> int:
         """The number of the next state, or ILLEGAL."""
-        after = self._model.step(self.states[state], self._classes[kind])
-        if isinstance(after, Illegal):
-            return ILLEGAL
-        number = self._numbers.setdefault(after, len(self.states))
+        if kind == LAPSE:
+            assert self.model.lapse is not None  # noqa: S101 - what never lapses is not asked
+            return self.number(self.model.lapse(self.states[state]))
+        after = self.model.step(self.states[state], self.classes[kind])
+        return ILLEGAL if isinstance(after, Illegal) else self.number(after)
+
+    def number(self, state: State) -> int:
+        number = self._numbers.setdefault(state, len(self.states))
         if number == len(self.states):
-            self.states.append(after)
+            self.states.append(state)
+            rank = self.model.rank(state) if self.model.rank else Rank(state)
+            alike = self._alike.setdefault(rank.alike, len(self._alike))
+            self.ranks.append((alike, rank.token, rank.promised))
         return number
 
     def why_not(self, kind: int, state: int) -> str:
-        after = self._model.step(self.states[state], self._classes[kind])
+        after = self.model.step(self.states[state], self.classes[kind])
         return after.reason if isinstance(after, Illegal) else ""

@@ -15,8 +15,11 @@ What need not be tried, and why:
   before the earlier return.
 * An unconfirmed operation never goes where it would not change the state: leaving it out is as
   good. Of equal ones, the one that was called first goes first, as above.
-* A configuration that was seen with the same or fewer unconfirmed operations used: what can be
-  reached from here can be reached from there.
+* A configuration beside one with the same or fewer unconfirmed operations used, whose state is
+  the same or one that allows more (`Rank`): what can follow here can follow there.
+
+A lease that ends by itself is one more way to go on: as an operation that was called at the moment
+up to which it was promised.
 
 The furthest configurations go on first, so that an order is found early if there are many; if too
 many configurations wait, the earliest go on first, which lets us forget those that came before.
@@ -29,6 +32,7 @@ from dataclasses import dataclass, field
 from lockcheck.checker.linearizability.answer import Patience
 from lockcheck.checker.linearizability.search_plan import (
     ILLEGAL,
+    LAPSE,
     NONE,
     Found,
     Plan,
@@ -36,7 +40,8 @@ from lockcheck.checker.linearizability.search_plan import (
 )
 from lockcheck.checker.linearizability.search_running import Running
 
-MANY = 1_000_000  # configurations at once
+MANY = 1_000_000  # configurations at once, from which on the earliest go on first
+MOST = 3_000_000  # and at all, if that was not enough: about a gigabyte
 PATIENCE_EVERY = 4096
 
 
@@ -67,20 +72,24 @@ class Place:
 
 
 class Search:
-    def __init__(self, plan: Plan, transitions: Transitions, many: int = MANY) -> None:
+    def __init__(
+        self, plan: Plan, transitions: Transitions, many: int = MANY, most: int = MOST
+    ) -> None:
         self._kind = plan.kind.tolist()
         self._bit = [1 << slot for slot in plan.slot.tolist()]
         self._twin = plan.twin.tolist()
         self._called = plan.called.tolist()
+        self._time = plan.time.tolist()
         self._looks = plan.looks.tolist()
         self._transitions = transitions
-        self._known: list[dict[int, int]] = [{} for _ in self._looks]
+        self._known: list[dict[int, int]] = [{} for _ in (*self._looks, LAPSE)]
+        self._lapsed = NONE - 1 - len(plan.maybe)
         self._running = Running(plan)
         self._places: list[Place | None] = [None] * len(self._kind)
         self._calls = plan.calls.tolist()
         self._lowest = self._deepest = self._furthest = 0
         self._size = 0
-        self._many = many
+        self._many, self._most = many, most
         self._shallow = self._done = False
 
     def run(self, patience: Patience) -> Found:
@@ -88,6 +97,8 @@ class Search:
         steps = 0
         while not self._done:
             steps += 1
+            if self._size > self._most:
+                return Found(linearizable=None, place=self._furthest, exhausted=True)
             if steps % PATIENCE_EVERY == 0 and not patience():
                 return Found(linearizable=None, place=self._furthest)
             following = self._following()
@@ -141,6 +152,8 @@ class Search:
             return self._let(configuration, writers[tried])
         if tried < len(writers) + len(maybes):
             return self._let_maybe(configuration, maybes[tried - len(writers)])
+        if tried == len(writers) + len(maybes):
+            return self._let_lapse(configuration)
         place = self._places[configuration.place]
         assert place is not None  # noqa: S101 - it holds this very configuration
         place.first += 1
@@ -175,6 +188,13 @@ class Search:
         if after in (ILLEGAL, before.state):
             return None
         return self._enter(before, after, before.mask, used, NONE - 1 - number)
+
+    def _let_lapse(self, before: Configuration) -> Configuration | None:
+        _, _, promised = self._transitions.ranks[before.state]
+        if promised > self._time[before.place]:
+            return None
+        after = self._step(LAPSE, before.state)
+        return self._enter(before, after, before.mask, before.used, self._lapsed)
 
     def _enter(
         self, before: Configuration | None, state: int, mask: int, used: int, last: int
@@ -219,21 +239,31 @@ class Search:
         return after
 
     def _add(self, new: Configuration) -> Configuration | None:
-        """Unless one as good was seen: the same, with the same or fewer unconfirmed operations."""
+        """Unless one as good was seen: with the same or fewer unconfirmed operations, in a state
+        that allows as much."""
         place = self._places[new.place]
         if place is None:
             place = self._places[new.place] = Place()
-        alike = place.seen.setdefault((new.state, new.mask), [])
+        number, *_ = self._transitions.ranks[new.state]
+        alike = place.seen.setdefault((number, new.mask), [])
+        if any(self._covers(other, new) for other in alike):
+            return None
         for other in alike:
-            if not other.used & ~new.used:
-                return None
-            other.dominated = other.dominated or not new.used & ~other.used
+            other.dominated = other.dominated or self._covers(new, other)
         alike.append(new)
         place.waiting.append(new)
         self._size += 1
         self._deepest = max(self._deepest, new.place)
         self._furthest = max(self._furthest, new.place)
         return new
+
+    def _covers(self, one: Configuration, other: Configuration) -> bool:
+        """Of two that are alike."""
+        if one.used & ~other.used:
+            return False
+        _, token, promised = self._transitions.ranks[one.state]
+        _, others_token, others_promise = self._transitions.ranks[other.state]
+        return token <= others_token and promised <= others_promise
 
 
 def _path(end: Configuration) -> list[tuple[int, int]]:

@@ -31,41 +31,20 @@ class Clients:
     marks: Spots  # the spots that were answered ok
     maybe_acquired: Spots  # nobody confirmed these
     maybe_released: Spots
-    overlapping: Flags  # for each client: two of its own operations at the same time
-    touching: Flags  # for each client: one begins in the nanosecond in which another ends
     until: Ints | None  # for each mark: the promise of a grant or renewal
-    promised: Ints | None  # as it was given, for each row of the table
+    overlapping: Spots  # those that begin before their client's last one has ended
+    going_on: Spots  # those that begin in the instant in which it ends, or after no answer at all
 
     @staticmethod
     def of(table: Table, until: Ints | None) -> Clients:
-        clients = Clients._of(table, until, *_by_client(table))
-        if not clients.overlapping.any():
-            return clients
-        # What took no time comes before what begins with it, however they were written down.
-        rows, client = clients.row, clients.client(np.arange(len(clients.row)))
-        order = np.lexsort((clients.end, clients.start, client))
-        return Clients._of(table, until, rows[order], clients.starts)
-
-    def eager(self) -> Clients:
-        """The same with what nobody confirmed before all that had not ended when it began: that it
-        comes after what ended in that nanosecond is only one of two possible orders."""
-        confirmed = np.zeros(len(self.row), bool)
-        confirmed[self.marks] = True
-        time = np.where(confirmed, self.end, self.start)
-        client = self.client(np.arange(len(self.row)))
-        order = np.lexsort((confirmed, time, client))
-        return Clients._of(self.table, self.promised, self.row[order], self.starts)
-
-    @staticmethod
-    def _of(table: Table, until: Ints | None, rows: Spots, starts: Spots) -> Clients:
-        first = np.zeros(len(rows), bool)
-        first[starts] = True
+        rows, starts = _by_client(table)
         f, ok = table.f[rows], table.outcome[rows] == Outcome.OK
         start, end = table.start[rows], table.end[rows]
+        again = np.ones(len(rows), bool)
+        again[starts] = False
+        before = np.roll(end, 1)
+        before = np.where(np.roll(ok, 1), before, start)
         marks = np.arange(len(rows)) if ok.all() else np.flatnonzero(ok)
-        maybe = np.flatnonzero(~ok)
-        late = ok[:-1] & ~first[1:] & (end[:-1] >= start[1:])
-        overlapping, touching = _clashes(starts, late, start, end)
         return Clients(
             table,
             rows,
@@ -74,12 +53,11 @@ class Clients:
             end,
             starts,
             marks,
-            maybe[f[maybe] == Op.ACQUIRE],
-            maybe[f[maybe] == Op.RELEASE],
-            overlapping,
-            touching,
+            np.flatnonzero(~ok & (f == Op.ACQUIRE)),
+            np.flatnonzero(~ok & (f == Op.RELEASE)),
             None if until is None else _promised(f[marks], until[rows[marks]]),
-            until,
+            np.flatnonzero(again & (before > start)),
+            np.flatnonzero(again & (before == start)),
         )
 
     def client(self, spots: Spots) -> Spots:
@@ -91,19 +69,6 @@ class Clients:
     def token(self, spots: Spots) -> Ints:
         told = self.table.token[self.row[spots]]
         return np.where(self.f[spots] == Op.ACQUIRE, told, NO_TOKEN)
-
-    def until_of(self, marks: Spots) -> Ints:
-        return np.full(len(marks), NEVER) if self.until is None else self.until[marks]
-
-
-def _clashes(starts: Spots, late: Flags, start: Ints, end: Ints) -> tuple[Flags, Flags]:
-    overlapping, touching = np.zeros(len(starts), bool), np.zeros(len(starts), bool)
-    spots = np.flatnonzero(late)
-    client = np.searchsorted(starts, spots, "right") - 1
-    equal = end[spots] == start[spots + 1]
-    overlapping[client[~equal]] = True
-    touching[client[equal]] = True
-    return overlapping, touching
 
 
 def _promised(f: Bytes, until: Ints) -> Ints:

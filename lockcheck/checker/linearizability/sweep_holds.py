@@ -1,9 +1,19 @@
 """Holds: stretches of a client's confirmed operations between which nobody else may have the lock.
 
-The first of them has taken effect by `begin` (its answer), the last not before `end` (the
-invocation of what ended the hold). One hold can come before another exactly when the other's
+A hold begins with a granted acquire, renewals follow, and a release ends it. Where no release was
+confirmed, it may have ended when one was invoked that nobody confirmed, or by itself from the
+moment on up to which it was promised: that is the earliest, and the earlier the lock is free the
+more orders are left. An acquire that nobody confirmed is taken as never granted, unless what the
+client does next needs it: to leave it out takes nothing from anybody and keeps nobody out. A client
+that in the middle of a hold asked for a release, then for the lock again, is taken at its word.
+
+The first operation of a hold has taken effect by `begin` (its answer), the last not before `end`
+(the invocation of what ended the hold). One hold can come before another exactly when the other's
 `begin` is not before its own `end`. So a hold whose `end` is after its `begin` keeps everybody
 else out for that time, and another one fits in at a moment of its own choice between the two.
+
+That is one explanation of what happened, and for clients that do one thing after another, and
+nothing more after what nobody confirmed, the only one there is.
 """
 
 from __future__ import annotations
@@ -16,7 +26,6 @@ from lockcheck.checker.linearizability.sweep_clients import Clients, Flags, Spot
 from lockcheck.history.table import NEVER, Ints, Op
 
 NOWHERE = -1
-PLENTY = 1 << 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +37,6 @@ class Holds:
     begin: Ints
     end: Ints
     token: Ints
-    granted: Flags  # it surely begins with a grant of its own, which takes a token
 
     def __len__(self) -> int:
         return len(self.first)
@@ -46,137 +54,78 @@ class Holds:
             self.begin[which],
             self.end[which],
             self.token[which],
-            self.granted[which],
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Breaks:
-    """Between which of the marks a client had the lock no longer; numbers of `clients.marks`."""
-
-    after: Flags  # for each mark
-    special: Spots  # of those the ones that no confirmed release explains, in order, and
-    end: Ints  # from when on they can have happened (the invocation of the mark at least),
-    cut: Spots  # by which unconfirmed release; NOWHERE: by the end of a lease
-    optional: Flags | None  # for each mark: the break after it need not have happened
-    joining: bool = False  # and then what comes before and after it can be one hold, and one grant
-    unsure: Flags | None = None  # for each mark: its hold need not have had a grant of its own
-
-
-@dataclass(frozen=True, slots=True)
-class Trouble:
-    """Marks that no unconfirmed operation explains: without a grant, or granted twice."""
-
-    ungranted: Spots
-    granted_twice: Spots
-    lent: Spots  # marks that an unconfirmed acquire explains, or would have to
-
-    @property
-    def spots(self) -> Spots:
-        return np.concatenate((self.ungranted, self.granted_twice))
-
-    def __len__(self) -> int:
-        return len(self.ungranted) + len(self.granted_twice)
-
-
-def holds_of(clients: Clients, breaks: Breaks, *, tokens: bool) -> Holds:
+def holds_of(clients: Clients, *, tokens: bool) -> tuple[Holds, Spots]:
+    """And the spots that nothing explains: without a grant, or granted twice."""
     marks = clients.marks
-    last = np.flatnonzero(breaks.after)
-    first = np.empty_like(last)
-    if len(last):
-        first[0], first[1:] = 0, last[:-1] + 1
-    end, cut = clients.start[marks[last]], np.full(len(last), NOWHERE)
-    at = np.searchsorted(last, breaks.special)
-    end[at] = np.maximum(end[at], breaks.end)
-    cut[at] = breaks.cut
+    f = clients.f[marks]
+    fresh = np.zeros(len(marks) + 1, bool)
+    fresh[np.searchsorted(marks, clients.starts)] = True  # the first mark of a client, or beyond
+    fresh = fresh[:-1]
+    free = fresh.copy()
+    free[1:] |= f[:-1] == Op.RELEASE
+    begins = free | (f == Op.ACQUIRE) | _left_and_back(clients, fresh)
+    first = np.flatnonzero(begins)
+    last = np.append(first[1:], len(marks))[: len(first)] - 1
+    end, cut, unended = _ends(clients, first, last)
+    told = clients.token(marks) if tokens else None
+    token = np.zeros(len(first), np.int64) if told is None else told[first]
     begin = clients.end[marks[first]]
-    granted = np.ones(len(first), bool)
-    if breaks.optional is not None:
-        granted[1:] = ~breaks.optional[last[:-1]]
-        granted &= ~(breaks.optional[last] & breaks.joining)
-    if breaks.unsure is not None and len(first):
-        granted &= ~np.logical_or.reduceat(breaks.unsure, first)
-    token = np.zeros(0, np.int64)
-    if tokens:
-        told = clients.token(marks)
-        token = np.maximum.reduceat(told, first) if len(first) else told
-    else:
-        token = np.broadcast_to(np.int64(0), len(first))
-    return Holds(clients, marks[first], marks[last], cut, begin, end, token, granted)
+    ungranted = np.flatnonzero(begins & (f != Op.ACQUIRE))
+    ungranted = ungranted[~_asked_before(clients, ungranted, fresh)]
+    unexplained = np.concatenate((marks[ungranted], marks[unended]))
+    return Holds(clients, marks[first], marks[last], cut, begin, end, token), unexplained
 
 
-@dataclass(frozen=True, slots=True)
-class Supply:
-    """Who can be explained by which of the unconfirmed operations of the same client.
-
-    Each of `needing` takes one of `spare` that was invoked before it, and no spare one is taken
-    twice. The nth that needs one finds one exactly when n of them were invoked before it.
-    """
-
-    clients: Clients
-    spare: Spots
-    needing: Spots
-    nth: Spots  # among those of its client, from 1
-    slack: Spots  # how many more were invoked before it than were needed up to it
-    from_spare: Spots  # the earliest that it can take so that all others find theirs
-    room: Spots  # the smallest slack from it on
-
-    @staticmethod
-    def of(clients: Clients, spare: Spots, needing: Spots) -> Supply:
-        client = clients.client(needing)
-        nth = np.arange(len(needing)) - np.searchsorted(client, client) + 1
-        lowest = np.searchsorted(spare, clients.starts[client])
-        slack = np.searchsorted(spare, needing) - lowest - nth
-        tight = np.where(slack == 0, lowest + nth, 0)
-        before = np.zeros(len(needing), np.intp)
-        before[1:] = np.maximum.accumulate(tight)[:-1]
-        room = np.where(slack < 0, PLENTY, slack) + client * (2 * PLENTY)
-        room = np.minimum.accumulate(room[::-1])[::-1] - client * (2 * PLENTY)
-        return Supply(clients, spare, needing, nth, slack, np.maximum(before, lowest), room)
-
-    @property
-    def lacking(self) -> Spots:
-        return self.needing[self.slack < 0]
-
-    def one_more(self, spots: Spots, client: Spots) -> tuple[Flags, Spots]:
-        """Whether one more could be taken before each of `spots`, and the earliest that could."""
-        lowest = np.searchsorted(self.spare, self.clients.starts[client])
-        supplied = np.searchsorted(self.spare, spots) - lowest
-        if len(self.needing) == 0:
-            return supplied > 0, lowest
-        after = np.searchsorted(self.needing, spots, "right")
-        owner = self.clients.client(self.needing)
-        last = np.maximum(after - 1, 0)
-        some = (after > 0) & (owner[last] == client)
-        tight = np.where(self.slack[last] == 0, lowest + self.nth[last], self.from_spare[last])
-        earliest = np.where(some, tight, lowest)
-        coming = np.minimum(after, len(owner) - 1)
-        later = (after < len(owner)) & (owner[coming] == client)
-        room = np.where(later, self.room[coming], PLENTY)
-        return (supplied - np.where(some, self.nth[last], 0) > 0) & (room > 0), earliest
+def _left_and_back(clients: Clients, fresh: Flags) -> Flags:
+    """For each mark whether its client asked for a release since its last one, and then for it."""
+    marks, acquired, released = clients.marks, clients.maybe_acquired, clients.maybe_released
+    back = np.zeros(len(marks), bool)
+    if len(acquired) == 0 or len(released) == 0:
+        return back
+    left = np.append(released, len(clients.row))[np.searchsorted(released, marks[:-1])]
+    asked = np.append(acquired, len(clients.row))[np.searchsorted(acquired, left)]
+    back[1:] = (asked < marks[1:]) & ~fresh[1:]
+    return back
 
 
-def promised_since(until: Ints, fresh: Flags) -> Ints:
-    """For each mark the latest promise since the last `fresh` one."""
-    values, ranks = np.unique(until, return_inverse=True)
-    group = np.cumsum(fresh) * len(values)
-    latest: Ints = values[np.maximum.accumulate(ranks + group) - group]
-    return latest
+def _asked_before(clients: Clients, which: Spots, fresh: Flags) -> Flags:
+    """Of these marks: whether since its client's last one it asked for it, and nobody answered."""
+    spots = clients.marks[which]
+    first = clients.starts[clients.client(spots)]
+    since = np.where(fresh[which], first, clients.marks[which - 1])
+    asked = clients.maybe_acquired
+    return np.searchsorted(asked, spots) > np.searchsorted(asked, since)
 
 
-def first_marks(clients: Clients) -> Flags:
-    """For each mark whether its client has no earlier one."""
-    first = np.zeros(len(clients.marks) + 1, bool)
-    first[np.searchsorted(clients.marks, clients.starts)] = True
-    return first[:-1]
+def _ends(clients: Clients, first: Spots, last: Spots) -> tuple[Ints, Spots, Spots]:
+    """When each hold can have ended; by which unconfirmed release; and the marks that were granted
+    again although nothing can have ended the hold before."""
+    marks = clients.marks
+    end, cut = clients.start[marks[last]], np.full(len(last), NOWHERE)
+    open_ones = np.flatnonzero(clients.f[marks[last]] != Op.RELEASE)
+    if len(open_ones) == 0:
+        return end, cut, open_ones
+    promised = np.full(len(open_ones), NEVER)
+    if clients.until is not None:
+        promised = np.maximum.reduceat(clients.until, first)[open_ones]
+    spot = marks[last[open_ones]]
+    beyond = np.append(marks, len(clients.row))[last[open_ones] + 1]
+    again = beyond < np.append(clients.starts, len(clients.row))[clients.client(spot) + 1]
+    released = _next_of(clients, clients.maybe_released, spot, beyond)
+    start = np.append(clients.start, NEVER)[released]  # the last one where there is none
+    by_release = start < promised
+    cut[open_ones[by_release]] = released[by_release]
+    ended = np.minimum(start, promised)
+    answered = np.append(clients.end, NEVER)[np.where(again, beyond, -1)]
+    end[open_ones] = np.maximum(end[open_ones], ended)
+    return end, cut, last[open_ones][ended > answered] + 1
 
 
-def start_of(clients: Clients, spare: Spots, which: Spots, there: Flags) -> Ints:
-    """When the unconfirmed operations were invoked; NEVER where there is none."""
-    if len(spare) == 0:
-        return np.full(len(which), NEVER)
-    return np.where(there, clients.start[spare[np.minimum(which, len(spare) - 1)]], NEVER)
-
-
-def releases(clients: Clients, marks: Spots) -> Flags:
-    return np.equal(clients.f[marks], Op.RELEASE)
+def _next_of(clients: Clients, some: Spots, spots: Spots, beyond: Spots) -> Spots:
+    """Of each spot the next of these, of the same client and before `beyond`; or NOWHERE."""
+    following = np.append(some, len(clients.row))[np.searchsorted(some, spots)]
+    own = clients.client(np.minimum(following, len(clients.row) - 1)) == clients.client(spots)
+    return np.where((following < beyond) & own, following, NOWHERE)

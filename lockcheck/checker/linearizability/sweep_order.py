@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lockcheck.checker.linearizability.sweep_clients import Flags, Spots
+from lockcheck.checker.linearizability.sweep_clients import Spots
 from lockcheck.checker.linearizability.sweep_holds import Holds
 from lockcheck.history.ordering import order_by
 from lockcheck.history.table import Ints
@@ -88,9 +88,9 @@ def by_key(holds: Holds) -> Iterator[tuple[int, Spots]]:
         yield int(key[group[0]]), group
 
 
-def collisions(holds: Holds, firm: Flags) -> Iterator[Collision]:
-    """Of the holds of one key: the earliest in which only `firm` ones are involved, if any."""
-    excluding = np.flatnonzero((holds.end > holds.begin) & firm)
+def collisions(holds: Holds) -> Iterator[Collision]:
+    """Of the holds of one key: the earliest of each kind, if there are any."""
+    excluding = np.flatnonzero(holds.end > holds.begin)
     order = excluding[np.argsort(holds.begin[excluding], kind="stable")]
     begin, end = holds.begin[order], holds.end[order]
     latest = np.maximum.accumulate(end)
@@ -99,7 +99,7 @@ def collisions(holds: Holds, firm: Flags) -> Iterator[Collision]:
         at = int(bad[0])
         one = int(np.argmax(end[: at + 1]))
         yield Collision(int(order[one]), int(order[at + 1]), int(begin[at + 1]))
-    others = np.flatnonzero((holds.end <= holds.begin) & firm)
+    others = np.flatnonzero(holds.end <= holds.begin)
     if len(order) == 0 or len(others) == 0:
         return
     before = np.searchsorted(begin, holds.end[others]) - 1

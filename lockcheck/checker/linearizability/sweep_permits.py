@@ -16,6 +16,8 @@ Which of a kind is done only matters for when the others have to be: the first d
 
 A renewal asserts that something is held at some moment: it is content with the first such moment
 between its invocation and its answer, and has an acquire done when there was none.
+
+Leases are not judged here: what ends by itself is one grant, not any.
 """
 
 from __future__ import annotations
@@ -25,10 +27,8 @@ from heapq import heappop, heappush
 
 import numpy as np
 
-from lockcheck.checker.linearizability.sweep_believed import as_confirmed, believed
-from lockcheck.checker.linearizability.sweep_clients import Clients, Flags
-from lockcheck.checker.linearizability.sweep_holds import promised_since
-from lockcheck.checker.linearizability.sweep_nested import Depth, left_by
+from lockcheck.checker.linearizability.sweep_clients import Flags
+from lockcheck.checker.linearizability.sweep_holds import Holds
 from lockcheck.history.ordering import order_by
 from lockcheck.history.table import NEVER, Ints, Op, Outcome, Table
 
@@ -41,84 +41,19 @@ class Stuck:
     holding: tuple[int, ...]
 
 
-def keys_unexplained(clients: Clients, permits: int) -> Ints:
-    """All keys but those that are fine even if each client only releases what it acquired itself;
-    to see that takes no order of events but only how many there were by when."""
-    if len(clients.marks) == 0:
+def keys_crowded(holds: Holds, permits: int) -> Ints:
+    """Keys for which each client giving back only what it was granted itself, as late as can be
+    taken and as early as can be given back, is too many at some moment. To see that takes no order
+    of events but only how many there were by when."""
+    if len(holds) == 0:
         return np.zeros(0, np.int64)
-    keys = clients.key(clients.starts)
-    if clients.until is not None:
-        return np.unique(keys)
-    depth = Depth.of(as_confirmed(clients, believed(clients)), tokens=False)
-    bad = keys[clients.overlapping].tolist()
-    bad += clients.key(depth.ungranted.lacking).tolist()
-    return np.union1d(bad, _crowded(depth, permits)).astype(np.int64)
-
-
-def _crowded(depth: Depth, permits: int) -> Ints:
-    """Keys of which more permits are taken at some moment than there are."""
-    clients, marks = depth.clients, depth.clients.marks
-    f, start, end = clients.f[marks], clients.start[marks], clients.end[marks]
-    acquired, released = f == Op.ACQUIRE, f == Op.RELEASE
-    left, lent = left_by(depth), depth.lent
-    gone, come = _grown(left, depth), _grown(lent, depth)
-    borrowed = come > 0
-    freed = np.where(released, np.where(borrowed, end, start), end)
-    by = np.flatnonzero(gone)
-    spare = np.searchsorted(clients.maybe_released, clients.starts[clients.client(marks[by])])
-    last = clients.start[clients.maybe_released[spare + left[by] - 1]] if len(by) else by
-    times = (
-        end[acquired],
-        np.repeat(start, come),
-        freed[released],
-        np.repeat(np.maximum(end[by], last), gone[by]),
-    )
-    spots = (
-        marks[acquired],
-        np.repeat(marks, come),
-        marks[released],
-        np.repeat(marks[by], gone[by]),
-    )
-    taking = np.repeat([1, 1, 0, 0], [len(part) for part in times])
-    key = clients.key(np.concatenate(spots))
-    time = np.concatenate(times)
-    order = order_by(key, time, taking)
-    held = np.cumsum(2 * taking[order] - 1)
-    key = key[order]
-    fresh = np.flatnonzero(np.diff(key, prepend=key[0] - 1))
-    group = np.cumsum(np.isin(np.arange(len(key)), fresh)) - 1
-    held -= np.concatenate(([0], held))[fresh][group]
-    return np.unique(key[(held > permits) | (held < 0)])
-
-
-def _grown(values: Ints, depth: Depth) -> Ints:
-    before = np.zeros(len(values), np.int64)
-    before[1:] = np.where(depth.final[:-1], 0, values[:-1])
-    return values - before
-
-
-def leased_out(table: Table, until: Ints) -> Ints:
-    """For each row of a granted acquire when its lease may end, its client's renewals counted."""
-    clients = Clients.of(table, until)
-    marks = clients.marks
-    fresh = clients.f[marks] != Op.RENEW
-    ends = np.full(len(table), NEVER)
-    if len(marks) == 0:
-        return ends
-    promised = promised_since(clients.until_of(np.arange(len(marks))), _new(clients, fresh))
-    granted = np.flatnonzero(clients.f[marks] == Op.ACQUIRE)
-    nexts = np.append(np.flatnonzero(_new(clients, fresh)), len(marks))
-    last = nexts[np.searchsorted(nexts, granted, "right")] - 1
-    ends[clients.row[marks[granted]]] = promised[last]
-    return ends
-
-
-def _new(clients: Clients, fresh: Flags) -> Flags:
-    client = clients.client(clients.marks)
-    new = fresh.copy()
-    new[0] = True
-    new[1:] |= client[1:] != client[:-1]
-    return new
+    time = np.concatenate((np.maximum(holds.end, holds.begin), holds.begin))
+    given, short = np.repeat([1, 0], len(holds)), np.tile(holds.end <= holds.begin, 2)
+    key = np.tile(holds.key, 2)
+    # At one moment what ends comes first; but what lasts no longer than that has to begin.
+    order = order_by(key, time, np.where(given, 2 * short, 1))
+    held = np.cumsum(1 - 2 * given[order])  # every key's begins at 0 again: all are given back
+    return np.unique(key[order][held > permits])
 
 
 @dataclass(slots=True)
@@ -191,16 +126,9 @@ class Counter:
         return None
 
 
-def stuck(table: Table, rows: Ints, permits: int, leases: Ints | None) -> Stuck | None:
+def stuck(table: Table, rows: Ints, permits: int) -> Stuck | None:
     """The first operation of one key that cannot be done; None where all can."""
     f, start, end = table.f[rows], table.start[rows], table.end[rows]
-    numbers = rows
-    if leases is not None:
-        ending = np.flatnonzero(leases[rows] < NEVER)
-        f = np.concatenate((f, np.full(len(ending), Op.RELEASE, f.dtype)))
-        start = np.concatenate((start, leases[rows][ending]))
-        end = np.concatenate((end, np.full(len(ending), NEVER)))
-        numbers = np.concatenate((rows, rows[ending]))
     counter = Counter(permits, start.tolist(), end.tolist(), f.tolist())
     for event in _events(start, end):
         row = event >> 1
@@ -209,7 +137,7 @@ def stuck(table: Table, rows: Ints, permits: int, leases: Ints | None) -> Stuck 
             continue
         holding = tuple(counter.holding)
         if not counter.answered(row):
-            return Stuck(int(numbers[row]), tuple(int(numbers[i]) for i in holding))
+            return Stuck(int(rows[row]), tuple(int(rows[i]) for i in holding))
     return None
 
 

@@ -14,7 +14,6 @@ from heapq import heappop, heappush
 
 import numpy as np
 
-from lockcheck.checker.linearizability.sweep_clients import Flags
 from lockcheck.checker.linearizability.sweep_holds import Holds
 from lockcheck.checker.linearizability.sweep_order import Collision, Words, by_key
 from lockcheck.history.ordering import order_by
@@ -38,7 +37,7 @@ def keys_out_of_order(holds: Holds) -> Ints:
 
 def keys_without_room(holds: Holds) -> Ints:
     """Where the grants whose tokens nobody was told find no order among the others."""
-    untold = (holds.token == NO_TOKEN) & holds.granted
+    untold = holds.token == NO_TOKEN
     concerned = np.unique(holds.clients.key(holds.first[untold]))
     if len(concerned) == 0:
         return concerned
@@ -52,7 +51,7 @@ def _fits(holds: Holds) -> bool:
     places = placed(holds)
     if isinstance(places, int):
         return False
-    untold = holds.take((holds.token == NO_TOKEN) & holds.granted)
+    untold = holds.take(holds.token == NO_TOKEN)
     order = np.lexsort((np.maximum(untold.begin, untold.end), places))
     latest = np.maximum.accumulate(untold.end[order])
     return not (untold.begin[order][1:] < latest[:-1]).any()
@@ -64,7 +63,7 @@ def placed(holds: Holds) -> Ints | int:
     told = np.flatnonzero(holds.token != NO_TOKEN)
     order = told[order_by(holds.token[told])]
     begin, end, token = holds.begin[order], holds.end[order], holds.token[order]
-    untold = np.flatnonzero((holds.token == NO_TOKEN) & holds.granted)
+    untold = np.flatnonzero(holds.token == NO_TOKEN)
     latest = np.maximum.accumulate(end)
     soonest = np.minimum.accumulate(begin[::-1])[::-1]
     lowest = np.searchsorted(soonest, holds.end[untold], "left")
@@ -101,9 +100,9 @@ def _free(token: Ints, place: int) -> int:
     return max(int(token[place]) - int(token[place - 1]) - 1, 0)
 
 
-def misplaced(holds: Holds, firm: Flags) -> Iterator[Collision]:
+def misplaced(holds: Holds) -> Iterator[Collision]:
     """Of the holds of one key: the earliest whose token is out of order, if there is any."""
-    told = np.flatnonzero((holds.token != NO_TOKEN) & firm)
+    told = np.flatnonzero(holds.token != NO_TOKEN)
     order = told[np.argsort(holds.token[told], kind="stable")]
     begin, end, token = holds.begin[order], holds.end[order], holds.token[order]
     latest = np.maximum.accumulate(end)

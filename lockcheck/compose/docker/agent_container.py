@@ -12,15 +12,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING
 
+from lockcheck.agent.link import AgentLink
 from lockcheck.compose.docker.compose_file import RUN_FOLDER, Names
 from lockcheck.compose.docker.engine import PART_LABEL, RUN_LABEL, engine_trouble
-from lockcheck.compose.link import AgentLink
 from lockcheck.errors import ClusterError
 
 if TYPE_CHECKING:
     import docker
 
-AGENT_COMMAND = ("python3", "-m", "lockcheck.compose.agent", "--workdir", RUN_FOLDER)
+AGENT_COMMAND = ("python3", "-m", "lockcheck.agent.agent", "--workdir", RUN_FOLDER)
 # Stop and kill other containers' processes, enter their networks, write to their memory.
 CAPABILITIES = ["SYS_ADMIN", "SYS_PTRACE", "NET_ADMIN", "KILL"]
 UNCONFINED = ["seccomp=unconfined", "apparmor=unconfined"]

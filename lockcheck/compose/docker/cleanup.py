@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 UNCERTAIN_S = 60
 REMOVERS = 8
 REMOVAL_TIMEOUT_S = 30
+LETTING_GO_S = 5.0
+LOOK_S = 0.1
+IN_USE = "active endpoints"  # the engine's words for a network that it will not remove
 
 
 class Agent(Enum):
@@ -38,8 +42,11 @@ class Trace:
     agent: Agent | None = None
 
 
-def remove_run(client: docker.DockerClient, run_id: str) -> None:
-    """Everything that carries the run's label; what somebody else is removing is waited for."""
+def remove_run(client: docker.DockerClient, run_id: str, patience_s: float = LETTING_GO_S) -> str:
+    """Everything that carries the run's label; what somebody else is removing is waited for.
+
+    Returns what the engine would not let go of, in words. Now and then it loses count of who is in
+    a network, and keeps it until it is restarted: that only takes room, and is nobody's failure."""
     import docker
 
     filters = {"label": f"{RUN_LABEL}={run_id}"}
@@ -48,12 +55,32 @@ def remove_run(client: docker.DockerClient, run_id: str) -> None:
         while containers := client.api.containers(all=True, filters=filters):
             with ThreadPoolExecutor(REMOVERS) as pool:
                 list(pool.map(lambda each: _remove_container(client, each["Id"]), containers))
-        for network in client.api.networks(filters=filters):
-            with suppress(docker.errors.NotFound):
-                client.api.remove_network(network["Id"])
         for volume in client.api.volumes(filters=filters)["Volumes"] or ():
             with suppress(docker.errors.NotFound):
                 client.api.remove_volume(volume["Name"])
+        networks = client.api.networks(filters=filters)
+        kept = [n["Name"] for n in networks if not _is_removed(client, n["Id"], patience_s)]
+    return f"the engine keeps the network {', '.join(kept)} until it is restarted" if kept else ""
+
+
+def _is_removed(client: docker.DockerClient, network: str, patience_s: float) -> bool:
+    """The engine may not have let go yet of containers that it says are gone."""
+    import docker
+
+    deadline = time.monotonic() + patience_s
+    while True:
+        try:
+            client.api.remove_network(network)
+        except docker.errors.NotFound:
+            return True
+        except docker.errors.APIError as error:
+            if IN_USE not in str(error.explanation):
+                raise
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(LOOK_S)
+        else:
+            return True
 
 
 def _remove_container(client: docker.DockerClient, container: str) -> None:
@@ -124,9 +151,12 @@ def _seconds(engine_time: str) -> float:
 
 def clean_docker(say: Say) -> int:
     """Removes what dead runs have left, never anything of a live one; returns how many runs."""
+    removed = 0
     with closing(connect()) as client:
-        dead = leftovers(client)
-        for run_id in dead:
+        for run_id in leftovers(client):
             say(f"removing what the run {run_id} has left in Docker")
-            remove_run(client, run_id)
-    return len(dead)
+            if kept := remove_run(client, run_id, patience_s=0):
+                say(kept)
+            else:
+                removed += 1
+    return removed

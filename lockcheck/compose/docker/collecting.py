@@ -4,7 +4,6 @@ be on another machine, and the containers may be dead."""
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,8 +14,6 @@ from lockcheck.compose.docker.unpacking import unpack
 if TYPE_CHECKING:
     import docker
 
-OUTPUT = "output.log"
-
 
 def collect_volume(client: docker.DockerClient, agent: str, target: Path) -> None:
     """The content of the run's volume, through the agent's container."""
@@ -26,14 +23,3 @@ def collect_volume(client: docker.DockerClient, agent: str, target: Path) -> Non
             packed.writelines(chunks)
         packed.seek(0)
         unpack(packed, target)
-
-
-def collect_logs(client: docker.DockerClient, containers: Iterable[tuple[str, Path]]) -> None:
-    """Each container's output, after whatever its node has written into that file itself."""
-    for container, folder in containers:
-        folder.mkdir(parents=True, exist_ok=True)
-        with (
-            engine_trouble(f"collecting the output of {container}"),
-            (folder / OUTPUT).open("ab") as log,
-        ):
-            log.writelines(client.api.logs(container, stream=True, follow=False))

@@ -1,8 +1,9 @@
 """The plan of a cluster, written down for Docker Compose.
 
-There is one description of a cluster, the NodeSpecs of its plan; `launch.py` makes processes of
-it and this file makes services of it. A compose file kept by hand beside it would be a second
-description, to be kept the same. What is written is kept in the run's folder, for the reader.
+There is one description of a cluster, the NodeSpecs of its plan, and this file makes services of
+it: places for programs, which the agent starts in them. A compose file kept by hand beside it would
+be a second description, to be kept the same. What is written is kept in the run's folder, for the
+reader.
 """
 
 from __future__ import annotations
@@ -14,12 +15,14 @@ from dataclasses import dataclass
 from ipaddress import IPv4Network
 
 from lockcheck.compose.docker.engine import NODE_LABEL, PART_LABEL, RUN_LABEL
-from lockcheck.compose.programs import PROGRAMS
+from lockcheck.compose.launching import CLIENT, image_of
 from lockcheck.compose.runtime import ClusterPlan
 from lockcheck.errors import ClusterError
-from lockcheck.nodes import NodeSpec, Role
+from lockcheck.nodes.node import NodeSpec
+from lockcheck.servers.versions import server_of
 
 RUN_FOLDER = "/lockcheck/run"  # in the agent and in the clients: the run's volume
+DATA_FOLDER = "/lockcheck/data"  # in a server that keeps data: memory of its own
 SUBNETS = IPv4Network("10.213.0.0/16")
 FIRST_HOST = 10
 MOST_NODES = 240
@@ -61,7 +64,7 @@ def compose_document(
     return {
         "name": names.project,
         "services": {
-            node.name: _service(node, names, images, placed[node.name], sysctls)
+            node.name: _service(node, names, _image(node, plan, images), placed[node.name], sysctls)
             for node in plan.nodes
         },
         "networks": {
@@ -86,43 +89,41 @@ def addresses(nodes: Iterable[NodeSpec], subnet: IPv4Network) -> dict[str, str]:
     return {node.name: str(subnet[FIRST_HOST + place]) for place, node in enumerate(nodes)}
 
 
+def _image(node: NodeSpec, plan: ClusterPlan, images: Mapping[str, str]) -> str:
+    own = plan.client_image if node.server == CLIENT else ""
+    return own or images[image_of(node)]
+
+
 def _service(
     node: NodeSpec,
     names: Names,
-    images: Mapping[str, str],
+    image: str,
     address: str,
     sysctls: Mapping[str, str],
 ) -> dict[str, object]:
-    is_client = node.role is Role.CLIENT
     return {
-        "image": images[PROGRAMS[node.program].image],
+        "image": image,
         "container_name": names.container(node.name),
         "hostname": node.name,
-        "command": [_literal(word) for word in node_command(node)],
+        "command": ["sleep", "infinity"],
         "environment": {"LOCKCHECK_RUN": names.run_id},
-        "init": True,
+        "init": True,  # so that the orphans of a program that is killed are buried
         "restart": "no",
         "stop_grace_period": "0s",
         "cap_add": ["NET_ADMIN"],
         "sysctls": dict(sysctls),
         "networks": {NETWORK: {"ipv4_address": address}},
-        "volumes": [f"{VOLUME}:{RUN_FOLDER}"] if is_client else [],
-        # Whatever the engine's default is: the log must be readable when the run is collected.
+        "volumes": [f"{VOLUME}:{RUN_FOLDER}"] if node.server == CLIENT else [],
+        "tmpfs": _memory(node),
+        # Whatever the engine's default is: what it says of a container that ends must be readable.
         "logging": {"driver": "json-file", "options": {"max-size": "20m"}},
         "labels": {RUN_LABEL: names.run_id, PART_LABEL: "node", NODE_LABEL: node.name},
     }
 
 
-def node_command(node: NodeSpec) -> tuple[str, ...]:
-    command = PROGRAMS[node.program].container_command
-    if node.role is Role.CLIENT:
-        return (*command, f"{RUN_FOLDER}/{node.name}")
-    return (*command, *node.arguments)
-
-
-def _literal(word: str) -> str:
-    """Compose takes a dollar for the beginning of a variable."""
-    return word.replace("$", "$$")
+def _memory(node: NodeSpec) -> list[str]:
+    size_mb = 0 if node.server == CLIENT else server_of(node.kind).data_mb
+    return [f"{DATA_FOLDER}:size={size_mb}m,mode=0700"] if size_mb else []
 
 
 def free_subnets(run_id: str, taken: Iterable[IPv4Network]) -> Iterator[IPv4Network]:
@@ -134,7 +135,7 @@ def free_subnets(run_id: str, taken: Iterable[IPv4Network]) -> Iterator[IPv4Netw
 
 
 def sysctls_for(kernel: str, engine: str) -> dict[str, str]:
-    """So that connections come back soon after a partition, and survive it (see `launch.py`).
+    """So that connections come back soon after a partition, and survive it (see `own_networks.py`).
 
     A container does not start at all with a setting that its kernel or its engine refuses.
     """

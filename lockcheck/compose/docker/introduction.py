@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+import msgspec
+
+from lockcheck.agent.orders import NodeOrders
 from lockcheck.compose.docker.compose_file import Names
 from lockcheck.compose.docker.engine import engine_trouble
-from lockcheck.compose.orders import AdoptedNode
-from lockcheck.compose.programs import PROGRAMS
-from lockcheck.compose.runtime import ClusterPlan
 from lockcheck.errors import ClusterError
-from lockcheck.nodes import NodeSpec, Role
 
 if TYPE_CHECKING:
     import docker
@@ -19,36 +19,26 @@ if TYPE_CHECKING:
 LAST_LINES = 5
 
 
-def introduced(client: docker.DockerClient, plan: ClusterPlan) -> list[AdoptedNode]:
-    """The nodes as the agent is to know them."""
-    names = Names(plan.run_id)
-    with engine_trouble("asking for the nodes' processes"):
+def introduced(
+    client: docker.DockerClient, run_id: str, orders: Iterable[NodeOrders]
+) -> list[NodeOrders]:
+    """The orders of the nodes, with the container that is there for each."""
+    names = Names(run_id)
+    with engine_trouble("asking for the nodes' containers"):
         return [
-            _introduced(client.containers.get(names.container(node.name)), node, names)
-            for node in plan.nodes
+            _introduced(client.containers.get(names.container(each.name)), each, names)
+            for each in orders
         ]
 
 
-def _introduced(container: Container, node: NodeSpec, names: Names) -> AdoptedNode:
+def _introduced(container: Container, orders: NodeOrders, names: Names) -> NodeOrders:
     facts = container.attrs
     if not facts["State"]["Running"]:
         last_words = container.logs(tail=LAST_LINES).decode(errors="replace").strip()
         raise ClusterError(
-            f"{node.name} ended as soon as it was started: {last_words or 'it said nothing'}",
-            cure=f"its program is {' '.join(facts['Config']['Cmd'])}",
+            f"{orders.name} ended as soon as it was started: {last_words or 'it said nothing'}",
+            cure=f"its container runs {' '.join(facts['Config']['Cmd'])}",
         )
     address = facts["NetworkSettings"]["Networks"][names.project]["IPAddress"]
-    return AdoptedNode(node.name, node.role, address, facts["State"]["Pid"])
-
-
-def server_versions(client: docker.DockerClient, plan: ClusterPlan) -> dict[str, str]:
-    """What each program says of itself, asked in one node of those that run it."""
-    names = Names(plan.run_id)
-    nodes = {node.program: node.name for node in plan.nodes if node.role is not Role.CLIENT}
-    versions = {}
-    with engine_trouble("asking the servers their versions"):
-        for program, node in nodes.items():
-            ask = [PROGRAMS[program].container_command[0], "--version"]
-            asked = client.api.exec_create(names.container(node), ask)
-            versions[program] = client.api.exec_start(asked["Id"]).decode(errors="replace").strip()
-    return versions
+    first = facts["State"]["Pid"]
+    return msgspec.structs.replace(orders, address=address, container=first)

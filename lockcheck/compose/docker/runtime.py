@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
-from pathlib import Path
+
+import msgspec
 
 from lockcheck.compose.docker.agent_container import (
     AGENT_COMMAND,
@@ -15,20 +16,28 @@ from lockcheck.compose.docker.agent_container import (
     start_agent,
 )
 from lockcheck.compose.docker.cleanup import clean_docker, remove_run
-from lockcheck.compose.docker.collecting import OUTPUT, collect_logs, collect_volume
+from lockcheck.compose.docker.collecting import collect_volume
 from lockcheck.compose.docker.compose_binary import Found, compose_and_version, why_no_compose
-from lockcheck.compose.docker.compose_file import Names, compose_document, sysctls_for
+from lockcheck.compose.docker.compose_file import (
+    DATA_FOLDER,
+    RUN_FOLDER,
+    Names,
+    compose_document,
+    sysctls_for,
+)
 from lockcheck.compose.docker.compose_up import taken_subnets, up
 from lockcheck.compose.docker.engine import connect, engine_trouble, why_no_engine
-from lockcheck.compose.docker.introduction import introduced, server_versions
+from lockcheck.compose.docker.introduction import introduced
 from lockcheck.compose.images.build import bring_images
 from lockcheck.compose.images.recipes import CLIENT_IMAGE
-from lockcheck.compose.programs import PROGRAMS
+from lockcheck.compose.launching import image_of, node_orders, programs_in_images
 from lockcheck.compose.runtime import Cluster, ClusterPlan, Runtime, Say
 from lockcheck.errors import ClusterError
+from lockcheck.servers.faketime import IN_IMAGE
 
 __all__ = ["DockerCluster", "DockerRuntime", "clean_docker"]
 
+LAUNCH_TIMEOUT_S = 60.0
 LEAVING_S = 3.0  # for the agent to heal and end; its container is removed in any case
 
 
@@ -38,7 +47,7 @@ class DockerRuntime(Runtime):
     def __init__(self, agent_command: Sequence[str] = AGENT_COMMAND) -> None:
         self._agent_command = tuple(agent_command)
 
-    def why_not(self) -> str:
+    def why_not(self, servers: Iterable[str] = ()) -> str:  # noqa: ARG002 - images hold them all
         return why_no_engine() or why_no_compose()
 
     def start(self, plan: ClusterPlan, say: Say) -> Cluster:
@@ -47,7 +56,7 @@ class DockerRuntime(Runtime):
         if (reason := self.why_not()) or compose is None:
             raise ClusterError("the docker runtime cannot run here", cure=reason)
         clean_docker(say)
-        wanted = {PROGRAMS[node.program].image for node in plan.nodes} | {CLIENT_IMAGE}
+        wanted = {image_of(node) for node in plan.nodes} | {CLIENT_IMAGE}
         images = bring_images(sorted(wanted), say)
         plan.nodes_folder.mkdir(parents=True, exist_ok=True)
         return DockerCluster(plan, images, compose, self._agent_command)
@@ -79,8 +88,10 @@ class DockerCluster(Cluster):
             self._undo = undo.pop_all()  # from here on it is close() that undoes
 
     def _remove_if_ours(self, creating: Future[str]) -> None:
-        if not isinstance(creating.exception(), AlreadyClaimedError):
-            remove_run(self._client, self._plan.run_id)
+        if isinstance(creating.exception(), AlreadyClaimedError):
+            return
+        if kept := remove_run(self._client, self._plan.run_id):
+            self._log.write(f"{kept}\n".encode())
 
     def _bring_up(self, agent: str, images: dict[str, str], compose: Found) -> None:
         with engine_trouble("asking the engine its version"):
@@ -92,34 +103,36 @@ class DockerCluster(Cluster):
             starting = beside.submit(start_agent, self._client, agent, self._log)
             up(compose.command, self._plan, taken_subnets(self._client), document)
             self.agent = starting.result()
-        self.versions = self._introduce() | {
+        self.versions = self._launch() | {
             "docker": version,
             "compose": compose.version,
             "kernel": kernel,
         }
 
-    def _introduce(self) -> dict[str, str]:
-        """The nodes to the agent, and their versions to us."""
+    def _launch(self) -> dict[str, str]:
+        """The nodes' programs in their containers; returns the servers' versions."""
+        orders = node_orders(
+            self._plan.nodes,
+            programs_in_images(self._plan.kinds),
+            folder_of=lambda name: f"{RUN_FOLDER}/{name}",
+            data_of=lambda _name: DATA_FOLDER,
+            idle_clients=self._plan.idle_clients,
+            faketime=IN_IMAGE,
+        )
+        run_id = self._plan.run_id
         try:
-            self.agent.ask("adopt", introduced(self._client, self._plan))
-            return server_versions(self._client, self._plan)
+            placed = introduced(self._client, run_id, orders)
+            said = self.agent.ask("launch", placed, timeout_s=LAUNCH_TIMEOUT_S)
+            return msgspec.convert(said, dict[str, str])
         except ClusterError:
-            introduced(self._client, self._plan)  # a node that ended meanwhile is the better cause
+            introduced(self._client, run_id, orders)  # a container that ended is the better cause
             raise
 
     def enter_command(self, node: str) -> str:
         return f"docker exec -it {self._names.container(node)} sh"
 
     def collect(self) -> None:
-        folders = {node.name: self._folder_of(node.name) for node in self._plan.nodes}
-        for folder in folders.values():
-            (folder / OUTPUT).unlink(missing_ok=True)  # what an earlier collecting brought
         collect_volume(self._client, self._names.agent, self._plan.nodes_folder)
-        containers = {self._names.container(name): folder for name, folder in folders.items()}
-        collect_logs(self._client, containers.items())
-
-    def _folder_of(self, node: str) -> Path:
-        return self._plan.nodes_folder / node
 
     def close(self) -> None:
         self.agent.close()

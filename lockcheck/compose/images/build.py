@@ -1,4 +1,4 @@
-"""Our images in the engine: which are there, how they are built, which are of no more use.
+"""Our images in the engine: which are there, and how they are built.
 
 Built through the engine's API, so neither a docker command nor a local engine is needed.
 """
@@ -8,16 +8,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
 from lockcheck.compose.docker.compose_binary import cache_binary, find_compose
-from lockcheck.compose.docker.engine import BUILD_TIMEOUT_S, IMAGE_LABEL, connect, engine_trouble
-from lockcheck.compose.images.base_image import base_image, is_there
+from lockcheck.compose.docker.engine import BUILD_TIMEOUT_S, connect, engine_trouble
+from lockcheck.compose.images.base_image import base_image
 from lockcheck.compose.images.cache import only_one_at_a_time
 from lockcheck.compose.images.dependencies import package_tree
+from lockcheck.compose.images.keeping import (
+    installation,
+    is_there,
+    keep,
+    mark_on,
+    remove,
+    remove_old,
+)
 from lockcheck.compose.images.recipes import (
     COMPOSE_IMAGE,
-    PYTHON_IMAGE,
     Recipe,
     build_context,
     image_names,
@@ -31,20 +38,21 @@ if TYPE_CHECKING:
     import docker
 
 LAST_LINES = 10
-SPARED_S = 600  # an older image may be in the hands of a run that is just starting
 
 __all__ = ["bring_images", "build_images", "image_tag", "missing_images"]
 
 
-def missing_images() -> list[str]:
-    """The images of this very lockcheck that the engine does not hold."""
+def missing_images(kinds: Iterable[str]) -> list[str]:
+    """Of this very lockcheck, those that runs with these kinds of server need, and that the engine
+    does not hold."""
     with closing(connect()) as client:
-        return [name for name in image_names() if not is_there(client, image_tag(name))]
+        return [name for name in image_names(kinds) if not is_there(client, image_tag(name))]
 
 
-def build_images(say: Say) -> None:
-    """Everything that runs on Docker need: the images, and Compose where there is none."""
-    bring_images(image_names(), say)
+def build_images(kinds: Iterable[str], say: Say) -> None:
+    """Everything that runs on Docker with these kinds of server need: their images, those of the
+    clients and the storage, and Compose where there is none."""
+    bring_images(image_names(kinds), say)
     if find_compose() is None:
         _fetch_compose(say)
 
@@ -53,19 +61,30 @@ def bring_images(names: Iterable[str], say: Say) -> dict[str, str]:
     """The tag of each of these images, after building those that are not there."""
     recipes = [recipe(name) for name in names]
     with closing(connect(BUILD_TIMEOUT_S)) as client:
-        if any(not is_there(client, each.tag) for each in recipes):
+        if not all(_keep(client, each) for each in recipes):
             with only_one_at_a_time("build"):
                 for each in recipes:
                     _bring(client, each, say)
-                _remove_old(client)
+                remove_old(client)
     return {each.name: each.tag for each in recipes}
+
+
+def _keep(client: docker.DockerClient, wanted: Recipe) -> bool:
+    """False if it is not there. What it is built on need not be, but would be built again."""
+    if wanted.parent:
+        _keep(client, wanted.parent)
+    return keep(client, wanted.tag)
 
 
 def _bring(client: docker.DockerClient, wanted: Recipe, say: Say) -> str:
     """Its tag. Another process may have built it while this one waited for its turn."""
-    if is_there(client, wanted.tag):
+    if _keep(client, wanted):
         return wanted.tag
-    base = _bring(client, wanted.parent, say) if wanted.parent else base_image(client, say)
+    base = (
+        _bring(client, wanted.parent, say)
+        if wanted.parent
+        else base_image(client, wanted.suite, say)
+    )
     packages = _packages_for(client, wanted, say)
     say(f"building the image {wanted.tag}")
     with (
@@ -73,6 +92,7 @@ def _bring(client: docker.DockerClient, wanted: Recipe, say: Say) -> str:
         engine_trouble(f"building the image {wanted.name}"),
     ):
         _build(client, wanted, base, context)
+    keep(client, wanted.tag)
     return wanted.tag
 
 
@@ -109,42 +129,6 @@ def _check_log(name: str, messages: Iterable[Mapping[str, object]]) -> None:
             )
 
 
-def _remove_old(client: docker.DockerClient) -> None:
-    current = {image_tag(name) for name in [*image_names(), PYTHON_IMAGE]}
-    with engine_trouble("removing old images"):
-        ours = client.api.images(filters={"label": IMAGE_LABEL})
-        used = {each["ImageID"] for each in client.api.containers(all=True)}
-    for image in of_no_more_use(ours, current, used):
-        _remove(client, image["Id"], set(image["RepoTags"] or ()))
-
-
-def of_no_more_use(
-    ours: list[dict[str, Any]], current: set[str], used: set[str]
-) -> list[dict[str, Any]]:
-    """Earlier versions, unless a container or a run that is just starting needs them."""
-    newest = max((image["Created"] for image in ours), default=0)
-    return [
-        image
-        for image in ours
-        if all(tag.startswith("lockcheck/") for tag in image["RepoTags"] or ())
-        and not current.intersection(image["RepoTags"] or ())
-        and image["Id"] not in used
-        and newest - image["Created"] > SPARED_S
-    ]
-
-
-def _remove(client: docker.DockerClient, image_id: str, tags: set[str]) -> None:
-    import docker
-
-    for name in tags or {image_id}:
-        if name.startswith("lockcheck/base:"):
-            continue
-        try:
-            client.api.remove_image(name)
-        except docker.errors.APIError:
-            return  # in use after all, or gone by now: it only takes room
-
-
 def _fetch_compose(say: Say) -> None:
     say("fetching Docker Compose v2 from Debian's packages")
     with only_one_at_a_time("build"), closing(connect(BUILD_TIMEOUT_S)) as client:
@@ -152,4 +136,4 @@ def _fetch_compose(say: Say) -> None:
         try:
             cache_binary(client, image)
         finally:
-            _remove(client, image, {image})
+            remove(client, {image, mark_on(image, installation())})

@@ -18,6 +18,7 @@ from pathlib import Path
 from lockcheck.compose.images.cache import cache_folder
 from lockcheck.compose.runtime import Say
 from lockcheck.errors import ClusterError
+from lockcheck.servers import SERVERS
 
 IMAGE_PYTHON = "3.13"  # Debian trixie's
 MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}  # as the engine and as wheels name them
@@ -29,7 +30,9 @@ OWN_NAME = "lockcheck"
 def requirements() -> list[str]:
     """What the client image must hold: this host's own versions wherever it has them."""
     pinned: dict[str, str] = {}
-    to_visit = [_without_marker(text) for text in _unconditional(OWN_NAME)]
+    drivers = (each for extra in SERVERS for each in _of(extra))  # of every kind of server
+    own = [*_unconditional(OWN_NAME), *drivers]
+    to_visit = [_without_marker(text) for text in own]
     while to_visit:
         text = to_visit.pop()
         name = _name_of(text)
@@ -47,6 +50,11 @@ def requirements() -> list[str]:
 def _unconditional(distribution: str) -> list[str]:
     """Without what only an extra brings. Other conditions are about this host, not the image."""
     return [text for text in metadata.requires(distribution) or () if "extra ==" not in text]
+
+
+def _of(extra: str) -> list[str]:
+    brought_by = re.compile(rf"extra == ['\"]{extra}['\"]")
+    return [text for text in metadata.requires(OWN_NAME) or () if brought_by.search(text)]
 
 
 def _without_marker(text: str) -> str:

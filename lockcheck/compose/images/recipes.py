@@ -6,6 +6,7 @@ import hashlib
 import io
 import tarfile
 import tempfile
+from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -13,44 +14,52 @@ from typing import IO
 
 from lockcheck.compose.images.dependencies import requirements
 from lockcheck.errors import InternalError
+from lockcheck.servers.versions import server_of
 
 PACKAGE = Path(__file__).parents[2]
 IMAGES_FOLDER = Path(__file__).parent
+USUAL_SUITE = "trixie"  # of Debian, which all images are built on that do not ask for another
 COMPOSE_IMAGE = "compose"  # serves only to fetch Compose, and is gone afterwards
 PYTHON_IMAGE = "python"  # what `client` is built on: changes with its packages only
 CLIENT_IMAGE = "client"  # changes with every change of lockcheck
 BUILT_HERE = {".so", ".dylib"}  # for this machine, not for the image's; clients do without
 
 
-def image_names() -> list[str]:
-    """Of the images that runs use."""
-    folders = [path.parent.name for path in IMAGES_FOLDER.glob("*/Dockerfile")]
-    return sorted(name for name in folders if name not in {COMPOSE_IMAGE, PYTHON_IMAGE})
+def image_names(kinds: Iterable[str]) -> list[str]:
+    """Of the images that runs with these kinds of server use."""
+    return sorted({CLIENT_IMAGE, *(server_of(kind).image_name for kind in kinds)})
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
     """`files` are the build's context; `packages` are wanted beside them, by name and version."""
 
-    name: str
+    name: str  # "etcd"; or "etcd:bookworm", where it is built on that suite of Debian
     files: dict[str, bytes]
     packages: tuple[str, ...] = ()
     parent: Recipe | None = None  # the image of ours that it is built on
 
     @property
+    def suite(self) -> str:
+        return self.name.partition(":")[2] or USUAL_SUITE
+
+    @property
     def tag(self) -> str:
-        """Names the content: an image with this tag is current, whoever built it and when."""
+        """Names the content: an image with this tag is current, whoever built it and when. Each
+        suite has a repository of its own, as each has an image that is kept."""
         content = hashlib.sha256("\n".join(self.packages).encode())
         if self.parent is not None:
             content.update(self.parent.tag.encode())
+        if self.suite != USUAL_SUITE:
+            content.update(self.suite.encode())
         for path, data in sorted(self.files.items()):
             content.update(f"\n{path}\n{len(data)}\n".encode())
             content.update(data)
-        return f"lockcheck/{self.name}:{content.hexdigest()[:12]}"
+        return f"lockcheck/{self.name.replace(':', '-')}:{content.hexdigest()[:12]}"
 
 
 def recipe(name: str) -> Recipe:
-    files = _files_below(IMAGES_FOLDER / name)
+    files = _files_below(IMAGES_FOLDER / name.partition(":")[0])
     if name == PYTHON_IMAGE:
         return Recipe(name, files, packages=tuple(requirements()))
     if name == CLIENT_IMAGE:

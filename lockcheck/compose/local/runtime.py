@@ -12,22 +12,28 @@ import platform
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import IO
 
 import msgspec
 
-from lockcheck.compose.link import AgentLink
-from lockcheck.compose.local.launch import LaunchSpec
-from lockcheck.compose.orders import LAUNCH_FILE
-from lockcheck.compose.programs import PROGRAMS
+from lockcheck.agent.link import AgentLink
+from lockcheck.compose.launching import CLIENT, node_orders, programs_on_host
+from lockcheck.compose.local.fetching import bring_faketime, bring_server, why_no_server
 from lockcheck.compose.runtime import Cluster, ClusterPlan, Runtime, Say
 from lockcheck.errors import ClusterError
-from lockcheck.nodes import Node, NodeSpec, Role
+from lockcheck.nodes.node import NodeFacts
+from lockcheck.servers.faketime import find_library
+from lockcheck.servers.versions import server_of
 
+AGENT_COMMAND = (sys.executable, "-P", "-m", "lockcheck.agent.agent")  # -P: not this folder's code
+DATA = "data"
+LAUNCH_TIMEOUT_S = 60.0
 LEAVING_S = 10.0
-OWN_NAMESPACES = ("--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
+OWN_NAMESPACES = ("--net", "--mount", "--ipc", "--pid", "--fork", "--kill-child", "--mount-proc")
 AS_USER = ("--user", "--map-root-user")
 
 NO_NAMESPACES = (
@@ -58,39 +64,51 @@ def _works(way: tuple[str, ...]) -> bool:
 class LocalRuntime(Runtime):
     name = "local"
 
-    def why_not(self) -> str:
+    def __init__(self, agent_command: Sequence[str] = AGENT_COMMAND) -> None:
+        self._agent_command = tuple(agent_command)
+
+    def why_not(self, servers: Iterable[str] = ()) -> str:
         if platform.system() != "Linux":
             return "network namespaces are Linux's: use --runtime docker here"
         if shutil.which("unshare") is None:
             return "there is no `unshare` here: install util-linux, or use --runtime docker"
         if isolation() is None:
             return f"this system gives no namespaces: {NO_NAMESPACES}"
-        missing = [p for p in PROGRAMS.values() if p.find() is None]
-        return "; ".join(f"no {program.name} here: {program.cure}" for program in missing)
+        return "; ".join(reason for kind in servers if (reason := why_no_server(server_of(kind))))
 
-    def start(self, plan: ClusterPlan, say: Say) -> Cluster:  # noqa: ARG002 - it takes no time
-        if reason := self.why_not():
+    def start(self, plan: ClusterPlan, say: Say) -> Cluster:
+        servers = plan.kinds - {CLIENT}
+        if reason := self.why_not(sorted(servers)):
             raise ClusterError("the local runtime cannot run here", cure=reason)
-        return LocalCluster(plan)
+        for kind in sorted(servers):
+            bring_server(server_of(kind), say)
+        if any(node.faketime for node in plan.nodes):
+            bring_faketime(say)
+        return LocalCluster(plan, self._agent_command)
 
 
 class LocalCluster(Cluster):
-    def __init__(self, plan: ClusterPlan) -> None:
-        self.versions = {"redis": _version_of("redis")}
-        self._nodes = {node.name: node for node in plan.nodes}
-        folder = plan.nodes_folder
-        folder.mkdir(parents=True, exist_ok=True)
-        launch_file = folder / LAUNCH_FILE
-        launch_file.write_bytes(
-            msgspec.json.encode([_launch_spec(node, folder) for node in plan.nodes])
+    def __init__(self, plan: ClusterPlan, agent_command: Sequence[str]) -> None:
+        self._folder = plan.nodes_folder
+        self._folder.mkdir(parents=True, exist_ok=True)
+        orders = node_orders(
+            plan.nodes,
+            programs_on_host(plan.kinds),
+            folder_of=lambda name: str(self._folder / name),
+            data_of=lambda name: str(self._folder / name / DATA),
+            idle_clients=plan.idle_clients,
+            faketime=str(find_library() or ""),
         )
-        with (folder / "agent.log").open("wb") as log:
-            self._process = _start_agent(plan, launch_file, log)
+        self._data = [Path(each.data) for each in orders if each.data]
+        with (self._folder / "agent.log").open("wb") as log:
+            self._process = _start_agent(agent_command, plan, log)
         assert self._process.stdin is not None  # noqa: S101 - both were asked for above
         assert self._process.stdout is not None  # noqa: S101
         self.agent = AgentLink(self._process.stdin, self._process.stdout)
         try:
-            self._pids = _pids(self.agent.ask("nodes"))
+            said = self.agent.ask("launch", orders, timeout_s=LAUNCH_TIMEOUT_S)
+            self.versions = msgspec.convert(said, dict[str, str])
+            self._networks = _networks(self.agent.ask("nodes"))
         except BaseException:
             self.close()
             raise
@@ -101,7 +119,7 @@ class LocalCluster(Cluster):
         agent = children.read_text().split()[0]
         user = " --user --preserve-credentials" if os.geteuid() else ""
         into_run = f"nsenter --target {agent} --pid --mount{user}"
-        return f"{into_run} nsenter --target {self._pids[node]} --net sh"
+        return f"{into_run} nsenter --net={self._networks[node]} sh"
 
     def collect(self) -> None:
         """The nodes wrote into the run's folder all along."""
@@ -113,16 +131,20 @@ class LocalCluster(Cluster):
         except subprocess.TimeoutExpired:
             self._process.kill()  # and with it, by --kill-child, its whole PID namespace
             self._process.wait(LEAVING_S)
+        for data in self._data:  # what was in there went with the agent's mounts
+            with suppress(FileNotFoundError):
+                data.rmdir()
 
 
-def _start_agent(plan: ClusterPlan, launch_file: Path, log: IO[bytes]) -> subprocess.Popen[bytes]:
+def _start_agent(
+    command: Sequence[str], plan: ClusterPlan, log: IO[bytes]
+) -> subprocess.Popen[bytes]:
     way = isolation()
     if way is None:
         raise ClusterError("this system gives no namespaces", cure=NO_NAMESPACES)
-    agent = (sys.executable, "-P", "-m", "lockcheck.compose.agent")  # -P: not this folder's code
-    arguments = ("--workdir", str(plan.nodes_folder), "--launch", str(launch_file))
+    arguments = ("--workdir", str(plan.nodes_folder), "--networks", str(len(plan.nodes)))
     return subprocess.Popen(
-        (*way, *agent, *arguments),
+        (*way, *command, *arguments),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=log,
@@ -131,22 +153,5 @@ def _start_agent(plan: ClusterPlan, launch_file: Path, log: IO[bytes]) -> subpro
     )
 
 
-def _launch_spec(node: NodeSpec, folder: Path) -> LaunchSpec:
-    program = PROGRAMS[node.program]
-    command = program.find()
-    if command is None:
-        raise ClusterError(f"there is no {program.name} here", cure=program.cure)
-    arguments = (str(folder / node.name),) if node.role is Role.CLIENT else node.arguments
-    return LaunchSpec(node.name, node.role, (*command, *arguments))
-
-
-def _version_of(program: str) -> str:
-    command = PROGRAMS[program].find()
-    if command is None:
-        return "not here"
-    said = subprocess.run((*command, "--version"), capture_output=True, text=True, check=False)
-    return said.stdout.strip()
-
-
-def _pids(nodes: object) -> dict[str, int]:
-    return {node.name: node.pid for node in msgspec.convert(nodes, list[Node])}
+def _networks(nodes: object) -> dict[str, str]:
+    return {node.name: node.network for node in msgspec.convert(nodes, list[NodeFacts])}

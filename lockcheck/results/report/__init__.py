@@ -18,10 +18,10 @@ import jinja2
 from markupsafe import Markup, escape
 
 from lockcheck.checker.finding import Judgement, Verdict
-from lockcheck.checker.guard import WITHOUT_STORAGE, guard_of
-from lockcheck.history import History
+from lockcheck.history import History, Terms
 from lockcheck.history.event import NS_PER_MS
 from lockcheck.results import story
+from lockcheck.results.report.clocks import charts
 from lockcheck.results.report.timeline import last_moment_ns, timeline
 
 HERE = Path(__file__).parent
@@ -74,8 +74,9 @@ class _Told:
 
 def render(report: ReportInput) -> str:
     history, judgement = report.history, report.judgement
-    incidents = story.worst_first(story.incidents(judgement.findings))
-    windows = [_window(incident) for incident in incidents]
+    incidents = story.worst_first(story.incidents_of(judgement))
+    shown = FULLY_TOLD + LISTED_BRIEFLY
+    windows = [_window(incident) for incident in incidents[:shown]]
     told = [
         _Told(number, incident, story.tell_incident(history, incident), window)
         for number, (incident, window) in enumerate(
@@ -84,8 +85,7 @@ def render(report: ReportInput) -> str:
     ]
     refused = story.refused_writes(history)
     locks = story.about_locks(history, judgement)
-    shown = FULLY_TOLD + LISTED_BRIEFLY
-    drawn = timeline(history, judgement, incidents[:shown], windows[:shown])
+    drawn = timeline(history, judgement, incidents[:shown], windows)
     html = _template().render(
         report=report,
         verdict=judgement.verdict,
@@ -101,7 +101,9 @@ def render(report: ReportInput) -> str:
         stale_refused_total=judgement.counts.stale_writes_refused,
         data=drawn.json,
         kinds=drawn.kinds,
-        guard=guard_of(history.terms),
+        clocks=charts(history),
+        lasted_ns=last_moment_ns(history),
+        guard=history.terms.guard,
         compared=story.side_by_side(judgement.definitions, COMPARED),
         about_locks=locks,
         nothing=story.nothing_found(history, judgement),
@@ -131,11 +133,13 @@ def _facts(history: History, judgement: Judgement) -> Rows:
         ("backend", terms.backend),
         ("workload", terms.workload),
         ("model", terms.model),
-        ("permits", str(terms.permits) if terms.permits > 1 else ""),
-        ("guard", terms.guard if terms.workload not in {"", WITHOUT_STORAGE} else ""),
+        ("permits", str(terms.permits) if terms.permits > 1 and terms.excludes else ""),
+        ("guard", terms.guard if terms.stores else ""),
         ("lease", story.span(terms.ttl_ms * NS_PER_MS) if terms.ttl_ms else ""),
         ("faults", ", ".join(terms.faults) or ("none" if terms.backend else "")),
         ("clients", str(terms.clients or "")),
+        ("free again", story.freed_again(terms, judgement)),
+        ("not exercised", story.not_exercised(judgement)),
         ("lasted", story.span(last_moment_ns(history)) if whole else ""),
         ("seed", "" if terms.seed is None else str(terms.seed)),
     )
@@ -150,8 +154,13 @@ def _options(text: str) -> Markup:
 
 def _count_rows(report: ReportInput) -> Rows:
     counts, terms = report.judgement.counts, report.history.terms
-    stored = terms.workload not in {"", WITHOUT_STORAGE}
     accepted = _counted(counts.writes_accepted, "write accepted", "writes accepted")
+    jobs = _counted(counts.jobs_run, "job run", "jobs run")
+    writes = counts.writes_accepted + counts.writes_refused or (
+        terms.stores and not counts.jobs_run
+    )
+    shared, entered = counts.shared_together, counts.entered_deepest
+    lost = f"{counts.updates_lost:,} of {counts.updates_acknowledged:,}"
     guarded: Rows = (
         _counted(counts.writes_refused, "write refused", "writes refused"),
         ("of them stale", f"{counts.stale_writes_refused:,}"),
@@ -160,10 +169,20 @@ def _count_rows(report: ReportInput) -> Rows:
         _counted(counts.operations, "operation", "operations"),
         _counted(counts.acquisitions, "time granted", "times granted"),
         _counted(counts.holders, "holder", "different holders"),
+        *((("shared it at once", f"{shared:,}"),) if shared else ()),
+        *_permits(terms, counts.held_together),
+        *((("levels entered", f"{entered:,}"),) if entered > 1 else ()),
         _counted(counts.faults, "proven fault", "proven faults"),
-        *((accepted,) if stored or counts.writes_accepted else ()),
-        *(guarded if guard_of(terms) != "none" or counts.writes_refused else ()),
+        *((jobs,) if counts.jobs_run else ()),
+        *((accepted,) if writes else ()),
+        *((("acknowledged updates lost", lost),) if counts.updates_acknowledged else ()),
+        *(guarded if writes and (terms.guard != "none" or counts.writes_refused) else ()),
     )
+
+
+def _permits(terms: Terms, held: int) -> Rows:
+    several = terms.permits > 1 and terms.excludes
+    return ((f"held at once, of {terms.permits} permits", f"{held:,}"),) if several else ()
 
 
 def _count_rows_without_a_lock(report: ReportInput) -> Rows:

@@ -30,15 +30,34 @@ function band(lane, start, end, label, style) {
 function drawFault(fault) {
   const end = fault.healed < 0 ? data.end : fault.healed;
   const style = { edge: colours['fault-edge'], ink: colours['fault-ink'] };
-  if (fault.proven < 0) {
-    const label = `${fault.name}, unproven`;
-    band(fault.lane, fault.start, end, label, { ...style, fill: 'transparent', dashed: true });
-    return;
+  for (const lane of fault.lanes) {
+    if (fault.proven < 0) {
+      const label = `${fault.name}, unproven`;
+      band(lane, fault.since, end, label, { ...style, fill: 'transparent', dashed: true });
+      continue;
+    }
+    const label = fault.felt ? fault.name : `${fault.name}, not exercised`;
+    band(lane, fault.since, end, label, { ...style, fill: colours.fault });
+    pen.fillStyle = colours['fault-edge'];
+    pen.fillRect(toX(fault.proven), layout.tops[lane] + 1, 1, layout.heights[lane] - 1);
   }
-  band(fault.lane, fault.start, end, fault.name, { ...style, fill: colours.fault });
-  const x = toX(fault.proven);
-  pen.fillStyle = colours['fault-edge'];
-  pen.fillRect(x, layout.tops[fault.lane] + 1, 1, layout.heights[fault.lane] - 1);
+}
+
+// From here on all faults are healed, and every lock has to be granted again.
+function drawQuiet() {
+  if (data.quiet < 0 || data.quiet < view.from || data.quiet > view.to) return;
+  const x = Math.round(toX(data.quiet)) + 0.5, label = 'all healed';
+  pen.strokeStyle = colours['fault-edge'];
+  pen.setLineDash([2, 3]);
+  pen.beginPath();
+  pen.moveTo(x, AXIS - 6);
+  pen.lineTo(x, layout.height);
+  pen.stroke();
+  pen.setLineDash([]);
+  pen.font = FONT.small;
+  pen.fillStyle = colours['fault-ink'];
+  const width = pen.measureText(label).width;
+  pen.fillText(label, Math.min(x + 4, layout.width - width - 4), layout.height - 8);
 }
 
 function drawStall(stall) {
@@ -90,9 +109,10 @@ const barTop = (hold) =>
   layout.tops[data.holds.lane[hold]] + LANE.fault + data.holds.row[hold] * LANE.row + 1;
 
 function drawHold(i) {
-  const { key, asked, start, end, until, gone, token } = data.holds;
+  const { key, asked, start, end, until, gone, token, shared } = data.holds;
   if (!wanted(key[i]) || gone[i] < view.from || asked[i] > view.to) return;
-  const top = barTop(i), height = LANE.row - 5, colour = keyColour(key[i]);
+  const full = LANE.row - 5, height = shared[i] ? full / 2 : full;
+  const top = barTop(i) + (full - height) / 2, colour = keyColour(key[i]);
   const leaseEnd = until[i] < 0 ? end[i] : Math.min(end[i], Math.max(start[i], until[i]));
   pen.fillStyle = colour;
   pen.globalAlpha = 0.45;
@@ -108,7 +128,7 @@ function drawHold(i) {
   if (leaseEnd < end[i]) drawOutlived(stretch(leaseEnd, end[i]), top, height, colour);
   if (until[i] >= 0 && until[i] < end[i]) drawLeaseEnd(toX(until[i]), top, height);
   const label = data.keys[key[i]] + (token[i] < 0 ? '' : `  token ${token[i]}`);
-  if (solid) barLabel(label, solid, top + height / 2 + 0.5);
+  if (solid && !shared[i]) barLabel(label, solid, top + height / 2 + 0.5);
 }
 
 function drawOutlived(part, top, height, colour) {

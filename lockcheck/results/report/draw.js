@@ -55,6 +55,7 @@ function draw() {
   pen.clip();
   drawAxis();
   data.faults.forEach(drawFault);
+  drawQuiet();
   data.stalls.forEach(drawStall);
   drawOverlaps();
   drawTries();
@@ -127,7 +128,7 @@ function drawOverview() {
   for (const fault of data.faults) {
     const end = fault.healed < 0 ? data.end : fault.healed;
     ink.fillStyle = colours.fault;
-    ink.fillRect(at(fault.start), 0, Math.max(1, at(end) - at(fault.start)), height);
+    ink.fillRect(at(fault.since), 0, Math.max(1, at(end) - at(fault.since)), height);
   }
   const { lane, key, start, end } = data.holds;
   ink.globalAlpha = 0.7;

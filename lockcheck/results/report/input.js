@@ -142,7 +142,7 @@ function bandAt(where, lane) {
     return ['The machine stalled', `${data.lanes[lane].name} did not run for ${stall.long}`,
       `from ${moment(stall.start)} to ${moment(stall.end)}`];
   }
-  const fault = data.faults.find((f) => f.lane === lane && f.start <= time
+  const fault = data.faults.find((f) => f.lanes.includes(lane) && f.since <= time
     && (f.healed < 0 || time <= f.healed));
   return fault ? aboutFault(fault) : null;
 }
@@ -150,14 +150,19 @@ function bandAt(where, lane) {
 function aboutFault(fault) {
   const healed = fault.healed < 0 ? 'never seen to be healed' : `healed at ${moment(fault.healed)}`;
   const proof = fault.proven < 0 ? 'not proven' : `proven ${span(fault.proven - fault.start)} later`;
-  return [`Fault: ${fault.title}`, `begun at ${moment(fault.start)}, ${proof}`, healed, fault.proof];
+  const worked = fault.since > fault.start ? `in effect ${span(fault.since - fault.start)} later, ` : '';
+  const begun = `begun at ${moment(fault.start)}, ${worked}${proof}`;
+  const title = `Fault: ${fault.title}${fault.when && `, ${fault.when}`}`;
+  const cut = fault.apart ? [`cut off: ${fault.apart}`] : [];
+  const idle = fault.felt ? [] : ['not exercised: nobody felt it'];
+  return [title, ...cut, begun, healed, fault.proof, ...idle];
 }
 
 function aboutHold(i) {
-  const { lane, key, asked, start, end, until, token, how } = data.holds;
+  const { lane, key, asked, start, end, until, token, shared, how } = data.holds;
   const over = until[i] >= 0 && end[i] > until[i];
   return [
-    `${data.lanes[lane[i]].name} holds ${data.keys[key[i]]}${token[i] < 0 ? '' : `, token ${token[i]}`}`,
+    `${data.lanes[lane[i]].name} ${shared[i] ? 'shares' : 'holds'} ${data.keys[key[i]]}${token[i] < 0 ? '' : `, token ${token[i]}`}`,
     `asked at ${moment(asked[i])}, granted after ${span(start[i] - asked[i])}`,
     `held ${span(end[i] - start[i])}, until ${moment(end[i])} (${data.endings[how[i]]})`,
     until[i] < 0 ? 'a lock without a lease' : `lease promised until ${moment(until[i])}`,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
-from lockcheck.history import History
+from lockcheck.history import FaultSpan, History
 from lockcheck.results.report.choice import chosen
 from lockcheck.results.report.columns import Numbered
 from lockcheck.results.story import Incident, natural, own_stalls, plain
@@ -36,7 +36,8 @@ class Sheet:
         clients = sorted({*about, *(o.node for o in history.operations)}, key=natural)
         self._clients = _drawn(about, clients)
         self.hidden = len(clients) - len(self._clients)
-        others = {f.node for f in history.faults} | {s.node for s in self.stalls}
+        others = {node for f in history.faults for node in places(f)}
+        others |= {stall.node for stall in self.stalls}
         servers = sorted(others - set(clients), key=natural)[:MOST_LANES]
         self.lanes = {node: number for number, node in enumerate([*self._clients, *servers])}
 
@@ -62,6 +63,11 @@ class Sheet:
             }
             for node in self.lanes
         ]
+
+
+def places(fault: FaultSpan) -> tuple[str, ...]:
+    """Whose lanes it is drawn in; one that struck nobody in particular has a lane of its own."""
+    return fault.nodes or ("",)
 
 
 def _drawn(about: list[str], clients: list[str]) -> list[str]:

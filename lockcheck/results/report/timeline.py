@@ -11,14 +11,15 @@ from dataclasses import dataclass
 
 import msgspec
 
+from lockcheck.checker.case import case_of
 from lockcheck.checker.finding import Code, Judgement
 from lockcheck.history import Ending, History, Hold
 from lockcheck.history.event import STORAGE
 from lockcheck.results import story
 from lockcheck.results.report.columns import Table, append, or_none, safe_in_script, us
 from lockcheck.results.report.marks import KINDS, evidence, marks, tries
-from lockcheck.results.report.sheet import MOST_MARKS, Sheet
-from lockcheck.results.story import Incident, fault_name, incident_title, plain, span
+from lockcheck.results.report.sheet import MOST_MARKS, Sheet, places
+from lockcheck.results.story import Incident, cut_apart, fault_name, incident_title, plain, span
 
 MOST_ROWS_PER_LANE = 4
 
@@ -38,7 +39,7 @@ def timeline(
     sheet = Sheet(history, incidents, looks)
     drawing = _Lasting(sheet)
     holds, points, overlaps = drawing.holds(), marks(sheet, judgement), drawing.overlaps(judgement)
-    faults, stalls = drawing.faults(), drawing.stalls()
+    faults, stalls = drawing.faults(judgement), drawing.stalls()
     unseen = max(0, judgement.counts.operations - len(history.operations))
     data = {
         "end": us(last_moment_ns(history)),
@@ -46,6 +47,7 @@ def timeline(
         "marks": points,
         "tries": tries(sheet),
         "faults": faults,
+        "quiet": or_none(history.quiet_ns),
         "stalls": stalls,
         "overlaps": overlaps,
         "evidence": evidence(sheet),
@@ -80,7 +82,7 @@ def _kinds_of_holds(holds: Table) -> set[str]:
     leases = [
         end - until for end, until in zip(holds["end"], holds["until"], strict=True) if until >= 0
     ]
-    kinds = {"hold"} if holds["end"] else set()
+    kinds = {"shared" if shared else "hold" for shared in holds["shared"]}
     if any(over > 0 for over in leases):
         kinds |= {"outlived", "lease"}
     return kinds
@@ -101,7 +103,10 @@ class _Lasting:
         self._end_ns = last_moment_ns(sheet.history)
 
     def holds(self) -> Table:
-        names = ("lane", "row", "key", "asked", "start", "end", "until", "gone", "token", "how")
+        names = (
+            *("lane", "row", "key", "asked", "start", "end"),
+            *("until", "gone", "token", "shared", "how"),
+        )
         table: Table = {name: [] for name in names}
         busy: dict[str, list[int]] = {}
         drawn = [hold for hold in self.history.holds if hold.node in self.sheet.lanes]
@@ -115,9 +120,10 @@ class _Lasting:
                 us(hold.acquire.start_ns),
                 us(hold.start_ns),
                 us(hold.end_ns),
-                or_none(hold.promised_until_ns(self.history.terms.ttl_ms)),
+                or_none(case_of(self.history).court.promised_in_all_ns(hold)),
                 us(gone),
                 -1 if hold.token is None else hold.token,
+                int(hold.shared),
                 _ENDINGS.index(hold.ending),
             )
             append(table, names, values)
@@ -135,19 +141,24 @@ class _Lasting:
         self.sheet.rows[hold.node] = len(busy_until)
         return len(busy_until) - 1
 
-    def faults(self) -> list[dict[str, object]]:
+    def faults(self, judgement: Judgement) -> list[dict[str, object]]:
+        lanes, idle = self.sheet.lanes, {fault.id for fault in judgement.not_exercised}
         return [
             {
-                "lane": self.sheet.lanes[fault.node],
+                "lanes": drawn_in,
                 "name": plain(fault.name, 24),
                 "title": fault_name(fault),
+                "apart": cut_apart(fault),
+                "when": plain(fault.waited_for, 40),
+                "felt": fault.id not in idle,
                 "start": us(fault.start_ns),
+                "since": us(fault.worked_from_ns),
                 "proven": or_none(fault.proven_ns),
                 "healed": or_none(fault.healed_ns),
                 "proof": plain(fault.proof or fault.why_unproven, 160),
             }
             for fault in self.history.faults[:MOST_MARKS]
-            if fault.node in self.sheet.lanes
+            if (drawn_in := [lanes[node] for node in places(fault) if node in lanes])
         ]
 
     def stalls(self) -> list[dict[str, object]]:

@@ -10,6 +10,8 @@ history passes through `plain`, so a key full of control characters spoils no te
 `anomalies`  what the findings are called that are told by the operations in their `evidence`
 `reasons`    why a judge is certain, and what would have had to be different
 `blame`      whose fault, and what would prevent it; `remedies`, of those in `anomalies`
+`freed`      how soon a lock was free again after its holder had ended
+`exercised`  faults that nobody felt
 `refused`    what the storage's guard kept out
 `objects`    whether it is about a lock at all
 `definitions`  overlaps and linearizability, side by side
@@ -22,15 +24,20 @@ from dataclasses import dataclass
 from lockcheck.checker.finding import Finding
 from lockcheck.history import History
 from lockcheck.results.story.blame import blame_of, prevention_of
+from lockcheck.results.story.cuts import cut_apart
 from lockcheck.results.story.definitions import SideBySide, side_by_side
-from lockcheck.results.story.evidence import call, evidence_of, label, told_by_evidence
-from lockcheck.results.story.grouping import incidents, worst_first
+from lockcheck.results.story.evidence import call, label
+from lockcheck.results.story.exercised import not_exercised
+from lockcheck.results.story.freed import freed_again
+from lockcheck.results.story.grouping import incidents, incidents_of, worst_first
 from lockcheck.results.story.incidents import (
     Identity,
     Incident,
+    evidence_of,
     hold_identity,
     operation_identity,
     stale_writes,
+    told_by_evidence,
 )
 from lockcheck.results.story.no_violation import nothing_found
 from lockcheck.results.story.objects import LOCKING, about_locks, by_clients, clients
@@ -40,6 +47,7 @@ from lockcheck.results.story.scene import MOST_STEPS, steps_of
 from lockcheck.results.story.stalls import own_stalls
 from lockcheck.results.story.step import Kind, Step, weightiest
 from lockcheck.results.story.titles import harm, incident_title, title
+from lockcheck.results.story.used import updates_lost, used
 from lockcheck.results.story.verdict import headline
 from lockcheck.results.story.words import (
     amount,
@@ -96,18 +104,22 @@ __all__ = [
     "by_clients",
     "call",
     "clients",
+    "cut_apart",
     "evidence_of",
     "fault_name",
+    "freed_again",
     "full_stop",
     "harm",
     "headline",
     "hold_identity",
     "incident_title",
     "incidents",
+    "incidents_of",
     "label",
     "listed",
     "moment",
     "natural",
+    "not_exercised",
     "nothing_found",
     "operation_identity",
     "own_stalls",
@@ -124,6 +136,8 @@ __all__ = [
     "times",
     "title",
     "told_by_evidence",
+    "updates_lost",
+    "used",
     "weightiest",
     "worst_first",
 ]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from lockcheck.checker.finding import Blame, Code, Culprit, Finding, Verdict
-from lockcheck.checker.guard import WITHOUT_STORAGE, guard_of
 from lockcheck.history import History
+from lockcheck.history.event import TRANSACTION
 from lockcheck.results.story import remedies
 from lockcheck.results.story.anomalies import the_anomalies
+from lockcheck.results.story.effects import holder_cure, service_cure
 from lockcheck.results.story.incidents import TOLD_BY_EVIDENCE, TOLD_BY_HOLDS, Incident, taken_by
 from lockcheck.results.story.titles import also_taken
 from lockcheck.results.story.words import amount, fault_name, node_of, plain, span, upper_first
@@ -111,40 +112,6 @@ def _active_fault(finding: Finding) -> str:
 # --- what would prevent it ---------------------------------------------------------------------
 
 
-# Parts of a fault's name, and what makes a service survive that fault.
-_SERVICE_CURES = (
-    (
-        ("clock", "skew"),
-        (
-            "Leases must not hang on a clock that can jump: slew instead of stepping it, and "
-            "choose a service that counts leases by consensus or by a monotonic clock."
-        ),
-    ),
-    (
-        ("kill", "restart", "crash", "wipe", "amnesia"),
-        (
-            "A server must not come back without the locks that it granted: persist each grant "
-            "before it is answered, or keep a restarted server out for longer than the longest "
-            "lease."
-        ),
-    ),
-    (
-        ("failover", "promote", "primary", "replica"),
-        (
-            "A grant must be on a majority before it is answered: asynchronous replication forgets "
-            "locks at failover. Choose a service with consensus."
-        ),
-    ),
-    (
-        ("partition", "cut", "loss", "link"),
-        (
-            "A server cut off from the majority must not grant or forget locks: choose a service "
-            "with consensus, and check that its quorum is configured."
-        ),
-    ),
-)
-
-
 def prevention_of(history: History, incident: Incident) -> str:
     guard = _guard_advice(history, incident)
     parts = [_prevention(history, incident, guard)]
@@ -155,7 +122,7 @@ def prevention_of(history: History, incident: Incident) -> str:
 
 
 def _prevention(history: History, incident: Incident, advice: str) -> str:
-    blame, guard = incident.main.blame, guard_of(history.terms)
+    blame, guard = incident.main.blame, history.terms.guard
     guarded = guard in {"fence", "cas"}
     if blame.who is Culprit.MACHINE:
         return (
@@ -169,6 +136,10 @@ def _prevention(history: History, incident: Incident, advice: str) -> str:
         return (
             f"The storage was to refuse this (--guard {guard}) and accepted it: look at how it "
             "compares tokens or versions, and at whether each write carries its own."
+        )
+    if guard == TRANSACTION and blame.who is Culprit.HOLDER:
+        return (
+            "Nothing more: what a late holder writes is rolled back together with its transaction."
         )
     if guarded and blame.who is Culprit.HOLDER:
         return (
@@ -195,10 +166,7 @@ def _lock_cure(incident: Incident, guard: str) -> str:
             "No lock with a lease can prevent this alone: the work took longer than the lease. A "
             f"longer lease, or one renewed meanwhile, makes it rarer. What helps is {guard}."
         )
-    return (
-        "No lock service can prevent this: a client that does not run cannot notice that its lease "
-        f"has run out. What helps is {guard}. A longer lease only makes it rarer."
-    )
+    return holder_cure(blame.fault, guard)
 
 
 def _release_cure(incident: Incident, guard: str) -> str:
@@ -211,13 +179,14 @@ def _release_cure(incident: Incident, guard: str) -> str:
 
 
 def _guard_advice(history: History, incident: Incident) -> str:
-    ours, stored = bool(history.terms.backend), history.terms.workload != WITHOUT_STORAGE
+    ours, stored = bool(history.terms.backend), history.terms.stores
     where = "the storage" if ours and stored else "whatever the lock protects"
     if incident.of(Code.TOKEN_REGRESSION):  # a guard that checks them is no help then
         option = " (--guard cas)" if ours and stored else ""
         return f"a guard at {where}: compare-and-set on the version{option}"
     if not (ours and stored):
-        see = " (see both with --workload register)" if ours else ""
+        one = history.terms.permits <= 1  # else a register is nothing that it protects
+        see = " (see both with --workload register)" if ours and one else ""
         return (
             f"a guard at {where}: a fencing token that it checks, or compare-and-set on its "
             f"version{see}"
@@ -231,10 +200,9 @@ def _guard_advice(history: History, incident: Incident) -> str:
 
 
 def _service_cure(blame: Blame) -> str:
-    name = blame.fault.name.lower() if blame.fault else ""
-    for parts, cure in _SERVICE_CURES:
-        if any(part in name for part in parts):
-            return cure
+    cure = service_cure(blame.fault)
+    if cure:
+        return cure
     if blame.promised_until_ns is None:
         return "The service must not grant a lock before its holder has released it."
     return "The service must not grant a lock before the lease that it promised has run out."

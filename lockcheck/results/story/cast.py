@@ -14,9 +14,8 @@ from lockcheck.results.story.incidents import (
     Incident,
     Loss,
     hold_identity,
-    losses,
     operation_identity,
-    stale_in_order,
+    told_by_evidence,
 )
 
 HOLDS_TOLD = 4  # of a finding that is told by its evidence: a circle has more than two
@@ -47,7 +46,7 @@ class Cast:
 
 def cast_of(incident: Incident) -> Cast:
     holds, most = incident.holds, 1 if incident.chained else GUILTY_TOLD
-    stale, lost = stale_in_order(incident.findings), losses(incident.findings)
+    stale, lost = incident.stale, incident.losses
     guilty = [*stale[:most], *(loss.overwriting for loss in lost[:most])]
     parts = dict(_parts(incident, holds, guilty))
     by_holds = incident.main.code in TOLD_BY_HOLDS
@@ -67,9 +66,8 @@ def _parts(
     incident: Incident, holds: tuple[Hold, ...], guilty: list[Operation]
 ) -> Iterator[tuple[Identity, Part]]:
     """Later ones overrule earlier ones."""
-    for finding in incident.findings:
-        if finding.code not in TOLD_BY_HOLDS:
-            yield from ((hold_identity(h), Part.EXTRA) for h in finding.holds[:HOLDS_TOLD])
+    for finding in told_by_evidence(incident):
+        yield from ((hold_identity(h), Part.EXTRA) for h in finding.holds[:HOLDS_TOLD])
     yield from ((hold_identity(h), Part.EXTRA) for h in incident.crowd[:HOLDS_TOLD])
     for write in guilty:
         if (hold := owner(holds, write)) is not None:

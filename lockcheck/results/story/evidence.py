@@ -4,35 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lockcheck.checker.finding import Code, Finding
+from lockcheck.checker.finding import Code
 from lockcheck.history import F, Hold, Operation
 from lockcheck.results.story.anomalies import conclusion
 from lockcheck.results.story.cast import Cast
-from lockcheck.results.story.incidents import TOLD_BY_EVIDENCE, Incident, operation_identity
+from lockcheck.results.story.incidents import (
+    Incident,
+    evidence_of,
+    operation_identity,
+    told_by_evidence,
+)
 from lockcheck.results.story.objects import LOCKING
 from lockcheck.results.story.step import Kind, Step
 from lockcheck.results.story.words import lock_name, plain, span
 
 WEIGHT, CONCLUSION = 94, 99
-FINDINGS_TOLD = 3
 OPERATIONS_TOLD = 10
 ATTEMPTS_TOLD = 4
-
-
-def told_by_evidence(incident: Incident) -> tuple[Finding, ...]:
-    """The main one first, where it is one of them."""
-    found = [f for f in incident.findings if f.code in TOLD_BY_EVIDENCE]
-    return tuple(sorted(found, key=lambda f: f is not incident.main)[:FINDINGS_TOLD])
-
-
-def evidence_of(incident: Incident) -> tuple[Operation, ...]:
-    """In the order of their invocations, each once."""
-    found = {
-        operation_identity(operation): operation
-        for finding in told_by_evidence(incident)
-        for operation in finding.operations
-    }
-    return tuple(sorted(found.values(), key=lambda operation: operation.start_ns))
 
 
 def evidence_steps(incident: Incident, cast: Cast) -> Iterator[Step]:

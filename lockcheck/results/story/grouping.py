@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 
-from lockcheck.checker.finding import Code, Finding, Verdict
+from lockcheck.checker.finding import Code, Finding, Judgement, Verdict
 from lockcheck.results.story.incidents import (
     TOLD_BY_HOLDS,
     Incident,
@@ -13,7 +13,17 @@ from lockcheck.results.story.incidents import (
     taken_by,
 )
 
+_KEPT = "_incidents"
 _Shared = Callable[[Finding], list[Hashable]]
+
+
+def incidents_of(judgement: Judgement) -> tuple[Incident, ...]:
+    """The same ones for all who tell of a judgement: the terminal, the headline and the page."""
+    known = judgement.__dict__
+    if _KEPT not in known:
+        known[_KEPT] = incidents(judgement.findings)
+    found: tuple[Incident, ...] = known[_KEPT]
+    return found
 
 
 def incidents(findings: Iterable[Finding]) -> tuple[Incident, ...]:

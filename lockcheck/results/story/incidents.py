@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 from lockcheck.checker.finding import Code, Finding, Verdict
 from lockcheck.history import F, Hold, Operation
@@ -25,6 +26,7 @@ TOLD_BY_EVIDENCE = (
     Code.UNFAIR,
     Code.NOT_LINEARIZABLE,
 )
+FINDINGS_TOLD = 3  # of those in one incident
 
 
 def hold_identity(hold: Hold) -> Identity:
@@ -35,15 +37,17 @@ def operation_identity(operation: Operation) -> Identity:
     return operation.process, operation.start_ns
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Incident:
     """Findings with one cause: a holder that was late and all whom it met, and what was written
     meanwhile; or a chain of releases, each of which took away the lock of the next.
+
+    There may be a hundred thousand of them: what is asked of all is found out once.
     """
 
     findings: tuple[Finding, ...]
 
-    @property
+    @cached_property
     def main(self) -> Finding:
         """The one that tells the cause."""
         if self.chained:
@@ -55,7 +59,7 @@ class Incident:
         own = [f for f in overlaps if taken_by(f) is None]
         return (own or overlaps or self._told_by_holds)[0]
 
-    @property
+    @cached_property
     def chained(self) -> bool:
         """It is about releases; a single one at the end of a late hold is but a part of that."""
         first = (self._told_by_holds or self.findings)[0]
@@ -65,20 +69,20 @@ class Incident:
     def key(self) -> str:
         return self.findings[0].key
 
-    @property
+    @cached_property
     def start_ns(self) -> int:
         return min(f.time_ns for f in self.findings)
 
-    @property
+    @cached_property
     def effect(self) -> Verdict:
         return Verdict.merge(f.effect for f in self.findings)
 
-    @property
+    @cached_property
     def holds(self) -> tuple[Hold, ...]:
         found = {hold_identity(h): h for f in self.findings for h in f.holds}
         return tuple(sorted(found.values(), key=lambda hold: hold.start_ns))
 
-    @property
+    @cached_property
     def rivals(self) -> tuple[Hold, ...]:
         """Those who held the lock while the first holder of the incident still did."""
         first = self.main.holds[:1]
@@ -86,20 +90,20 @@ class Incident:
         found = {hold_identity(h): h for f in overlaps for h in f.holds[1:2]}
         return tuple(sorted(found.values(), key=lambda hold: hold.start_ns))
 
-    @property
+    @cached_property
     def crowd(self) -> tuple[Hold, ...]:
         """All who held a semaphore when there was one too many; empty where two are too many."""
         holds = self.main.holds if self.main.code is Code.OVERLAP else ()
         return tuple(sorted(holds, key=lambda hold: hold.start_ns)) if len(holds) > 2 else ()
 
-    @property
+    @cached_property
     def takings(self) -> tuple[Operation, ...]:
         """The releases that took away somebody else's lock."""
         found = (taken_by(f) for f in self.findings)
         distinct = {operation_identity(o): o for o in found if o is not None}
         return tuple(sorted(distinct.values(), key=lambda o: o.start_ns))
 
-    @property
+    @cached_property
     def guest(self) -> Hold | None:
         """Who was let in first because a release took the lock away."""
         thirds = [f.holds[2:3] for f in self.of(Code.FOREIGN_RELEASE)]
@@ -107,12 +111,44 @@ class Incident:
         found = (third[0] for third in thirds if third)
         return min(found, key=lambda hold: hold.start_ns, default=None)
 
-    @property
+    @cached_property
+    def stale(self) -> tuple[Operation, ...]:
+        """The writes that came too late and were accepted."""
+        return stale_in_order(self.of(Code.STALE_WRITE))
+
+    @cached_property
+    def losses(self) -> tuple[Loss, ...]:
+        return losses(self.of(Code.LOST_UPDATE))
+
+    @cached_property
     def _told_by_holds(self) -> tuple[Finding, ...]:
         return tuple(f for f in self.findings if f.code in TOLD_BY_HOLDS)
 
     def of(self, code: Code) -> tuple[Finding, ...]:
-        return tuple(f for f in self.findings if f.code is code)
+        return tuple(self._by_code.get(code, ()))
+
+    @cached_property
+    def _by_code(self) -> dict[Code, list[Finding]]:
+        found: dict[Code, list[Finding]] = {}
+        for finding in self.findings:
+            found.setdefault(finding.code, []).append(finding)
+        return found
+
+
+def told_by_evidence(incident: Incident) -> tuple[Finding, ...]:
+    """The main one first, where it is one of them."""
+    found = [f for f in incident.findings if f.code in TOLD_BY_EVIDENCE]
+    return tuple(sorted(found, key=lambda f: f is not incident.main)[:FINDINGS_TOLD])
+
+
+def evidence_of(incident: Incident) -> tuple[Operation, ...]:
+    """In the order of their invocations, each once."""
+    found = {
+        operation_identity(operation): operation
+        for finding in told_by_evidence(incident)
+        for operation in finding.operations
+    }
+    return tuple(sorted(found.values(), key=lambda operation: operation.start_ns))
 
 
 @dataclass(frozen=True, slots=True)

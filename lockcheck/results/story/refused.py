@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass
 
-from lockcheck.checker.guard import guard_of
+from lockcheck.checker.case import case_of
 from lockcheck.history import F, History, Hold, Operation, Testimony
 from lockcheck.results.story.words import plain
 
@@ -28,7 +28,7 @@ class RefusedWrite:
 
 def refused_writes(history: History) -> tuple[RefusedWrite, ...]:
     """The writes that the guard refused, by the storage's own word where there is any."""
-    if guard_of(history.terms) not in {"fence", "cas"}:
+    if history.terms.guard not in {"fence", "cas"}:
         return ()
     sent = {
         (o.process, o.key, plain(o.invoke.value)): o
@@ -50,7 +50,7 @@ class _HoldLookup:
     """Who held a key last at a given time, without walking all holds for each write."""
 
     def __init__(self, history: History) -> None:
-        self._ttl_ms = history.terms.ttl_ms
+        self._court = case_of(history).court
         self._by_key: dict[str, list[Hold]] = {}
         self._by_owner: dict[tuple[int | str, str], list[Hold]] = {}
         for hold in history.holds:
@@ -75,7 +75,7 @@ class _HoldLookup:
         invoke, answer = write.invoke, write.answer
         own = _latest(self._by_owner.get((write.process, write.key), []), write.start_ns)
         last = _latest(self._by_key.get(write.key, []), answer.time if answer else write.start_ns)
-        until_ns = own.promised_until_ns(self._ttl_ms) if own else None
+        until_ns = self._court.promised_in_all_ns(own) if own else None
         late = until_ns is not None and write.start_ns > until_ns
         superseded = own is not None and last is not None and last.process != own.process
         told = (testimony.reason if testimony else "") or (answer.error if answer else "") or ""

@@ -5,18 +5,20 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 
+from lockcheck.checker.case import case_of
 from lockcheck.checker.finding import Culprit
-from lockcheck.checker.guard import guard_of
-from lockcheck.history import Ending, F, FaultSpan, History, Hold, Operation
+from lockcheck.history import Effect, Ending, F, FaultSpan, History, Hold, Operation
 from lockcheck.history.event import NS_PER_MS
 from lockcheck.results.story import texts
 from lockcheck.results.story.between import between
 from lockcheck.results.story.cast import Part, cast_of
-from lockcheck.results.story.evidence import WEIGHT, evidence_of, evidence_steps
+from lockcheck.results.story.cuts import cut_apart
+from lockcheck.results.story.evidence import WEIGHT, evidence_steps
 from lockcheck.results.story.incidents import (
     TOLD_BY_HOLDS,
     Identity,
     Incident,
+    evidence_of,
     operation_identity,
     taken_by,
 )
@@ -52,7 +54,7 @@ class _Scene:
         self.incident = incident
         self.holds = incident.holds
         self.cast = cast_of(incident)
-        self.guarded = guard_of(history.terms) != "none"
+        self.guarded = history.terms.guard != "none"
         by_holds = any(f.code in TOLD_BY_HOLDS for f in incident.findings)
         self.at_once = max(1, history.terms.permits) if by_holds else None
         self.at_fault = {operation_identity(o) for o in evidence_of(incident)}
@@ -88,7 +90,8 @@ class _Scene:
     def _grant(self, hold: Hold) -> Step:
         key, who, part = lock_name(hold.key), plain(hold.node), self.cast.part_of(hold)
         ttl_ms = hold.acquire.invoke.ttl_ms or self.history.terms.ttl_ms
-        terms = [f"lease {span(ttl_ms * NS_PER_MS)}"] if ttl_ms and part is not Part.EXTRA else []
+        terms = ["shared"] if hold.shared else []
+        terms += [f"lease {span(ttl_ms * NS_PER_MS)}"] if ttl_ms and part is not Part.EXTRA else []
         terms += [f"token {hold.token}"] if hold.token is not None else []
         waited_ns = hold.start_ns - hold.acquire.start_ns
         terms += [f"asked for {span(waited_ns)} before"] if waited_ns > WORTH_TWO_STEPS_NS else []
@@ -129,7 +132,7 @@ class _Scene:
             text = f"renewed its lease on {key}" if renewal.ok else failed
             weight = WEIGHT if operation_identity(renewal) in self.at_fault else RENEWED[part]
             yield Step(when, who, text, Kind.LOCK, weight)
-        until_ns = hold.promised_until_ns(self.history.terms.ttl_ms)
+        until_ns = case_of(self.history).court.promised_in_all_ns(hold)
         if until_ns is None:
             return
         if until_ns < hold.end_ns:
@@ -149,23 +152,26 @@ class _Scene:
         near = (
             f
             for f in self.history.faults
-            if f.id not in blamed and f.node in nodes and f.touches(start_ns, end_ns)
+            if f.id not in blamed and any(map(f.concerns, nodes)) and f.touches(start_ns, end_ns)
         )
         return [*blamed.values(), *near][:FAULTS_TOLD]
 
     def _fault(self, fault: FaultSpan) -> Iterator[Step]:
-        who, name = plain(fault.node) or "cluster", plain(fault.name)
+        who, name = names(fault.nodes) or "cluster", plain(fault.name)
+        apart = f": {cut_apart(fault)}" if fault.links else ""
         proof = f" ({plain(fault.proof, 90)})" if fault.proof else ""
         start_ns, proven_ns = fault.start_ns, fault.proven_ns
         if proven_ns is None:
             why = plain(fault.why_unproven, 120)
-            yield Step(start_ns, who, f"{name} began, unproven: {why}", Kind.FAULT, FAULT)
+            yield Step(start_ns, who, f"{name} began{apart}, unproven: {why}", Kind.FAULT, FAULT)
         elif proven_ns - start_ns <= WORTH_TWO_STEPS_NS:
             took = span(proven_ns - start_ns)
-            text = f"{name} began, proven {took} later{proof}"
+            text = f"{name} began{apart}, proven {took} later{proof}"
             yield Step(start_ns, who, text, Kind.FAULT, FAULT)
         else:
-            yield Step(start_ns, who, f"{name} began", Kind.FAULT, FAULT)
+            took = "" if fault.since_ns is None else span(fault.since_ns - start_ns)
+            worked = f", and took effect {took} later" if took else ""
+            yield Step(start_ns, who, f"{name} began{apart}{worked}", Kind.FAULT, FAULT)
             yield Step(proven_ns, who, f"{name} proven{proof}", Kind.FAULT, FAULT_PROVEN)
         if fault.healed_ns is not None:
             over_ns = self._over_ns(fault, fault.healed_ns)
@@ -174,15 +180,15 @@ class _Scene:
 
     def _over_ns(self, fault: FaultSpan, healed_ns: int) -> int:
         """A process that does something runs again, whenever its healing was seen."""
-        if fault.name != "pause" or fault.proven_ns is None:
+        if fault.effect is not Effect.STOPS or len(fault.nodes) != 1 or fault.proven_ns is None:
             return healed_ns
         since_ns = min((h.start_ns for h in self.holds), default=0)
-        mine = [o for o in self._operations_between(since_ns, healed_ns) if o.node == fault.node]
+        mine = [o for o in self._operations_between(since_ns, healed_ns) if o.node in fault.nodes]
         signs = [o.start_ns for o in mine] + [o.answer.time for o in mine if o.answer]
         return min((ns for ns in signs if fault.proven_ns < ns < healed_ns), default=healed_ns)
 
     def _believing(self, fault: FaultSpan, at_ns: int) -> Hold | None:
-        mine = (h for h in self.holds if h.node == fault.node)
+        mine = (h for h in self.holds if h.node in fault.nodes)
         return next((h for h in mine if h.start_ns < at_ns <= h.end_ns), None)
 
     def _stalls(self) -> Iterator[Step]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lockcheck.history import F, FaultSpan, Hold, Operation
 from lockcheck.results.story.cast import Cast
+from lockcheck.results.story.effects import over
 from lockcheck.results.story.incidents import Loss, operation_identity
 from lockcheck.results.story.words import amount, lock_name, names, numbers, plain
 
@@ -68,6 +69,5 @@ def release_outcome(release: Operation | None) -> str:
 def healed(fault: FaultSpan, believed: Hold | None) -> str:
     if believed is None:
         return f"{plain(fault.name)} healed"
-    ran = "it runs again" if fault.name == "pause" else "all is as before"
     belief = f"still believing that it holds {lock_name(believed.key)}"
-    return f"{plain(fault.name)} healed: {ran}, {belief}"
+    return f"{plain(fault.name)} healed: {over(fault)}, {belief}"

@@ -6,15 +6,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from lockcheck.checker.finding import Code, Culprit, Finding
-from lockcheck.history import F, Operation
+from lockcheck.history import F, Hold, Operation
 from lockcheck.results.story.anomalies import anomalies, anomaly_title
 from lockcheck.results.story.incidents import (
     TOLD_BY_EVIDENCE,
     Incident,
     guilty_writes,
-    losses,
     operation_identity,
-    stale_in_order,
     taken_by,
 )
 from lockcheck.results.story.words import (
@@ -62,36 +60,51 @@ def _often(incident: Incident) -> str:
 def _held(incident: Incident) -> str:
     if incident.crowd:
         who, key = names(hold.node for hold in incident.crowd), lock_name(incident.key)
-        return f"{who} all held {key} for {span(incident.main.length_ns)}"
+        long, permits = span(incident.main.length_ns), len(incident.main.holds) - 1
+        return f"{who} all held one of the {permits} permits of {key} for {long}"
     return _held_by_many(incident) if len(incident.rivals) > 1 else _held_by_two(incident.main)
 
 
 def _held_by_two(finding: Finding) -> str:
     first = node_of(finding.holds, 0, "a client")
     second = node_of(finding.holds, 1, "another client")
-    return f"{first} and {second} both held {lock_name(finding.key)} for {span(finding.length_ns)}"
+    key, long = lock_name(finding.key), span(finding.length_ns)
+    modes = [hold.shared for hold in finding.holds[:2]]
+    if any(modes):
+        sharing, alone = (first, second) if modes[0] else (second, first)
+        return f"{alone} had {key} alone and {sharing} shared it, both for {long}"
+    return f"{first} and {second} both held {key} for {long}"
 
 
 def _held_by_many(incident: Incident) -> str:
     main, key, rivals = incident.main, lock_name(incident.key), incident.rivals
     earlier, others = node_of(main.holds, 0, "a client"), let_in(incident)
+    held = "shared" if main.holds and main.holds[0].shared else "held"
     if main.blame.promised_until_ns is None or main.blame.who is Culprit.CLIENT:
-        return f"{earlier} still held {key} while {others}"
+        return f"{earlier} still {held} {key} while {others}"
     if main.blame.who is Culprit.SERVICE:
         early = f"{span(main.blame.by_ns)} before {earlier}'s lease ran out"
         return f"{plain(rivals[0].node)} was let in to {key} {early}, then others: {others}"
-    return f"{earlier} held {key} for {span(main.blame.by_ns)} beyond its lease, while {others}"
+    return f"{earlier} {held} {key} for {span(main.blame.by_ns)} beyond its lease, while {others}"
 
 
 def let_in(incident: Incident) -> str:
     """Who came in while the first one still believed."""
     rivals = incident.rivals or incident.main.holds[1:2]
     first, nodes = node_of(rivals, 0, "another client"), {hold.node for hold in rivals}
+    how = _how(incident.main.holds[:1], rivals)
     if len(rivals) <= 1:
-        return f"{first} was let in"
+        return f"{first} was let in{how}"
     if len(nodes) == 1:
-        return f"{first} was let in {times(len(rivals))}"
-    return f"others were let in {times(len(rivals))} ({first} first)"
+        return f"{first} was let in {times(len(rivals))}{how}"
+    return f"others were let in {times(len(rivals))}{how} ({first} first)"
+
+
+def _how(first: tuple[Hold, ...], rivals: tuple[Hold, ...]) -> str:
+    """What is wrong with two at once, where some locks are shared."""
+    if any(hold.shared for hold in first):
+        return " to have it alone"
+    return " to share it" if rivals and all(hold.shared for hold in rivals) else ""
 
 
 def _stale(finding: Finding) -> str:
@@ -195,7 +208,7 @@ def _stale_writes(incident: Incident) -> Iterator[str]:
         after = f", {span(late_ns)} after its lease" if late_ns else ""
         return f"{_write(write)} ({plain(write.invoke.value, 24)}{after})"
 
-    which = listed(map(told, stale_in_order(found)), LISTED_AT_MOST)
+    which = listed(map(told, incident.stale), LISTED_AT_MOST)
     many = amount(len(found), "stale write")
     yield _noted(f"{many} accepted{': ' if which else ''}{which}", found)
 
@@ -204,7 +217,7 @@ def _lost_updates(incident: Incident) -> Iterator[str]:
     found = incident.of(Code.LOST_UPDATE)
     if not found:
         return
-    known = losses(found)
+    known = incident.losses
     acknowledged = "acknowledged " if known and all(loss.acknowledged for loss in known) else ""
     whose = [(_writes(loss.lost), _write(loss.overwriting)) for loss in known if loss.lost]
     text = f"{amount(len(found), f'{acknowledged}update')} lost"

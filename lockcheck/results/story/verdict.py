@@ -6,23 +6,22 @@ from collections import Counter
 from collections.abc import Sequence
 
 from lockcheck.checker.finding import Blame, Code, Culprit, Judgement, Verdict
-from lockcheck.checker.guard import guard_of
 from lockcheck.history import History
 from lockcheck.results.story import remedies
 from lockcheck.results.story.anomalies import anomalies
-from lockcheck.results.story.grouping import incidents
+from lockcheck.results.story.effects import suffered
+from lockcheck.results.story.grouping import incidents_of
 from lockcheck.results.story.incidents import (
     TOLD_BY_EVIDENCE,
     TOLD_BY_HOLDS,
     Incident,
-    losses,
     most_at_once,
-    stale_in_order,
 )
 from lockcheck.results.story.no_violation import ok, unknown
 from lockcheck.results.story.titles import also_taken, incident_title, let_in, robbery
 from lockcheck.results.story.words import (
     amount,
+    by_its_clock,
     fault_name,
     in_letters,
     listed,
@@ -49,7 +48,7 @@ def headline(history: History, judgement: Judgement) -> str:
 
 
 def _violation(history: History, judgement: Judgement) -> str:
-    counted = [i for i in incidents(judgement.findings) if i.effect is Verdict.VIOLATION]
+    counted = [i for i in incidents_of(judgement) if i.effect is Verdict.VIOLATION]
     if not counted:
         return "The lock did not keep its promise."
     first = counted[0]
@@ -64,7 +63,10 @@ def _violation(history: History, judgement: Judgement) -> str:
     )
     others = remedies.whose_besides(counted)
     fault += f"; {others}" if others else ""
-    parts = (happened, data, _besides(counted), fault)
+    clock = ""
+    if judgement.began_ns:
+        clock = f"By the log's clock that was {by_its_clock(judgement.began_ns, first.start_ns)}"
+    parts = (happened, clock, data, _besides(counted), fault)
     return " ".join(f"{part}." for part in parts if part)
 
 
@@ -75,7 +77,7 @@ def _title_within(incident: Incident) -> str:
 
 def _unharmed(history: History, judgement: Judgement) -> bool:
     """Worth a word where there was data, and what was found lets clients harm it."""
-    wrote = judgement.counts.writes_accepted > 0 and guard_of(history.terms) == "none"
+    wrote = judgement.counts.writes_accepted > 0 and history.terms.guard == "none"
     codes = {f.code for f in judgement.findings if f.effect is Verdict.VIOLATION}
     return wrote and codes <= _ENDANGERS_DATA
 
@@ -90,8 +92,14 @@ def _happened(incident: Incident) -> str:
     if main.code is not Code.OVERLAP:
         return f"At {at}: {lower_first(incident_title(incident))}"
     long = f", for {span(main.length_ns)}" if len(incident.rivals) <= 1 else ""
-    many = in_letters(len(incident.crowd)) if incident.crowd else "two"
-    return f"At {at} {many} clients held {key} at once{long}: {_how(incident)}"
+    if incident.crowd:
+        many, permits = in_letters(len(incident.crowd)), in_letters(len(main.holds) - 1)
+        held = f"{many} clients held one of the {permits} permits of {key} at once"
+    elif any(hold.shared for hold in main.holds):
+        held = f"{key} was held alone and shared at once"
+    else:
+        held = f"two clients held {key} at once"
+    return f"At {at} {held}{long}: {_how(incident)}"
 
 
 def _how(incident: Incident) -> str:
@@ -125,16 +133,16 @@ def _taken(incident: Incident) -> str:
 
 
 def _data(counted: Sequence[Incident]) -> str:
-    findings = [f for incident in counted for f in incident.findings]
-    stale = len(stale_in_order(findings)) or sum(f.code is Code.STALE_WRITE for f in findings)
-    lost = sum(f.code is Code.LOST_UPDATE for f in findings)
+    stale = sum(len(i.stale) or len(i.of(Code.STALE_WRITE)) for i in counted)
+    lost = sum(len(i.of(Code.LOST_UPDATE)) for i in counted)
     parts = []
     if stale:
         its = "its" if len(counted) == 1 and not counted[0].chained else "a"
         what = f"{its} stale write" if stale == 1 else amount(stale, "stale write")
         parts.append(f"the storage accepted {what}")
     if lost:
-        acknowledged = "acknowledged " if all(x.acknowledged for x in losses(findings)) else ""
+        known = all(loss.acknowledged for incident in counted for loss in incident.losses)
+        acknowledged = "acknowledged " if known else ""
         was = "was" if lost == 1 else "were"
         parts.append(f"{amount(lost, f'{acknowledged}update')} {was} lost")
     return upper_first(", and ".join(parts))
@@ -164,7 +172,7 @@ def _fault(incident: Incident) -> str:
         return f"The release's fault: it does not check whose lock it removes{began}"
     if blame.who is Culprit.HOLDER:
         then = f"; {also_taken(incident)}" if incident.takings else ""
-        return f"Not the service's fault: the holder outlived its lease{_because(blame)}{then}"
+        return f"Not the service's fault: the holder outlived its lease{_suffering(incident)}{then}"
     if blame.who is not Culprit.MACHINE and incident.main.code in TOLD_BY_EVIDENCE:
         return remedies.fault(incident.main, _because(blame))
     if blame.who is Culprit.SERVICE:
@@ -183,11 +191,15 @@ def _outlived(incident: Incident) -> str:
 
 
 def _because(blame: Blame) -> str:
-    if blame.fault is None:
-        return ""
-    if blame.who is Culprit.HOLDER and blame.fault.name == "pause":
-        return " (it was paused)"
-    return f" ({fault_name(blame.fault)})"
+    return "" if blame.fault is None else f" ({fault_name(blame.fault)})"
+
+
+def _suffering(incident: Incident) -> str:
+    """What befell the holder; a cut may have struck others, and taken links of its with them."""
+    fault, holder = incident.main.blame.fault, node_of(incident.main.holds, 0, "")
+    if fault is not None and holder in fault.nodes and (happened := suffered(fault)):
+        return f" ({happened})"
+    return _because(incident.main.blame)
 
 
 def _faults(counted: Sequence[Incident]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 
 from lockcheck.history import FaultSpan, Hold
 from lockcheck.history.event import NS_PER_MS
@@ -47,6 +48,13 @@ def spans(lengths_ns: Sequence[int]) -> str:
 def moment(ns: int) -> str:
     """A point in time, counted from the start of the run."""
     return f"{ns / NS_PER_MS / 1000:.3f} s"
+
+
+def by_its_clock(began_ns: int, ns: int) -> str:
+    """The same as date and time, where the log began then by its own clock."""
+    seconds, rest_ns = divmod(began_ns + ns, 1000 * NS_PER_MS)
+    date = datetime.fromtimestamp(seconds, UTC)
+    return f"{date:%Y-%m-%d %H:%M:%S}.{rest_ns // NS_PER_MS:03} UTC"
 
 
 def amount(number: int, noun: str) -> str:
@@ -130,7 +138,7 @@ def numbers(seqs: Iterable[int | None]) -> str:
 
 
 def fault_name(fault: FaultSpan) -> str:
-    where = f" of {plain(fault.node)}" if fault.node else ""
+    where = f" of {names(fault.nodes)}" if fault.nodes else ""
     return f"{plain(fault.name)}{where}"
 
 

@@ -88,5 +88,8 @@ class LockKind:
     servers: int = 1
     fencing: bool = False
     fair: bool = False
+    shared: bool = False  # some of its users are readers
+    levels: int = 1  # on which its users hold it
+    permits: int = 1
     goes_on_when_refused: bool = False  # its user does, whatever the lock said
     caught_by: tuple[str, ...] = ()  # the codes of the judges that must notice; none: it is right

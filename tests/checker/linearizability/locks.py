@@ -9,11 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from hypothesis import strategies as st
 
-from lockcheck.checker.linearizability.models import Call, Held, Illegal, Model, State
 from lockcheck.history.table import NEVER, NO_TOKEN, NOTHING, Ints, Op, Outcome, Symbols, Table
 
 CLIENTS = 3
-NO_OWNER: tuple[State, ...] = (None, 0)
 
 
 class Row(NamedTuple):
@@ -24,12 +22,13 @@ class Row(NamedTuple):
     end: int
     token: int = NO_TOKEN
     until: int = NEVER
+    owner: int = -1  # of a keeper's renewal
 
 
 def table_of(rows: list[Row]) -> tuple[Table, Ints]:
     rows = sorted(rows, key=lambda row: row.start)
-    columns = np.array([list(map(int, row)) for row in rows], dtype=np.int64).reshape(-1, 7).T
-    process, f, outcome, start, end, token, until = columns
+    columns = np.array([list(map(int, row)) for row in rows], dtype=np.int64).reshape(-1, 8).T
+    process, f, outcome, start, end, token, until, owner = columns
     nothing = np.full(len(rows), NOTHING, np.int32)
     symbols = Symbols()
     for client in range(64):
@@ -43,6 +42,7 @@ def table_of(rows: list[Row]) -> tuple[Table, Ints]:
         *(nothing,) * 4,
         token,
         nothing,
+        np.where(owner < 0, process, owner).astype(np.int32),
         symbols,
     )
     return table, until
@@ -89,6 +89,33 @@ def small(draw: Draw, *, most: int = 8, leases: bool = False) -> tuple[Table, In
     return table_of(_with_tokens(draw, rows))
 
 
+@st.composite
+def kept(draw: Draw, *, most: int = 6, leases: bool = False) -> tuple[Table, Ints]:
+    """The same with keepers, each of which renews for one of the clients, whenever it likes."""
+    table, until = draw(small(most=most, leases=leases))
+    rows = rows_of(table, until)
+    moments = max([12, *(row.end for row in rows if row.end < NEVER)])
+    for keeper in range(draw(st.integers(1, 2))):
+        owner = draw(st.integers(0, CLIENTS - 1))
+        count = draw(st.integers(1, 2))
+        times = draw(st.lists(st.integers(0, moments), min_size=2 * count, max_size=2 * count))
+        for start, end in zip(*[iter(sorted(times))] * 2, strict=True):
+            outcome = draw(st.sampled_from(OUTCOMES))
+            promised = start + draw(st.integers(1, 12)) if leases else NEVER
+            row = Row(CLIENTS + keeper, Op.RENEW, outcome, start, end, NO_TOKEN, promised, owner)
+            rows.append(row)
+    return table_of(rows)
+
+
+def rows_of(table: Table, until: Ints) -> list[Row]:
+    columns = (table.process, table.f, table.outcome, table.start, table.end, table.token, until)
+    lists = [column.tolist() for column in (*columns, table.owner)]
+    return [
+        Row(process, Op(f), Outcome(outcome), start, end, token, promised, owner)
+        for process, f, outcome, start, end, token, promised, owner in zip(*lists, strict=True)
+    ]
+
+
 def _client(draw: Draw, client: int, times: list[int], *, leases: bool) -> list[Row]:
     rows, last = [], Op.RELEASE
     for start, end in zip(times[::2], times[1::2], strict=True):
@@ -111,38 +138,3 @@ def _with_tokens(draw: Draw, rows: list[Row]) -> list[Row]:
         else:
             told.append(row)
     return told
-
-
-class Leased(NamedTuple):
-    lock: State
-    promised: int | None  # up to when; None while it is free
-
-
-def with_leases(model: Model, until: Ints) -> tuple[Model, list[int]]:
-    """A lock whose hold may end by itself: by a call of f OTHER, from the moment that was promised
-    last in this hold on. Returns also the moments at which such calls have to be offered."""
-
-    def step(state: State, call: Call) -> State | Illegal:
-        assert isinstance(state, Leased)
-        if call.f is Op.OTHER:
-            fits = state.promised is not None and state.promised == call.argument
-            return Leased(_freed(state.lock), None) if fits else Illegal("not now")
-        after = model.step(state.lock, call._replace(argument=None))
-        if isinstance(after, Illegal):
-            return after
-        if _free(after):
-            return Leased(after, None)
-        promises = [state.promised, call.argument if call.f is not Op.RELEASE else None]
-        return Leased(after, max(p for p in promises if isinstance(p, int)))
-
-    moments = sorted(int(moment) for moment in until if moment < NEVER)
-    initial = Leased(model.initial, None)
-    return Model(model.name, "", initial, step, model.operations, owners=True), moments
-
-
-def _free(lock: State) -> bool:
-    return lock is None or (isinstance(lock, Held) and not lock.times)
-
-
-def _freed(lock: State) -> State:
-    return Held(None, 0, lock.token, told=False) if isinstance(lock, Held) else None

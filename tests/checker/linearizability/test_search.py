@@ -228,3 +228,9 @@ def hard() -> Table:
     steps = (PATIENCE_EVERY * 4).bit_length()
     writes = [f"{i} write 10-99 {i}" for i in range(steps)]
     return table(*(f"0 write {i}-{i} 0" for i in range(3)), *writes, "99 read 11-50 99")
+
+
+def test_when_memory_ends_it_says_how_far_it_came() -> None:
+    calls = calls_of(hard(), register())
+    short = Search(plan_of(calls), Transitions(register(), calls), most=100)
+    assert short.run(lambda: True) == Found(linearizable=None, place=3, exhausted=True)

@@ -1,4 +1,5 @@
-"""The sweeps over locks: named tiny histories, and good histories of which something is changed."""
+"""The sweep over locks, and the search beside it: named tiny histories, and good ones of which
+something is changed."""
 
 from __future__ import annotations
 
@@ -9,14 +10,10 @@ import numpy as np
 import pytest
 
 from lockcheck.checker.linearizability.answer import Answer
+from lockcheck.checker.linearizability.decide import decide
 from lockcheck.checker.linearizability.models import MODELS, Model, semaphore
-from lockcheck.checker.linearizability.sweep import (
-    MOST_EVIDENCE,
-    OVERLAPPING,
-    TOUCHING,
-    sweep,
-)
-from lockcheck.history.table import NEVER, NOTHING, Op, Table
+from lockcheck.checker.linearizability.sweep import LEFT, MOST_EVIDENCE, sweep
+from lockcheck.history.table import NEVER, NOTHING, Ints, Op, Table
 from tests.checker.linearizability.brief import table
 from tests.checker.linearizability.locks import many_turns
 
@@ -26,9 +23,13 @@ LOCKS = ("mutex", *OWNED)
 
 
 def judged(lines: str, model: Model, until: list[int] | None = None) -> Answer:
-    rows = table(*lines.split(","))
-    promised = None if until is None else np.array(until, dtype=np.int64)
+    rows, promised = told(lines, until)
     return sweep(rows, model, promised).get(NOTHING, FINE)
+
+
+def told(lines: str, until: list[int] | None = None) -> tuple[Table, Ints | None]:
+    promised = None if until is None else np.array(until, dtype=np.int64)
+    return table(*lines.split(",")), promised
 
 
 # name: history, the models that accept it, those that reject it
@@ -207,13 +208,11 @@ VERDICTS = [
 
 @pytest.mark.parametrize(("lines", "name", "wanted"), VERDICTS)
 def test_named_histories(lines: str, name: str, wanted: bool) -> None:
-    answer = judged(lines, model_of(name))
-    assert answer.linearizable is wanted
-    assert (answer.engine, bool(answer.reason), bool(answer.rows)) == (
-        "sweep",
-        not wanted,
-        not wanted,
-    )
+    decision = decide(told(lines)[0], model_of(name))
+    assert decision.linearizable is wanted
+    for answer in decision.answers.values():
+        assert answer.reason
+        assert answer.rows
 
 
 LEASED: dict[str, tuple[str, list[int], bool]] = {
@@ -246,6 +245,8 @@ LEASED: dict[str, tuple[str, list[int], bool]] = {
 def test_leases(case: str, name: str) -> None:
     lines, until, wanted = LEASED[case]
     assert judged(lines, MODELS[name], until).linearizable is wanted
+    rows, promised = told(lines, until)
+    assert decide(rows, MODELS[name], promised).linearizable is wanted
 
 
 EVIDENCE = {
@@ -293,11 +294,17 @@ def test_the_earliest_conflict_is_told() -> None:
     assert judged(f"{early},{late}", MODELS["owner-mutex"]).rows == (0, 3, 1, 2)
 
 
-def test_what_cannot_be_told_says_why() -> None:
-    overlapping = "0 acquire 1-5,0 release 2-6"
-    assert judged(overlapping, MODELS["owner-mutex"]) == Answer(None, "sweep", OVERLAPPING)
-    touching = "0 release 1-2,0 acquire 2-3"
-    assert judged(touching, MODELS["owner-mutex"]) == Answer(None, "sweep", TOUCHING)
+LEFT_OPEN = {
+    "operations that overlap": "0 acquire 1-5,0 release 2-6",
+    "operations that touch": "0 release 1-2,0 acquire 2-3",
+    "going on": "0 acquire 1-2?,0 acquire 3-4?,0 release 5-6,0 release 7-8",
+    "no release to go on after": "0 acquire 1-2,0 release 3-4?,0 release 5-6,0 release 7-8",
+}
+
+
+@pytest.mark.parametrize("lines", LEFT_OPEN.values(), ids=LEFT_OPEN)
+def test_what_takes_a_search_is_left_to_it(lines: str) -> None:
+    assert judged(lines, MODELS["owner-mutex"]) == Answer(None, "sweep", LEFT)
 
 
 TOUCHING_ONES = {
@@ -307,16 +314,13 @@ TOUCHING_ONES = {
     # Which of two that touch came first makes no difference to the others.
     "0 acquire 1-2,0 acquire 4-5,0 release 5-6,0 acquire 8-9,1 acquire 12-13": False,
     "0 acquire 1-2,0 release 2-2,0 release 2-3,0 acquire 3-3,0 release 4-5": False,
+    "0 release 2-4,0 acquire 2-2": True,
 }
 
 
 @pytest.mark.parametrize("lines", TOUCHING_ONES)
 def test_touching_operations_are_told(lines: str) -> None:
-    assert judged(lines, MODELS["owner-mutex"]).linearizable is TOUCHING_ONES[lines]
-
-
-def test_what_takes_no_time_comes_first_however_it_is_written_down() -> None:
-    assert judged("0 release 2-4,0 acquire 2-2", MODELS["owner-mutex"]) == FINE
+    assert decide(told(lines)[0], MODELS["owner-mutex"]).linearizable is TOUCHING_ONES[lines]
 
 
 def test_of_many_failing_keys_the_first_have_evidence() -> None:
@@ -334,7 +338,7 @@ def test_of_many_failing_keys_the_first_have_evidence() -> None:
 @pytest.mark.parametrize("name", [*LOCKS, "semaphore"])
 def test_good_histories_of_many_clients_that_go_on(name: str) -> None:
     for seed in range(5):
-        assert sweep(many_turns(seed), model_of(name)) == {}
+        assert decide(many_turns(seed), model_of(name)).linearizable
 
 
 def test_keys_do_not_mix() -> None:
@@ -347,8 +351,8 @@ def test_keys_do_not_mix() -> None:
     last = np.flatnonzero((both.key == 1) & (both.token > 1))[-1]
     broken[last] = 1
     for name in LOCKS:
-        assert sweep(both, model_of(name)) == {}
-    found = sweep(replace(both, token=broken), MODELS["fenced"])
+        assert decide(both, model_of(name)).linearizable
+    found = decide(replace(both, token=broken), MODELS["fenced"]).answers
     assert {key: answer.linearizable for key, answer in found.items()} == {1: False}
     assert int(last) in found[1].rows
 
@@ -393,7 +397,7 @@ def test_mutations_of_good_histories_are_caught(
 ) -> None:
     for seed in range(5):
         spoiled = spoil(many_turns(seed, unconfirmed=0.0), 30)
-        found = sweep(spoiled, MODELS[name])
+        found = decide(spoiled, MODELS[name]).answers
         assert found[NOTHING].linearizable is False
         assert found[NOTHING].rows
 
@@ -401,11 +405,11 @@ def test_mutations_of_good_histories_are_caught(
 @pytest.mark.parametrize("name", LOCKS)
 def test_a_grant_that_was_told_too_early_is_caught(name: str) -> None:
     for seed in range(5):
-        found = sweep(_returned_early(many_turns(seed, unconfirmed=0.0), 20), MODELS[name])
-        assert found[NOTHING].linearizable is False
+        early = _returned_early(many_turns(seed, unconfirmed=0.0), 20)
+        assert decide(early, MODELS[name]).linearizable is False
 
 
 def test_dropping_a_release_is_caught_by_all_that_know_no_lease() -> None:
     rows = _without_a_release(many_turns(3, unconfirmed=0.0), 30)
     for name in LOCKS:
-        assert sweep(rows, MODELS[name])[NOTHING].linearizable is False
+        assert decide(rows, MODELS[name]).linearizable is False

@@ -1,0 +1,1 @@
+"""The agent of a run: beside the nodes, on their clock; and the pipe to it."""

@@ -1,0 +1,253 @@
+"""The agent: beside the nodes, on their clock. `python -m lockcheck.agent.agent --workdir DIR`
+
+It starts the nodes, reads what the clients write the moment it is written, injects and proves the
+faults, and is spoken to through its pipes (`link.py`, `orders.py`). The end of its input is the end
+of the run: whatever became of the command line, faults are healed and the nodes are ended.
+
+`--networks N`: so many are made for the nodes (`local`). Without it they are in containers that
+are there for them (`docker`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import signal
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import closing, suppress
+from pathlib import Path
+
+import msgspec
+
+from lockcheck.agent.by_hand import FaultsByHand
+from lockcheck.agent.fleet import Fleet
+from lockcheck.agent.link import NO_REPLY, Message, Request
+from lockcheck.agent.orders import (
+    NEMESIS_FILE,
+    STORAGE_FILE,
+    BeginOrders,
+    Ended,
+    EndOrders,
+    NodeOrders,
+    Witness,
+)
+from lockcheck.agent.own_networks import Network, make_networks
+from lockcheck.agent.streams import Streams
+from lockcheck.agent.tail import Tail
+from lockcheck.agent.watching import Watch
+from lockcheck.client.worker import DONE, HISTORY, ORDERS
+from lockcheck.errors import ClusterError, LockcheckError
+from lockcheck.history import Event, EventWriter, write_events
+from lockcheck.nemesis import Plan, check_nemesis_here, parse_nemesis
+from lockcheck.nemesis.base import wait_until
+from lockcheck.nemesis.schedule import Nemesis
+from lockcheck.nodes.node import Node, Role
+from lockcheck.storage import open_storage, port_of
+from lockcheck.storage.base import Guard, witness_events
+
+
+class Agent:
+    def __init__(self, workdir: Path, networks: list[Network], send: Callable[[Message], None]):
+        self._workdir = workdir
+        self._fleet = Fleet(workdir, networks)
+        self._nodes = self._fleet.nodes
+        self._send = send
+        self._origin_ns = time.monotonic_ns()
+        self._nemesis: Nemesis | None = None
+        self._own_events: EventWriter | None = None
+        self._watch: Watch | None = None
+        self._by_hand: FaultsByHand | None = None
+        self.requests: dict[str, Callable[[object], Awaitable[object]]] = {
+            "launch": self._launch,
+            "nodes": self._tell_nodes,
+            "await_ready": self._await_ready,
+            "check_nemesis": self._check_nemesis,
+            "begin": self._begin,
+            "end": self._end,
+            "by_hand": self._leave_it_to_hands,
+            **Streams(self._fleet, workdir, send).requests,
+        }
+
+    # --- getting to know the nodes -----------------------------------------------------------
+
+    async def _launch(self, body: object) -> object:
+        return await self._fleet.launch(msgspec.convert(body, list[NodeOrders]))
+
+    async def _tell_nodes(self, _body: object) -> object:
+        return [node.facts() for node in self._nodes.values()]
+
+    async def _await_ready(self, _body: object) -> object:
+        await self._fleet.await_ready()
+        return await self._tell_nodes(None)
+
+    async def _check_nemesis(self, body: object) -> object:
+        check_nemesis_here(msgspec.convert(body, list[str]))
+        return None
+
+    # --- the run -----------------------------------------------------------------------------
+
+    async def _begin(self, body: object) -> object:
+        orders = msgspec.convert(body, BeginOrders)
+        config = orders.config
+        self._fleet.check_clocks()
+        self._origin_ns = time.monotonic_ns()
+        self._own_events = EventWriter(self._workdir / NEMESIS_FILE)
+        folders = [self._workdir / worker.node for worker in orders.workers]
+        self._nemesis = Nemesis(
+            map(parse_nemesis, config.nemesis),
+            nodes=self._nodes,
+            fleet=self._fleet,
+            plan=config.plan_for_faults(),
+            workdir=self._workdir,
+            seed=config.seed,
+            now_ns=self._now_ns,
+            record=self._record,
+        )
+        for worker, folder in zip(orders.workers, folders, strict=True):
+            dated = msgspec.structs.replace(worker, origin_ns=self._origin_ns)
+            _write_whole(folder / ORDERS, dated)
+        self._watch = Watch(
+            self._fleet,
+            Tail([folder / HISTORY for folder in folders]),
+            now_ns=self._now_ns,
+            record=self._record,
+            observe=self._nemesis.observe,
+            send=self._send,
+        )
+        self._nemesis.start()
+        self._watch.start()
+        return None
+
+    def _now_ns(self) -> int:
+        return time.monotonic_ns() - self._origin_ns
+
+    def _record(self, event: Event) -> None:
+        """Never raises: a full disk must not keep a fault from being healed."""
+        try:
+            if self._own_events is not None:
+                self._own_events.write(event)
+        except OSError as error:
+            self._send(Message(ended="the agent", last_words=f"it cannot write: {error}"))
+        self._send(Message(event=event))
+
+    async def _end(self, body: object) -> object:
+        orders = msgspec.convert(body, EndOrders)
+        if self._nemesis is None or self._watch is None:
+            raise ClusterError("the run cannot end before it has begun")
+        await self._nemesis.finish(at_once=orders.at_once)
+        if not orders.at_once:
+            await self._nemesis.quiet()
+        self._watch.nodes_may_end()
+        ended = await self._end_clients(0.0 if orders.at_once else orders.grace_s)
+        self._watch.stop()
+        if orders.witness is not None:
+            self._hear(orders.witness)
+        return ended
+
+    async def _end_clients(self, grace_s: float) -> Ended:
+        clients = [node for node in self._nodes.values() if node.role is Role.CLIENT]
+        broken = tuple(
+            node.name
+            for node in clients
+            if not node.down and not node.alive and not self._done(node)
+        )
+        for node in clients:
+            node.signal(signal.SIGTERM)
+        with suppress(LockcheckError):  # those that do not leave are named by what we return
+            await wait_until(
+                lambda: not any(node.alive for node in clients), "clients leave", grace_s, 0.01
+            )
+        killed = tuple(node.name for node in clients if node.alive)
+        for node in clients:
+            node.signal(signal.SIGKILL)
+        await wait_until(lambda: not any(node.alive for node in clients), "clients die", 10, 0.01)
+        return Ended(killed, broken)
+
+    def _done(self, node: Node) -> bool:
+        return (self._workdir / node.name / DONE).exists()
+
+    def _hear(self, witness: Witness) -> None:
+        node, port = self._nodes[witness.node], port_of(witness.storage)
+        address = node.address, port
+        with (
+            node.inside_network(),
+            closing(open_storage(witness.storage, address, Guard.NONE)) as storage,
+        ):
+            memory = storage.memory()
+        write_events(self._workdir / STORAGE_FILE, witness_events(memory, self._now_ns()))
+
+    # --- instead of a run --------------------------------------------------------------------
+
+    async def _leave_it_to_hands(self, body: object) -> object:
+        """From here on somebody else says when faults begin and end."""
+        plan = msgspec.convert(body, Plan)
+        self._by_hand = FaultsByHand(self._fleet, self._workdir, plan, self._send)
+        self.requests |= self._by_hand.requests
+        return None
+
+    async def leave(self) -> None:
+        """On every way out: nothing stays stopped, and nothing stays."""
+        try:
+            if self._watch is not None:
+                self._watch.nodes_may_end()
+            if self._nemesis is not None:
+                await self._nemesis.finish(at_once=True)
+            if self._by_hand is not None:
+                await self._by_hand.finish()
+        finally:
+            self._fleet.leave()
+
+
+def _write_whole(path: Path, value: object) -> None:
+    unfinished = path.with_suffix(".part")
+    unfinished.write_bytes(msgspec.json.encode(value))
+    unfinished.rename(path)
+
+
+async def converse(workdir: Path, networks: list[Network]) -> None:
+    loop = asyncio.get_running_loop()
+    hearing = asyncio.StreamReader(limit=1 << 24)
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(hearing), sys.stdin.buffer)
+    # Buffered without a limit: a command line that is slow, or stopped by Ctrl-Z, must not keep
+    # the nemesis from healing in time.
+    saying, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, sys.stdout.buffer)
+
+    def send(message: Message) -> None:
+        if not saying.is_closing():
+            saying.write(msgspec.json.encode(message) + b"\n")
+
+    agent = Agent(workdir, networks, send)
+    under_way: set[asyncio.Task[None]] = set()
+    while line := await hearing.readline():
+        request = msgspec.json.decode(line, type=Request)
+        task = asyncio.create_task(_answer(agent, request, send))
+        under_way.add(task)
+        task.add_done_callback(under_way.discard)
+    await agent.leave()
+
+
+async def _answer(agent: Agent, request: Request, send: Callable[[Message], None]) -> None:
+    try:
+        reply = Message(re=request.id, body=await agent.requests[request.do](request.body))
+    except LockcheckError as error:
+        reply = Message(re=request.id, error=error.message, cure=error.cure)
+    except Exception as error:  # whoever asked waits for an answer, and must get the cause
+        why = f"{type(error).__name__}: {error}"
+        send(Message(re=request.id, error=f"the agent failed at {request.do!r}: {why}"))
+        raise
+    if request.id != NO_REPLY:
+        send(reply)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--workdir", type=Path, required=True)
+    parser.add_argument("--networks", type=int, default=0)
+    arguments = parser.parse_args()
+    asyncio.run(converse(arguments.workdir, make_networks(arguments.networks)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,147 @@
+"""Faults that somebody else begins and ends: whoever has the cluster, and no schedule."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from lockcheck.agent.fleet import Fleet
+from lockcheck.agent.link import Message
+from lockcheck.agent.orders import StrikeOrders, Struck
+from lockcheck.errors import FaultError
+from lockcheck.history import Event, EventType, Notice
+from lockcheck.nemesis import parse_nemesis
+from lockcheck.nemesis.base import Plan, Step
+from lockcheck.nemesis.holders import Holders
+from lockcheck.nemesis.links import Links
+from lockcheck.nemesis.named import at_nodes
+from lockcheck.nemesis.scene import Scene
+from lockcheck.nemesis.triggers import Trigger
+from lockcheck.nemesis.under_way import UnderWay
+
+AIM_TIMEOUT_S = 10.0
+AIM_POLL_S = 0.02
+
+Send = Callable[[Message], None]
+
+
+@dataclass(slots=True)
+class Told:
+    """What the history would be told of a fault, for those who wait for it."""
+
+    begun: Event | None = None
+    proven: Event | None = None
+    why_unproven: str = ""
+    why_not_healed: str = ""
+    decided: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def hear(self, event: Event) -> None:
+        error = event.error or ""
+        if event.f == Notice.HEAL:
+            if event.type is not EventType.INVOKE:
+                self.why_not_healed = error
+        elif event.type is EventType.INVOKE:
+            self.begun = event
+        else:
+            self.proven = event if event.type is EventType.OK else None
+            self.why_unproven = error
+            self.decided.set()
+
+
+@dataclass(frozen=True, slots=True)
+class Active:
+    nodes: tuple[str, ...]
+    told: Told
+    under_way: UnderWay
+    running: asyncio.Task[None]
+
+
+class FaultsByHand:
+    def __init__(self, fleet: Fleet, workdir: Path, plan: Plan, send: Send) -> None:
+        nodes = fleet.nodes
+        self._scene = Scene(
+            nodes,
+            fleet,
+            plan,
+            Holders(workdir),
+            Links(nodes),
+            record=lambda event: send(Message(event=event)),
+        )
+        self._choices = random.Random(plan.seed)
+        self._active: dict[int, Active] = {}
+        self._called_off: set[int] = set()
+        self.requests = {"strike": self._strike, "heal": self._heal}
+
+    async def _strike(self, body: object) -> object:
+        """Replies when it is proven. What cannot be proven is healed before that is said."""
+        orders = msgspec.convert(body, StrikeOrders)
+        [step] = parse_nemesis(orders.asked)
+        if orders.nodes:
+            step = at_nodes(step, orders.nodes)
+        if lacking := step.kind.lacks(step):
+            raise FaultError(f"{step} cannot be here: {lacking.reason}", cure=lacking.cure)
+        nodes = await self._aim(step)
+        if orders.number in self._called_off:
+            raise FaultError(f"{step} was called off before it had struck")
+        active = self._begin(orders.number, step, nodes)
+        await active.told.decided.wait()
+        told = active.told
+        if told.begun is None or told.proven is None:
+            await self._heal(orders.number)
+            raise FaultError(f"{step} was not proven: {told.why_unproven}")
+        return Struck(told.begun, told.proven)
+
+    async def _aim(self, step: Step) -> tuple[str, ...]:
+        try:
+            async with asyncio.timeout(AIM_TIMEOUT_S):
+                while True:
+                    if nodes := await step.aim.choose(self._scene, self._choices):
+                        return nodes
+                    await asyncio.sleep(AIM_POLL_S)
+        except TimeoutError:
+            raise FaultError(f"{step} found nobody to strike in {AIM_TIMEOUT_S:g} s") from None
+
+    def _begin(self, number: int, step: Step, nodes: tuple[str, ...]) -> Active:
+        told = Told()
+        under_way = UnderWay(
+            step,
+            nodes,
+            trigger=Trigger.SCHEDULE,
+            make=lambda: step.kind.strike(step, nodes, self._scene),
+            links=step.kind.links(step, nodes, self._scene),
+            number=number,
+            lasts_ms=None,
+            now_ns=time.monotonic_ns,
+            record=told.hear,
+            struck=lambda: None,
+            ending=lambda: None,
+            healed=lambda: None,
+        )
+        self._active[number] = Active(nodes, told, under_way, asyncio.create_task(under_way.run()))
+        self._scene.struck.update(nodes)
+        return self._active[number]
+
+    async def _heal(self, body: object) -> object:
+        """Replies when it is healed; harmless where it never struck, or is healed already."""
+        number = msgspec.convert(body, int)
+        self._called_off.add(number)
+        if (active := self._active.get(number)) is None:
+            return None
+        await active.under_way.end()
+        self._active.pop(number, None)
+        others = (name for each in self._active.values() for name in each.nodes)
+        self._scene.struck -= {*active.nodes}.difference(others)
+        if active.told.why_not_healed:
+            raise FaultError(f"it was not healed as it should be: {active.told.why_not_healed}")
+        return None
+
+    async def finish(self) -> None:
+        """None waits for another: what is started again may need nodes that are struck still."""
+        healing = (active.under_way.end() for active in reversed(self._active.values()))
+        await asyncio.gather(*healing)

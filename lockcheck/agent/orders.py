@@ -1,0 +1,119 @@
+"""What the command line, or the library, asks of the agent, in words that both sides import."""
+
+from __future__ import annotations
+
+import msgspec
+
+from lockcheck.client.worker import WorkerOrders
+from lockcheck.config import RunConfig
+from lockcheck.history import Event
+from lockcheck.nodes.node import NodeSpec, Role
+from lockcheck.servers.base import Question
+
+NEMESIS_FILE = "nemesis.jsonl"
+STORAGE_FILE = "storage.jsonl"
+
+
+class NodeOrders(msgspec.Struct, frozen=True, kw_only=True):
+    """A node that is to be: where it is, and all that it takes to start its program, again and
+    again. Paths are as the node itself sees them.
+
+    `container` is the first process of the container that is there for it, if one is.
+    """
+
+    name: str
+    role: Role
+    server: str
+    of_version: str = ""  # where one was asked for
+    command: tuple[str, ...]  # empty: nothing runs there until somebody has something run
+    environment: dict[str, str] = {}
+    container: int = 0
+    address: str = ""
+    data: str = ""  # its data folder
+    data_mb: int = 0
+    files: dict[str, str] = {}  # in its data folder, by name
+    as_ordinary_user: bool = False
+    start_after_ms: int = 0
+    port: int = 0
+    ready: Question | None = None  # a server's; a client says by itself that it is ready
+    leader: Question | None = None
+    version: tuple[str, ...] = ()  # the command that says it
+    version_pattern: str = ""
+
+    def spec(self) -> NodeSpec:
+        return NodeSpec(self.name, self.role, self.server, self.of_version)
+
+
+class Witness(msgspec.Struct, frozen=True):
+    """The node whose storage is asked at the end what it remembers, and its kind of storage."""
+
+    node: str
+    storage: str
+
+
+class BeginOrders(msgspec.Struct, frozen=True, kw_only=True):
+    """The go. The agent adds the origin of time to the clients' orders."""
+
+    config: RunConfig
+    workers: tuple[WorkerOrders, ...]
+
+
+class EndOrders(msgspec.Struct, frozen=True):
+    """`at_once`: heal now and kill the clients; else let faults and sections run their course."""
+
+    at_once: bool
+    grace_s: float
+    witness: Witness | None
+
+
+class Ended(msgspec.Struct, frozen=True):
+    """How the clients left: those that had to be killed, and those that broke down before."""
+
+    killed: tuple[str, ...] = ()
+    broken: tuple[str, ...] = ()
+
+
+# --- by hand: no clients of ours, and no schedule ------------------------------------------------
+
+
+class StrikeOrders(msgspec.Struct, frozen=True):
+    number: int  # by which its heal is asked for
+    asked: str  # as `--nemesis` takes it
+    nodes: tuple[str, ...]  # empty: whom its aim chooses
+
+
+class Struck(msgspec.Struct, frozen=True):
+    """As the history would tell it, by the agent's clock."""
+
+    begun: Event
+    proven: Event
+
+
+class ProgramOrders(msgspec.Struct, frozen=True):
+    """Its standard output is the stream; what is sent to that is its standard input."""
+
+    stream: int
+    node: str
+    command: tuple[str, ...]
+    environment: dict[str, str]
+
+
+class ConnectOrders(msgspec.Struct, frozen=True):
+    """A connection from one node to a port of another."""
+
+    stream: int
+    via: str
+    to: str
+    port: int
+
+
+class Piece(msgspec.Struct, frozen=True):
+    """Of what goes into a stream; an empty one is its end."""
+
+    stream: int
+    data: bytes
+
+
+class Signal(msgspec.Struct, frozen=True):
+    stream: int
+    number: int

@@ -1,0 +1,110 @@
+"""What the agent keeps an eye on while a run goes on: clients' files, nodes, the host's clock."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+
+from lockcheck.agent.fleet import Fleet
+from lockcheck.agent.link import Message
+from lockcheck.agent.tail import Tail
+from lockcheck.history import Event, EventType, Notice
+from lockcheck.history.event import NS_PER_MS, RUN
+from lockcheck.nodes.node import pids_of
+
+TAIL_POLL_S = 0.002
+WATCH_POLL_S = 0.05
+# The host's wall clock is what Redis expires by. A correction below this is not worth a word.
+CLOCK_STEP_MS = 20.0
+
+
+class Watch:
+    def __init__(
+        self,
+        fleet: Fleet,
+        tail: Tail,
+        *,
+        now_ns: Callable[[], int],
+        record: Callable[[Event], None],
+        observe: Callable[[Event], None],
+        send: Callable[[Message], None],
+    ) -> None:
+        self._fleet = fleet
+        self._tail = tail
+        self._now_ns = now_ns
+        self._record = record
+        self._observe = observe
+        self._send = send
+        self._nodes_may_end = False
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def start(self) -> None:
+        self._tasks = [
+            asyncio.create_task(self._follow_clients(), name="following the clients"),
+            asyncio.create_task(self._watch_nodes(), name="watching the nodes"),
+            asyncio.create_task(self._watch_clock(), name="watching the clock"),
+        ]
+        for task in self._tasks:
+            task.add_done_callback(self._tell_if_broken)
+
+    def nodes_may_end(self) -> None:
+        """From here on it is the agent that ends them."""
+        self._nodes_may_end = True
+
+    def stop(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        self._pass_on_what_is_new()
+
+    def _tell_if_broken(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._send(Message(ended="the agent", last_words=f"{task.get_name()}: {error!r}"))
+
+    async def _follow_clients(self) -> None:
+        while True:
+            self._pass_on_what_is_new()
+            await asyncio.sleep(TAIL_POLL_S)
+
+    def _pass_on_what_is_new(self) -> None:
+        for event in self._tail.read():
+            self._observe(event)
+            self._send(Message(event=event))
+
+    async def _watch_nodes(self) -> None:
+        """A node that ends although nobody ended it is a word for the command line."""
+        watched = dict(self._fleet.nodes)
+        while watched and not self._nodes_may_end:
+            for name, pids in pids_of(watched.values()).items():
+                node = watched[name]
+                if not pids and not node.down and not node.may_end:
+                    del watched[name]
+                    self._send(Message(ended=name, last_words=self._fleet.last_words(name)))
+            await asyncio.sleep(WATCH_POLL_S)
+
+    async def _watch_clock(self) -> None:
+        apart_ns = _clocks_apart_ns()
+        while True:
+            await asyncio.sleep(WATCH_POLL_S)
+            step_ms = (_clocks_apart_ns() - apart_ns) / NS_PER_MS
+            if abs(step_ms) > CLOCK_STEP_MS:
+                apart_ns = _clocks_apart_ns()
+                self._record(
+                    Event(
+                        time=self._now_ns(),
+                        process=RUN,
+                        type=EventType.INFO,
+                        f=Notice.CLOCK_STEP,
+                        value=round(step_ms, 3),
+                    )
+                )
+
+
+def _clocks_apart_ns() -> int:
+    """The wall clock against the monotonic one, which nobody sets. Both are read at one moment:
+    if the machine stalled in between, it shows as the time that passed, and is read again."""
+    while True:
+        before_ns = time.monotonic_ns()
+        wall_ns = time.time_ns()
+        if (after_ns := time.monotonic_ns()) - before_ns < NS_PER_MS:
+            return wall_ns - after_ns

@@ -1,0 +1,69 @@
+"""A keeper of what lasts as long as a connection: a database's session, and the locks in it.
+
+A ping three times a TTL shows that the connection lives, and is a renewal of the hold. Besides, the
+connection is listened to: where the server ends it, or the network says that it is gone, the hold
+is lost at once. A ping that is not answered when a TTL has gone by since the last one ends it, too.
+
+After a pause of the whole process the connection may still live, and with it the hold.
+"""
+
+from __future__ import annotations
+
+import select
+import socket
+import time
+from contextlib import suppress
+from typing import Protocol
+
+from lockcheck.backends.base import Claim
+from lockcheck.backends.keeper import Keeper
+from lockcheck.servers.wire import Refused, WireFailure
+
+
+class Connection(Protocol):
+    """One that several threads may use; each waits until the others are answered."""
+
+    def fileno(self) -> int:
+        """Where there is something to read when it has ended."""
+
+    def ended(self) -> bool:
+        """Whether it has, as far as this end knows; it waits for nothing."""
+
+    def ping(self, timeout_s: float) -> None:
+        """Raises WireFailure where nobody answers in time; then it has ended."""
+
+
+class ConnectionKeeper(Keeper):
+    """`since`: a moment at which the connection was not yet seen to live."""
+
+    def __init__(self, claim: Claim, connection: Connection, ttl_s: float, since: float) -> None:
+        super().__init__(claim, self._ping, ttl_s, since)
+        self._connection = connection
+        self._waker, self._woken = socket.socketpair()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self._waker.close()
+        super().stop()
+
+    def _ping(self, _timeout_s: float) -> None:
+        self._connection.ping(self._ttl_s - self._interval_s)
+
+    def _keep(self) -> None:
+        while self._is_due():
+            if not self._connection.ended():
+                with suppress(Refused, WireFailure):  # the renewal says why, and it has ended
+                    self.renew()
+            if self._connection.ended():
+                self._tell("its connection has ended")
+                return
+
+    def _is_due(self) -> bool:
+        """Waits until a ping is due, or the connection has ended; False: it is to stop."""
+        until = time.monotonic() + self._interval_s
+        while (left_s := until - time.monotonic()) > 0 and not self._stopping.is_set():
+            listened_to: list[Connection | socket.socket] = [self._connection, self._woken]
+            heard, _, _ = select.select(listened_to, [], [], left_s)
+            if self._connection in heard and self._connection.ended():
+                break
+        return not self._stopping.is_set()

@@ -1,0 +1,205 @@
+"""Consul's lock, as its own client library does it: a key that a session acquires.
+
+Whoever wants the lock opens a session with a TTL, kept alive by renewals, and acquires the key with
+it; while somebody else holds it, a blocking query tells of changes. The key's lock index, which
+counts its acquisitions, is the fencing token: the key is never deleted, so it never begins anew.
+
+- Consul ends a session no sooner than its TTL after the last renewal, and in fact after twice that;
+  then nobody gets the key for the lock-delay. A client believes in the TTL, and in nothing more.
+- The lock-delay is one TTL, as it is in Consul's own client, where both are 15 s.
+- Sessions have no health checks. With the usual one, that of the server's node, a server that dies
+  would take with it the locks of all clients that had talked to it.
+- A transaction acquires the key: its answer holds the lock index of this very step.
+- No queue: who is awake first gets it. Who waits asks anew after each change.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from lockcheck.backends.base import Backend, Claim, Grant, Lock, LockSettings, Promises
+from lockcheck.backends.expected import SHORT, Expected
+from lockcheck.backends.keeper import Keeper
+from lockcheck.history import EventType
+from lockcheck.nodes.node import NodeSpec, Role
+from lockcheck.servers.consul_wire import CONSUL_ERRORS, ConsulMembers
+from lockcheck.servers.wire import Address, ErrorRow, Phase, Refused, WireFailure
+
+MEMBERS = 3
+AFTER_A_FAILURE_S = 0.02  # until the next member is asked for the same
+LOOK_S = 0.5  # how long a blocking query lasts at most: then it looks whether to wait on
+DELAYED_S = 0.05  # between two attempts while the lock-delay lasts: nothing tells of its end
+
+
+class NotWithdrawnError(Exception):
+    """It gave up, and nobody confirmed that its session is gone: it may yet be let in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    id: str
+    keeper: Keeper
+    members: ConsulMembers  # the keeper's own connections: it works on its own thread
+
+    def stop(self) -> None:
+        self.keeper.stop()
+        self.members.close()
+
+
+class ConsulLock(Lock):
+    def __init__(self, servers: tuple[Address, ...], settings: LockSettings) -> None:
+        self._servers = servers
+        self._ttl_ms = settings.ttl_ms
+        self._choices = settings.choices
+        self._members = self._new_members()
+        self._sessions: list[Session] = []
+
+    def _new_members(self) -> ConsulMembers:
+        first = self._choices.randrange(len(self._servers))
+        return ConsulMembers(self._servers, self._ttl_ms / 1000, first)
+
+    # --- in ----------------------------------------------------------------------------------
+
+    def acquire(self, claim: Claim) -> Grant:
+        session = self._open_session(claim)
+        session.keeper.start()
+        try:
+            token = self._await_turn(claim, session)
+        except (Refused, WireFailure) as failure:
+            session.stop()
+            withdrawn = self._withdraw(session)
+            if isinstance(failure, Refused) and not withdrawn:
+                cause = NotWithdrawnError(str(failure))
+                raise WireFailure(Phase.COMMAND, claim.key, cause) from failure
+            raise
+        session.keeper.holds = True
+        self._sessions.append(session)
+        return _granted(claim.key, session, token)
+
+    def _open_session(self, claim: Claim) -> Session:
+        since, keeping = time.monotonic(), self._new_members()
+        try:
+            opened = self._members.open_session(self._ttl_ms, lock_delay_ms=self._ttl_ms)
+        except WireFailure as failure:  # whatever became of it holds nothing
+            raise Refused(f"no session: {failure}") from failure
+        keeper = Keeper(
+            claim,
+            lambda timeout_s: keeping.renew_session(opened, timeout_s),
+            self._ttl_ms / 1000,
+            since,
+        )
+        return Session(opened, keeper, keeping)
+
+    def _await_turn(self, claim: Claim, session: Session) -> int:
+        """Returns the token. That the session is still alive is checked by the step itself."""
+        seen, told, why = 0, False, ""
+        while not session.keeper.why_lost and claim.left_s() > 0:
+            try:
+                holder, seen = self._members.look(_path(claim.key), seen, LOOK_S)
+            except WireFailure:  # it only looked: another member can tell as well
+                seen = 0
+                time.sleep(AFTER_A_FAILURE_S)
+                continue
+            if not holder:
+                try:
+                    return self._members.lock(_path(claim.key), session.id)
+                except Refused as refusal:
+                    why, seen = str(refusal), 0
+                    time.sleep(DELAYED_S if "lock delay" in why else 0)
+            if not told:
+                claim.queued()
+                told = True
+        raise Refused(session.keeper.why_lost or f"waited too long; {why or 'it is held'}")
+
+    # --- out ---------------------------------------------------------------------------------
+
+    def renew(self, grant: Grant) -> Grant:
+        session = _session(grant)
+        session.keeper.extend()
+        return _granted(grant.key, session, grant.token)
+
+    def release(self, grant: Grant) -> object:
+        session = self._let_go(grant)
+        try:
+            self._members.unlock(_path(grant.key), session.id)
+        except Refused as refusal:
+            raise Refused(f"not-owner: {refusal}") from refusal
+        self._withdraw(session)  # it holds nothing any more: this is only tidy
+        return {"released": 1}
+
+    def leave(self, grant: Grant) -> None:
+        self._let_go(grant)
+
+    def close(self) -> None:
+        for session in self._sessions:
+            session.stop()
+        self._members.close()
+
+    def _let_go(self, grant: Grant) -> Session:
+        session = _session(grant)
+        session.stop()
+        self._sessions.remove(session)
+        return session
+
+    def _withdraw(self, session: Session) -> bool:
+        """Whether it is certain that the session is gone, and whatever it held is free."""
+        for _ in range(len(self._members)):
+            try:
+                self._members.destroy_session(session.id)
+            except WireFailure:
+                continue
+            return True
+        return False
+
+
+def _granted(key: str, session: Session, token: int | None) -> Grant:
+    return Grant(key, session, token, session.keeper.left_s() * 1000)
+
+
+def _session(grant: Grant) -> Session:
+    assert isinstance(grant.handle, Session)  # noqa: S101 - it is our own
+    return grant.handle
+
+
+def _path(key: str) -> str:
+    return f"lock/{key}"
+
+
+BACKEND = Backend(
+    name="consul",
+    summary=f"{MEMBERS} servers, sessions with TTL and lock-delay that acquire a key",
+    promises=Promises(session=True, fencing=True, renews=True, waits=True, lapses_after=3),
+    servers=tuple(
+        NodeSpec(f"n{number}", Role.SERVER, "consul") for number in range(1, MEMBERS + 1)
+    ),
+    connect=ConsulLock,
+    errors=(
+        ErrorRow("command", "NotWithdrawnError", EventType.INFO, "gave up, but was not let go"),
+        *CONSUL_ERRORS,
+    ),
+    retry_ms=(1, 10),
+    ended_by="the session's TTL: twice that after its last renewal, and then the lock-delay, a TTL",
+    expected=(
+        Expected(nemesis="none", verdict="ok", options=SHORT),
+        Expected(
+            nemesis="pause",
+            verdict="violation",
+            findings=("overlap", "stale-write"),
+            blame="holder",
+            why="the session lapses while its client stands still",
+        ),
+        Expected(nemesis="pause", guard="fence", verdict="ok"),
+        Expected(nemesis="kill:holder", verdict="ok", options=SHORT),
+        Expected(
+            nemesis="partition:holder",
+            verdict="ok",
+            options=SHORT,
+            why="a client that is cut off believes in the TTL; Consul waits three times as long",
+        ),
+        # After the end of a leader, sessions that nobody could renew have to lapse first. That
+        # takes as long as the fault, so there has to be time between two of them.
+        Expected(nemesis="kill:server,gap=3s", verdict="ok"),
+        Expected(nemesis="kill:leader,gap=3s", verdict="ok"),
+    ),
+)

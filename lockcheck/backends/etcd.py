@@ -1,0 +1,115 @@
+"""etcd's lock, as its own `concurrency.Mutex` does it: a queue of keys, each on a lease.
+
+Whoever wants the lock puts a key below its prefix, bound to a lease. The key that was created
+first holds it; everybody else waits for the deletion of the one right before.
+
+Before a grant that was waited for, the lease is renewed, and then the key looked at once more: the
+lease may have run out in the queue (etcd 3.4 granted locks to such waiters).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from lockcheck.backends.base import Backend, Claim, Promises
+from lockcheck.backends.clock_expected import (
+    FOLLOWER_JUMPS,
+    LEADER_JUMPS,
+    LEADER_JUMPS_BY_THE_WALL,
+)
+from lockcheck.backends.etcd_leased import (
+    ERRORS,
+    MEMBERS,
+    SERVERS,
+    Lease,
+    LeasedLock,
+    Place,
+    put_on,
+)
+from lockcheck.backends.expected_usual import KEPT_ALIVE, MEMBERS_CUT
+from lockcheck.servers.etcd_wire import Body, as_bytes, end_of_prefix, from_bytes
+from lockcheck.servers.wire import Refused, WireFailure
+
+AFTER_A_FAILURE_S = 0.02  # until the next member is asked for the same
+
+
+class EtcdLock(LeasedLock):
+    def _enter(self, claim: Claim, lease: Lease) -> Place:
+        place, is_first = self._stand(claim.key, lease)
+        lease.keeper.start()
+        if not is_first:
+            claim.queued()
+            self._await_turn(claim, place)
+        return place
+
+    def _stand(self, key: str, lease: Lease) -> tuple[Place, bool]:
+        """Puts its key, and learns in the same step whether it is the first."""
+        prefix = _prefix(key)
+        own = f"{prefix}{int(lease.id):x}"
+        first = {"request_range": {**_range(prefix), **_by_age("ASCEND")}}
+        said = self._members.call("kv/txn", {"success": [put_on(lease, own), first]})
+        revision = int(said["header"]["revision"])
+        [owner] = said["responses"][1]["response_range"]["kvs"]
+        return Place(own, revision, lease), int(owner["create_revision"]) == revision
+
+    def _await_turn(self, claim: Claim, place: Place) -> None:
+        def left_s() -> float:
+            return 0.0 if place.lease.keeper.why_lost else claim.left_s()
+
+        while left_s() > 0:
+            try:
+                if self._is_its_turn(claim, place, left_s):
+                    return
+            except WireFailure:  # it only looked: another member can tell as well
+                time.sleep(AFTER_A_FAILURE_S)
+        raise Refused(place.lease.keeper.why_lost or "waited too long in the queue")
+
+    def _is_its_turn(self, claim: Claim, place: Place, left_s: Callable[[], float]) -> bool:
+        before = {**_range(_prefix(claim.key)), "max_create_revision": place.revision - 1}
+        said = self._members.call("kv/range", {**before, **_by_age("DESCEND")})
+        if predecessors := said.get("kvs"):
+            predecessor = from_bytes(predecessors[0]["key"])
+            with self._members.one() as node:
+                node.await_deletion(predecessor, int(said["header"]["revision"]) + 1, left_s)
+            return False  # there may be another one, further ahead
+        place.lease.keeper.extend()
+        if not self._has_key(place):
+            raise Refused("its session expired while it waited")
+        return True
+
+    def _has_key(self, place: Place) -> bool:
+        found = self._members.call("kv/range", {"key": as_bytes(place.key)}).get("kvs", [])
+        return [int(kv["create_revision"]) for kv in found] == [place.revision]
+
+
+def _prefix(key: str) -> str:
+    return f"lock/{key}/"
+
+
+def _range(prefix: str) -> Body:
+    return {"key": as_bytes(prefix), "range_end": as_bytes(end_of_prefix(prefix))}
+
+
+def _by_age(order: str) -> Body:
+    return {"sort_target": "CREATE", "sort_order": order, "limit": 1}
+
+
+BACKEND = Backend(
+    name="etcd",
+    summary=f"{MEMBERS} members, a queue of keys on leases with keep-alive, as its own Mutex",
+    promises=Promises(
+        session=True, fencing=True, fair=True, renews=True, waits=True, ttl_step_ms=1000
+    ),
+    servers=SERVERS,
+    connect=EtcdLock,
+    errors=ERRORS,
+    retry_ms=(1, 10),
+    expected=(
+        *KEPT_ALIVE,
+        *MEMBERS_CUT,
+        LEADER_JUMPS,
+        FOLLOWER_JUMPS,
+        LEADER_JUMPS_BY_THE_WALL,
+    ),
+)

@@ -1,0 +1,184 @@
+"""What every lock on etcd has in common: a key on a lease, and a keeper that keeps it alive.
+
+- A lease for each acquire, granted at its beginning. The history's TTL is what was asked for; etcd
+  grants as much or more, so the promise is never told too long.
+- The revision at which the key was created is the fencing token.
+- A client that is cut off is told by its keeper's clock when a TTL has gone by.
+- Who is not let in revokes its lease, and with it goes whatever was put on it. An acquire whose
+  lease is certainly gone has failed; where nobody confirms that, nobody knows.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import abstractmethod
+from dataclasses import dataclass
+
+from lockcheck.backends.base import Claim, Grant, Lock, LockSettings
+from lockcheck.backends.keeper import Keeper
+from lockcheck.history import EventType
+from lockcheck.nodes.node import NodeSpec, Role
+from lockcheck.servers.etcd_wire import (
+    ETCD_ERRORS,
+    Body,
+    EtcdMembers,
+    EtcdNotFoundError,
+    as_bytes,
+)
+from lockcheck.servers.wire import Address, ErrorRow, Phase, Refused, WireFailure
+
+MEMBERS = 3
+SERVERS = tuple(NodeSpec(f"e{number}", Role.SERVER, "etcd") for number in range(1, MEMBERS + 1))
+ENDED_BY = "its lease: nobody keeps it alive"
+
+
+class NotWithdrawnError(Exception):
+    """It gave up, and nobody confirmed that its key is gone: it may yet be let in."""
+
+
+ERRORS = (
+    ErrorRow("command", "NotWithdrawnError", EventType.INFO, "gave up, but was not let go"),
+    *ETCD_ERRORS,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    id: str
+    keeper: Keeper
+    members: EtcdMembers  # the keeper's own connections: it works on its own thread
+
+    def stop(self) -> None:
+        self.keeper.stop()
+        self.members.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A key, and what keeps it alive."""
+
+    key: str
+    revision: int
+    lease: Lease
+
+
+class LeasedLock(Lock):
+    keeper = Keeper  # the kind of keeper
+    queues = True  # who was refused may have left a key in a queue
+
+    def __init__(self, servers: tuple[Address, ...], settings: LockSettings) -> None:
+        self._servers = servers
+        self._ttl_ms = settings.ttl_ms
+        self._choices = settings.choices
+        self._members = self._new_members()
+        self._places: list[Place] = []
+
+    def _new_members(self) -> EtcdMembers:
+        first = self._choices.randrange(len(self._servers))
+        return EtcdMembers(self._servers, self._ttl_ms / 1000, first)
+
+    # --- in ----------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _enter(self, claim: Claim, lease: Lease) -> Place:
+        """Until it is let in. It starts the keeper as soon as there is a key to keep."""
+
+    def acquire(self, claim: Claim) -> Grant:
+        lease = self._grant_lease(claim)
+        try:
+            place = self._enter(claim, lease)
+        except (Refused, WireFailure) as failure:
+            lease.stop()
+            raise self._withdrawn(claim, lease, failure) from failure
+        self._places.append(place)
+        valid_ms = lease.keeper.left_s() * 1000
+        lease.keeper.hold()
+        return Grant(claim.key, place, place.revision, valid_ms, claim.mode)
+
+    def _withdrawn(
+        self, claim: Claim, lease: Lease, failure: Refused | WireFailure
+    ) -> Refused | WireFailure:
+        refused = isinstance(failure, Refused)
+        if self._revoked(lease) is not None:
+            return failure if refused else Refused(f"withdrawn: {failure}")
+        if refused and self.queues:
+            return WireFailure(Phase.COMMAND, claim.key, NotWithdrawnError(str(failure)))
+        return failure
+
+    def _grant_lease(self, claim: Claim) -> Lease:
+        since, ttl_s = time.monotonic(), self._ttl_ms / 1000
+        try:
+            said = self._members.call("lease/grant", {"TTL": self._ttl_ms // 1000})
+        except WireFailure as failure:  # no key was put: whatever became of it holds nothing
+            raise Refused(f"no lease: {failure}") from failure
+        lease, keeping = str(said["ID"]), self._new_members()
+        keeper = self.keeper(
+            claim, lambda timeout_s: _keep_alive(keeping, lease, timeout_s), ttl_s, since
+        )
+        return Lease(lease, keeper, keeping)
+
+    # --- out ---------------------------------------------------------------------------------
+
+    def renew(self, grant: Grant) -> Grant:
+        place = _place(grant)
+        place.lease.keeper.extend()
+        return Grant(grant.key, place, grant.token, place.lease.keeper.left_s() * 1000, grant.mode)
+
+    def release(self, grant: Grant) -> object:
+        place = self._let_go(grant)
+        said = self._members.call("kv/txn", _delete_if_own(place))
+        if not said.get("succeeded"):
+            raise Refused("not-owner")
+        self._revoked(place.lease)  # the key is gone already: this is only tidy
+        return {"removed": 1}
+
+    def leave(self, grant: Grant) -> None:
+        self._let_go(grant)
+
+    def close(self) -> None:
+        for place in self._places:
+            place.lease.stop()
+        self._members.close()
+
+    def _let_go(self, grant: Grant) -> Place:
+        place = _place(grant)
+        place.lease.stop()
+        self._places.remove(place)
+        return place
+
+    def _revoked(self, lease: Lease) -> bool | None:
+        """With all its keys; False if it was gone already, None if nobody says that it is gone."""
+        for _ in range(len(self._members)):
+            try:
+                self._members.call("lease/revoke", {"ID": lease.id})
+            except WireFailure as failure:
+                if isinstance(failure.cause, EtcdNotFoundError):
+                    return False
+            else:
+                return True
+        return None
+
+
+def _keep_alive(members: EtcdMembers, lease: str, timeout_s: float) -> None:
+    said = members.call("lease/keepalive", {"ID": lease}, timeout_s)
+    if int(said["result"].get("TTL", 0)) <= 0:
+        raise Refused("the lease is gone")
+
+
+def _place(grant: Grant) -> Place:
+    assert isinstance(grant.handle, Place)  # noqa: S101 - it is our own
+    return grant.handle
+
+
+def put_on(lease: Lease, key: str) -> Body:
+    return {"request_put": {"key": as_bytes(key), "lease": lease.id}}
+
+
+def created_at(key: str, revision: int) -> Body:
+    """A condition of a transaction; at 0: there is no such key."""
+    return {"key": as_bytes(key), "target": "CREATE", "create_revision": revision}
+
+
+def _delete_if_own(place: Place) -> Body:
+    delete = {"request_delete_range": {"key": as_bytes(place.key)}}
+    return {"compare": [created_at(place.key, place.revision)], "success": [delete]}

@@ -1,0 +1,48 @@
+"""A lock on etcd without a queue: a key that is created if it is absent, bound to a lease.
+
+One transaction decides: it creates the key, or somebody else holds the lock. Nobody waits in
+etcd; who was refused tries again, and who comes next is a matter of luck.
+"""
+
+from __future__ import annotations
+
+from lockcheck.backends.base import Backend, Claim, Promises
+from lockcheck.backends.etcd_leased import (
+    ENDED_BY,
+    ERRORS,
+    MEMBERS,
+    SERVERS,
+    Lease,
+    LeasedLock,
+    Place,
+    created_at,
+    put_on,
+)
+from lockcheck.backends.expected_usual import KEPT_ALIVE
+from lockcheck.servers.wire import Refused
+
+
+class EtcdTxnLock(LeasedLock):
+    queues = False
+
+    def _enter(self, claim: Claim, lease: Lease) -> Place:
+        key = f"lock/{claim.key}"
+        create = {"compare": [created_at(key, 0)], "success": [put_on(lease, key)]}
+        said = self._members.call("kv/txn", create)
+        if not said.get("succeeded"):
+            raise Refused("held")
+        lease.keeper.start()
+        return Place(key, int(said["header"]["revision"]), lease)
+
+
+BACKEND = Backend(
+    name="etcd-txn",
+    summary=f"{MEMBERS} members, a key created if absent, on a lease with keep-alive",
+    promises=Promises(session=True, fencing=True, renews=True, ttl_step_ms=1000),
+    servers=SERVERS,
+    connect=EtcdTxnLock,
+    errors=ERRORS,
+    retry_ms=(5, 25),
+    ended_by=ENDED_BY,
+    expected=KEPT_ALIVE,
+)

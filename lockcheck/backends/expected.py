@@ -1,0 +1,51 @@
+"""How a lock is expected to fare: `lockcheck list` shows it, the nightly table checks it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+LIMIT = "--time-limit"
+SHORT = (LIMIT, "10s")  # enough for most of what is expected
+GOES_ON = "--no-stop-on-violation"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expected:
+    """What one command comes to, whatever the seed. `options` are what it needs beside the lock,
+    the faults and the guard; `findings` are codes of checks that find something."""
+
+    nemesis: str
+    verdict: str
+    guard: str = "none"
+    options: tuple[str, ...] = ()
+    findings: tuple[str, ...] = ()
+    blame: str = ""  # of each finding: "service", "holder", "client"
+    why: str = ""  # in a few words, for people
+
+    def words(self) -> str:
+        """As in "pause behind fence"; when it ends is nobody's concern."""
+        options = [*without_limit(self.options)]
+        if GOES_ON in options:
+            options.remove(GOES_ON)
+        guard = f" behind {self.guard}" if self.guard != "none" else ""
+        return self.nemesis + guard + (f" with {' '.join(options)}" if options else "")
+
+
+def forgotten(nemesis: str, options: tuple[str, ...], why: str) -> Expected:
+    """The servers let somebody in although they had granted the lock to another one."""
+    return Expected(
+        nemesis=nemesis,
+        verdict="violation",
+        findings=("overlap",),
+        blame="service",
+        options=options,
+        why=why,
+    )
+
+
+def without_limit(options: tuple[str, ...]) -> tuple[str, ...]:
+    """Of time, for whoever has another one in mind, or none."""
+    if LIMIT not in options:
+        return options
+    at = options.index(LIMIT)
+    return (*options[:at], *options[at + 2 :])

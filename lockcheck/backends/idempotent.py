@@ -1,0 +1,29 @@
+"""No lock at all: a job is done by inserting its name, of which there can be one only.
+
+Who comes second reads who was the first, and has nothing left to do.
+"""
+
+from __future__ import annotations
+
+from lockcheck.backends.base import Backend
+from lockcheck.backends.expected import SHORT, Expected
+from lockcheck.backends.optimistic import PROMISES, SERVERS, Attempts
+from lockcheck.servers.postgres_wire import POSTGRES_ERRORS
+
+BACKEND = Backend(
+    name="idempotent",
+    summary="no lock: a unique key for each job in PostgreSQL, the first one wins",
+    promises=PROMISES,
+    servers=SERVERS,
+    connect=Attempts,
+    errors=POSTGRES_ERRORS,
+    retry_ms=(5, 25),
+    storage="postgres",
+    workload="jobs",
+    expected=(
+        Expected(nemesis="none", verdict="ok", options=SHORT),
+        Expected(nemesis="pause", verdict="ok", options=SHORT, why="the job had been done by then"),
+        Expected(nemesis="kill:holder", verdict="ok", options=SHORT),
+        Expected(nemesis="kill:server", verdict="ok", options=SHORT),
+    ),
+)

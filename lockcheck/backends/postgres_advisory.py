@@ -1,0 +1,138 @@
+"""PostgreSQL's advisory lock of a session: held until it is unlocked, or its connection ends.
+
+- `pg_try_advisory_lock`, again and again, and not the one that waits: an attempt that is never sent
+  to a queue has not to be withdrawn from it, and whoever is cut off is not let in meanwhile.
+- The token is taken from a sequence, in the same statement, once the lock is held: every other
+  holder took its own before, or after it was released.
+- A lock that was taken twice by one session has to be released twice, so a session that does not
+  answer in time is given up whole.
+- What frees the lock of a client that is gone is the end of its connection. A process that ends is
+  seen at once. One that is cut off is noticed by TCP, for which the server is told how long a
+  connection may be silent: a TTL, and two seconds at least, which is as fine as it goes. A process
+  that is only stopped still has a connection, and keeps its lock.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from lockcheck.backends.base import Backend, Claim, Grant, Lock, LockSettings, Promises
+from lockcheck.backends.connection_keeper import ConnectionKeeper
+from lockcheck.backends.expected import SHORT, Expected
+from lockcheck.nodes.node import NodeSpec, Role
+from lockcheck.servers.postgres_wire import POSTGRES_ERRORS, PostgresSession
+from lockcheck.servers.wire import Address, Refused
+
+PREPARE = "CREATE SEQUENCE IF NOT EXISTS lockcheck_token;"
+TAKE = """
+SELECT CASE WHEN pg_try_advisory_lock(hashtextextended($1, 0)) THEN nextval('lockcheck_token') END
+"""
+GIVE = "SELECT pg_advisory_unlock(hashtextextended($1, 0))"
+# A connection that is silent is asked twice for a sign of life, and ended when it gave none.
+PROBES = 2
+LISTEN = """
+SELECT set_config('tcp_keepalives_idle', $1, false), set_config('tcp_keepalives_interval', $1, false),
+       set_config('tcp_keepalives_count', $2, false), set_config('tcp_user_timeout', $3, false)
+"""  # noqa: E501 - SQL
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    session: PostgresSession
+    keeper: ConnectionKeeper
+
+
+class AdvisoryLock(Lock):
+    def __init__(self, servers: tuple[Address, ...], settings: LockSettings) -> None:
+        self._address = servers[0]
+        self._ttl_ms = settings.ttl_ms
+        self._session: PostgresSession | None = None
+        self._held: list[Held] = []
+
+    def acquire(self, claim: Claim) -> Grant:
+        session, since = self._open_session(), time.monotonic()
+        [(token,)] = session.ask(TAKE, claim.key)
+        if token is None:
+            raise Refused("held")
+        keeper = ConnectionKeeper(claim, session, self._ttl_ms / 1000, since)
+        keeper.start()
+        held = Held(session, keeper)
+        self._held.append(held)
+        return Grant(claim.key, held, int(token), keeper.left_s() * 1000, claim.mode)
+
+    def release(self, grant: Grant) -> object:
+        held = self._let_go(grant)
+        [(removed,)] = held.session.ask(GIVE, grant.key)
+        if removed != "t":
+            raise Refused("not-owner")
+        return {"removed": 1}
+
+    def leave(self, grant: Grant) -> None:
+        """Its connection ends when its time is over, as if it were cut off from now on."""
+        held = self._let_go(grant)
+        time.sleep(held.keeper.left_s())
+        held.session.close()
+
+    def close(self) -> None:
+        for held in self._held:
+            held.keeper.stop()
+        if self._session is not None:
+            self._session.close()
+
+    def _let_go(self, grant: Grant) -> Held:
+        assert isinstance(grant.handle, Held)  # noqa: S101 - it is our own
+        self._held.remove(grant.handle)
+        grant.handle.keeper.stop()
+        return grant.handle
+
+    def _open_session(self) -> PostgresSession:
+        if self._session is None or self._session.ended():
+            self._session = PostgresSession(self._address, self._ttl_ms / 1000)
+            self._session.ask(LISTEN, seconds_of_silence(self._ttl_ms), PROBES - 1, self._ttl_ms)
+            self._session.prepare(PREPARE)
+        return self._session
+
+
+def seconds_of_silence(ttl_ms: int) -> int:
+    """Before the first probe, and again before the connection ends."""
+    return -(-ttl_ms // (1000 * PROBES))
+
+
+ENDED_BY = (
+    "the end of the process, at once; or the server's TCP: tcp_user_timeout = TTL, "
+    "tcp_keepalives_idle = tcp_keepalives_interval = TTL / 2 in whole seconds"
+)
+
+BACKEND = Backend(
+    name="postgres-advisory",
+    summary="one PostgreSQL, pg_try_advisory_lock in a session",
+    promises=Promises(session=True, fencing=True),
+    servers=(NodeSpec("p1", Role.SERVER, "postgres"),),
+    connect=AdvisoryLock,
+    errors=POSTGRES_ERRORS,
+    retry_ms=(5, 25),
+    ended_by=ENDED_BY,
+    expected=(
+        Expected(nemesis="none", verdict="ok", options=SHORT),
+        Expected(
+            nemesis="pause",
+            verdict="ok",
+            options=SHORT,
+            why="a stopped client still has a connection, and keeps the lock",
+        ),
+        Expected(
+            nemesis="kill:holder",
+            verdict="ok",
+            options=SHORT,
+            why="its connection ends with it, and its lock at once",
+        ),
+        Expected(
+            nemesis="partition:holder",
+            verdict="ok",
+            options=SHORT,
+            why="it notices before the server does",
+        ),
+        Expected(nemesis="kill:server", verdict="ok", options=SHORT),
+    ),
+)

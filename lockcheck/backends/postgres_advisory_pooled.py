@@ -1,0 +1,36 @@
+"""PostgreSQL's advisory lock through a pooler that lends sessions by the transaction.
+
+The same client, and what many run without knowing it: the session that took the lock is lent to the
+next client, to whom the lock is then granted once more; and the release goes to another session,
+which holds nothing, so that the lock stays where it is.
+"""
+
+from __future__ import annotations
+
+from lockcheck.backends.base import Backend, Promises
+from lockcheck.backends.expected import SHORT, Expected
+from lockcheck.backends.postgres_advisory import ENDED_BY, AdvisoryLock
+from lockcheck.nodes.node import NodeSpec, Role
+from lockcheck.servers.postgres_wire import POSTGRES_ERRORS
+
+BACKEND = Backend(
+    name="postgres-advisory-pooled",
+    summary="the same through PgBouncer, which lends sessions by the transaction",
+    promises=Promises(session=True, fencing=True),
+    servers=(NodeSpec("p1", Role.SERVER, "postgres"), NodeSpec("b1", Role.SERVER, "pgbouncer")),
+    connect=AdvisoryLock,
+    errors=POSTGRES_ERRORS,
+    retry_ms=(5, 25),
+    contact="pgbouncer",
+    ended_by=ENDED_BY,
+    expected=(
+        Expected(
+            nemesis="none",
+            verdict="violation",
+            options=(*SHORT, "--no-stop-on-violation"),
+            findings=("overlap", "stale-write", "lost-update"),
+            blame="service",
+            why="clients share sessions, and with them their locks, without any fault",
+        ),
+    ),
+)

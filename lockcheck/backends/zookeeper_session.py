@@ -1,0 +1,136 @@
+"""A session with ZooKeeper by kazoo's client: what it is told, and its heartbeats.
+
+kazoo tells of its heartbeats in its log only. They are read there, since they are what keeps a
+hold alive: a version that words them otherwise costs the history its renewals, and nothing else.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from kazoo.client import KazooClient
+from kazoo.exceptions import ConnectionLoss, KazooException, SessionExpiredError
+from kazoo.handlers.threading import KazooTimeoutError
+from kazoo.loggingsupport import BLATHER
+from kazoo.protocol.serialization import Ping
+from kazoo.protocol.states import KazooState
+from kazoo.retry import KazooRetry
+
+from lockcheck.backends.base import Claim, Renewal
+from lockcheck.servers.wire import Address, Phase, WireFailure
+
+
+class ZooKeeperSession:
+    def __init__(self, hosts: Sequence[Address], timeout_s: float) -> None:
+        self._guard = threading.Lock()
+        self._claims: list[Claim] = []
+        self._beats: deque[list[Renewal]] = deque()
+        self.changes = 0  # of the connection
+        self.over = False
+        self._ended = False
+        log = logging.Logger("kazoo", BLATHER)  # of this client alone
+        log.addHandler(Heartbeats(self))
+        self.client = KazooClient(
+            hosts=",".join(f"{host}:{port}" for host, port in hosts),
+            timeout=timeout_s,
+            randomize_hosts=False,
+            # It goes on trying to reach a server, soon; and it never sends anything twice.
+            connection_retry=KazooRetry(max_tries=-1, delay=0.02, backoff=1, max_delay=0.05),
+            command_retry=KazooRetry(max_tries=0),
+            logger=log,
+        )
+        self.client.add_listener(self._changed)
+        self._live = self.client.start_async()
+
+    def connected(self, timeout_s: float) -> bool:
+        """Now, or before the time is over."""
+        return bool(self._live.wait(timeout_s))
+
+    def ask(self, what: Callable[[KazooClient], Any], timeout_s: float) -> Any:
+        """The answer to one of kazoo's asynchronous calls, or a WireFailure.
+
+        Nothing is asked once it has expired: kazoo would do it in a session that it begins by
+        itself, and take away somebody else's node by its name. What was asked before that, kazoo
+        fails when it has told us.
+        """
+        try:
+            with self._guard:
+                if self.over:
+                    raise SessionExpiredError
+                asked = what(self.client)
+            return asked.get(timeout=timeout_s)
+        except (KazooException, KazooTimeoutError) as error:
+            raise WireFailure(Phase.COMMAND, "zookeeper", error) from error
+
+    def holds(self, claim: Claim, seen: int) -> bool:
+        """From now on it is told of losses; False where the connection has changed meanwhile."""
+        with self._guard:
+            if self.changes != seen or self.over:
+                return False
+            self._claims.append(claim)
+            return True
+
+    def drop(self, claim: Claim) -> None:
+        with self._guard:
+            self._claims = [each for each in self._claims if each is not claim]
+
+    def end(self) -> None:
+        """Its nodes go with it: at once if a server can be told, or when its time is over.
+
+        Once: kazoo cannot be stopped by two threads at the same time.
+        """
+        with self._guard:
+            ended, self._ended = self._ended, True
+        self.over = True
+        if ended:
+            return
+        try:
+            self.client.stop()
+            self.client.close()
+        except KazooException as error:
+            print(f"a session was not ended: {error!r}", flush=True)
+
+    def _changed(self, state: str) -> None:
+        """On kazoo's own thread."""
+        if state == KazooState.CONNECTED:
+            return
+        with self._guard:
+            self.changes += 1
+            self.over = self.over or state == KazooState.LOST
+            claims, beats = list(self._claims), list(self._beats)
+            self._beats.clear()
+        for renewal in (each for beat in beats for each in beat):
+            renewal.failed(WireFailure(Phase.COMMAND, "zookeeper", ConnectionLoss()))
+        for claim in claims:
+            claim.lost(f"its session is {state}")
+
+    def beat(self) -> None:
+        with self._guard:
+            claims = list(self._claims)
+        self._beats.append([claim.renewing() for claim in claims])
+
+    def beat_was_answered(self) -> None:
+        for renewal in self._beats.popleft() if self._beats else ():
+            renewal.granted(None)
+
+
+class Heartbeats(logging.Handler):
+    """What else it has to say is in the client's output.log."""
+
+    def __init__(self, session: ZooKeeperSession) -> None:
+        super().__init__()
+        self._session = session
+
+    def emit(self, record: logging.LogRecord) -> None:
+        sent = record.args if isinstance(record.args, tuple) else ()
+        if any(isinstance(each, Ping) for each in sent):
+            self._session.beat()
+        elif record.msg == "Received Ping":
+            self._session.beat_was_answered()
+        elif record.levelno >= logging.INFO:
+            print(f"{time.monotonic():.3f} kazoo: {record.getMessage()}", flush=True)

@@ -1,0 +1,1 @@
+"""Histories that are there already: judged again, or written in another format."""

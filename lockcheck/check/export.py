@@ -1,0 +1,56 @@
+"""A stored history, or somebody else's, in another format."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from lockcheck.check.recheck import run_folder
+from lockcheck.errors import UserError
+from lockcheck.formats import Asked, read_any
+from lockcheck.formats.export import left_out, write
+from lockcheck.history import History
+
+
+def export(given: str, name: str, asked: Asked, to: Path | None, runs: Path) -> tuple[str, ...]:
+    """Into a file, or onto standard output. What was left out in reading and writing, and why."""
+    store = run_folder(given, runs)
+    source = str(store.history) if store else given
+    if to is not None and _is_same(Path(source), to):
+        raise UserError(f"{to} is the history itself", cure="choose another --out FILE")
+    history, reading = read_any(source, asked)
+    if to is None:
+        _to_standard_output(history, name)
+    else:
+        _to_file(history, name, to)
+    missing = left_out(history, name)
+    return (*reading.source.notes, *([missing] if missing else []))
+
+
+def _is_same(source: Path, to: Path) -> bool:
+    try:
+        return source.samefile(to)
+    except (OSError, ValueError):  # one of them is not there
+        return False
+
+
+def _to_standard_output(history: History, name: str) -> None:
+    if sys.stdout is None:
+        raise UserError("standard output is closed", cure="open it, or name a file: --out FILE")
+    try:
+        write(history, name, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+    except OSError as error:
+        raise UserError(
+            f"standard output cannot be written: {error.strerror}", cure="name a file: --out FILE"
+        ) from error
+
+
+def _to_file(history: History, name: str, to: Path) -> None:
+    try:
+        with to.open("wb") as out:
+            write(history, name, out)
+    except OSError as error:
+        raise UserError(
+            f"{to} cannot be written: {error.strerror}", cure="choose another --out FILE"
+        ) from error

@@ -1,0 +1,160 @@
+"""Judging a stored history again: no cluster, no Docker, nothing but the file."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import msgspec
+
+from lockcheck.check.loading import Loaded, loaded
+from lockcheck.checker import Patience, judge, judge_scan
+from lockcheck.checker.finding import Judgement
+from lockcheck.checker.guess import models_of
+from lockcheck.checker.modelling import SEMAPHORE, misfit
+from lockcheck.errors import UserError
+from lockcheck.formats import Asked
+from lockcheck.formats.opening import STANDARD_INPUT, name_of
+from lockcheck.history import F, History
+from lockcheck.history.scan import Scan
+from lockcheck.history.table import OP_OF
+from lockcheck.results.facts import RunFacts
+from lockcheck.results.publish import publish, write_page
+from lockcheck.results.store import HISTORY_FILE, Store
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    history: History  # all of it, or of a long one the part that had to be looked at
+    judgement: Judgement
+    report: Path | None
+    facts: RunFacts
+    unwritten: str  # why the run's folder could not be brought up to date; empty: it was
+    notes: tuple[str, ...]  # what was left out in reading, and why
+
+    @property
+    def exit_code(self) -> int:
+        return self.judgement.verdict.exit_code
+
+
+def recheck(
+    given: str,
+    report: Path | None,
+    *,
+    asked: Asked,
+    patience: Patience,
+    out: Path,
+    on_bytes: Callable[[int], object] | None = None,
+) -> Checked:
+    """A run's verdict and report are written anew; a bare file is only read."""
+    store = run_folder(given, out)
+    source = str(store.history) if store else given
+    _refuse_senseless(asked, report, source)
+    with loaded(source, asked, on_bytes) as found:
+        if asked.model:
+            _refuse_misfit(found.history)
+        judgement, history = _judged(_understood(found.history), patience)
+        facts = (store.load_facts() if store else None) or _facts_of_a_stranger(given, found)
+        judgement = facts.applied_to(judgement)
+        unwritten = _published(store, history, judgement, facts) if store else ""
+        if report is not None:
+            _write_report(report, history, judgement, facts)
+    written = store.report if store and not unwritten else None
+    notes = (*found.notes, *_notes(history))
+    return Checked(history, judgement, report or written, facts, unwritten, notes)
+
+
+def _refuse_senseless(asked: Asked, report: Path | None, source: str) -> None:
+    if asked.model == SEMAPHORE and asked.permits is None:
+        raise UserError("a semaphore has permits", cure="say how many: --permits N")
+    if asked.permits is not None and asked.model not in ("", SEMAPHORE):
+        raise UserError(
+            f"the model {asked.model} has no permits", cure="use --permits with --model semaphore"
+        )
+    there = report is not None and report.exists() and Path(source).exists()
+    if report is not None and there and report.samefile(source):
+        raise UserError("the report would replace the history", cure="choose another --report")
+
+
+def _understood(history: History | Scan) -> History | Scan:
+    """Whether a lock can be entered again decides what its holds are: of somebody else's it is seen
+    from the operations."""
+    terms = history.terms
+    models = [] if terms.backend or terms.model else models_of(history.table)
+    reentrant = next((name for name in models if name.startswith("reentrant")), "")
+    if not reentrant:
+        return history
+    terms = msgspec.structs.replace(terms, model=reentrant)
+    if isinstance(history, Scan):
+        return replace(history, terms=terms)
+    return History.of(history.events, terms=terms)
+
+
+def _refuse_misfit(history: History | Scan) -> None:
+    """A model that does not know the operations would find nothing, and that would look like ok."""
+    wrong = misfit(history.table, history.terms)
+    if wrong:
+        raise UserError(wrong, cure="choose another --model, or leave it out: it is seen")
+
+
+def _notes(history: History) -> Iterator[str]:
+    unknown = Counter(o.f for o in history.operations if o.f not in OP_OF and o.f != F.LOOK)
+    if unknown:
+        names = ", ".join(sorted(unknown))
+        yield f"{unknown.total():,} operations are of a kind that no judge knows: {names}"
+
+
+def _judged(history: History | Scan, patience: Patience) -> tuple[Judgement, History]:
+    if isinstance(history, Scan):
+        return judge_scan(history, patience)
+    return judge(history, patience), history
+
+
+def _published(store: Store, history: History, judgement: Judgement, facts: RunFacts) -> str:
+    try:
+        publish(store, history, judgement, facts)
+    except OSError as error:  # somebody else's run, perhaps: it is judged all the same
+        return str(error)
+    return ""
+
+
+def run_folder(given: str, out: Path) -> Store | None:
+    """A folder, or the name of one below `out`; None where a file, or a pipe, is meant."""
+    path = Path(given)
+    if given == STANDARD_INPUT or (path.exists() and not path.is_dir()):
+        return None
+    for folder in (path, out / given):
+        if folder.is_dir():
+            if not (folder / HISTORY_FILE).is_file():
+                raise UserError(
+                    f"{folder} holds no {HISTORY_FILE}",
+                    cure="name the folder of a run, or a history file",
+                )
+            return Store(folder.resolve())
+    raise UserError(
+        f"{given} is neither a run nor a history file",
+        cure="name a run's folder, `latest`, a history file, or - for standard input",
+    )
+
+
+def _facts_of_a_stranger(given: str, found: Loaded) -> RunFacts:
+    return RunFacts(
+        run_id=Path(given).name if given != STANDARD_INPUT else name_of(given),
+        started_at="",
+        plan=(("history", name_of(given)), ("format", found.format)),
+        versions=(),
+        rerun_command="",
+        check_command=shlex.join(["lockcheck", "check", given]),
+    )
+
+
+def _write_report(path: Path, history: History, judgement: Judgement, facts: RunFacts) -> None:
+    try:
+        write_page(path, history, judgement, facts)
+    except OSError as error:
+        raise UserError(
+            f"{path} cannot be written: {error.strerror}", cure="choose another --report FILE"
+        ) from error

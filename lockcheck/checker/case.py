@@ -1,0 +1,83 @@
+"""What is judged: one history, and what several checks ask of it, each made once and when asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from lockcheck.checker.awake import StoodStill
+from lockcheck.checker.blame import Court
+from lockcheck.checker.order import HoldIndex, by_key
+from lockcheck.checker.releases import BlindRelease, blind_releases
+from lockcheck.checker.rivals import Reentries
+from lockcheck.checker.together import Together, together
+from lockcheck.checker.versions import Knowledge, Versions, read_versions
+from lockcheck.checker.writes import Ledger, Stretches, read_ledger
+from lockcheck.history import History, Hold, Operation, Terms
+
+
+def case_of(history: History, stretches: Stretches | None = None) -> Case:
+    """The same one for all who ask about a history: the judges, and those who tell of it."""
+    made: Case = history.__dict__.setdefault("_case", Case(history, stretches))
+    return made
+
+
+@dataclass(frozen=True)
+class Case:
+    history: History
+    stretches: Stretches | None = None  # of the writes, where this is a part of a history
+
+    @property
+    def terms(self) -> Terms:
+        return self.history.terms
+
+    @property
+    def operations(self) -> tuple[Operation, ...]:
+        return self.history.operations
+
+    @property
+    def holds(self) -> tuple[Hold, ...]:
+        return self.history.holds
+
+    @cached_property
+    def holds_by_key(self) -> dict[str, list[Hold]]:
+        """In the order of their starts."""
+        return by_key(self.holds)
+
+    @cached_property
+    def together(self) -> Together:
+        return together(self.holds_by_key)
+
+    @cached_property
+    def index(self) -> HoldIndex:
+        return HoldIndex(self.holds)
+
+    @cached_property
+    def ledger(self) -> Ledger:
+        return read_ledger(self.history, self.index, self.stretches)
+
+    @cached_property
+    def knowledge(self) -> Knowledge:
+        return Knowledge(self.history)
+
+    @cached_property
+    def versions(self) -> list[Versions]:
+        """Of each register that was written."""
+        groups = self.ledger.accepted()
+        return [read_versions(self.ledger, self.knowledge, writes) for writes in groups]
+
+    @cached_property
+    def releases(self) -> dict[str, list[BlindRelease]]:
+        return blind_releases(self.history, self.holds_by_key, self.index)
+
+    @cached_property
+    def court(self) -> Court:
+        return Court(self.history, self.releases)
+
+    @cached_property
+    def still(self) -> StoodStill:
+        return StoodStill(self.history)
+
+    @cached_property
+    def reentries(self) -> Reentries:
+        return Reentries(self.history)

@@ -1,0 +1,100 @@
+"""What the two definitions of a violation say of each object, side by side."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from lockcheck.checker.examined import MOST_TOLD, Examined, key_name
+from lockcheck.checker.finding import Definition, Verdict
+from lockcheck.checker.linearizability import Answer, Model
+from lockcheck.checker.modelling import SEMAPHORE, is_lock
+from lockcheck.checker.subject import Subject
+from lockcheck.history.table import Op, Table
+
+
+def definitions(
+    subject: Subject, examined: Iterable[Examined], overlaps: Counter[str]
+) -> Iterator[Definition]:
+    """`overlaps`: how many were found of each key. Objects with nothing to tell are one entry."""
+    if subject.shared:
+        yield from _of_shared_locks(subject.table, overlaps)
+    for each in examined:
+        lock = is_lock(each.model)
+        answers = {key_name(subject.table, key): a for key, a in each.decision.answers.items()}
+        names = sorted({*answers, *(overlaps if lock else ())})
+        for name in names[:MOST_TOLD]:
+            yield _definition(each, name, answers.get(name), overlaps[name] if lock else None)
+        quiet = each.decision.objects - len(names)
+        if quiet > 0:
+            name = _only_key(subject.table, each.model) if quiet == 1 and not names else ""
+            name = name or _amount(quiet, "other" if names else "object")
+            yield _definition(each, name, None, 0 if lock else None)
+
+
+def _of_shared_locks(table: Table, overlaps: Counter[str]) -> Iterator[Definition]:
+    for key in np.unique(table.key[table.f == Op.ACQUIRE]).tolist()[:MOST_TOLD]:
+        name = key_name(table, key)
+        yield Definition(name, SHARED, "", Verdict.UNKNOWN, overlaps[name], BY_HOLDS)
+
+
+def _amount(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _only_key(table: Table, model: Model) -> str:
+    rows = np.flatnonzero(np.isin(table.f, [int(f) for f in model.operations]))
+    return key_name(table, int(table.key[rows[0]]))
+
+
+def _definition(
+    each: Examined, name: str, answer: Answer | None, overlaps: int | None
+) -> Definition:
+    engines = each.decision.engines
+    engine = answer.engine if answer else max(engines, key=lambda e: engines[e], default="")
+    verdict = _verdict(answer)
+    return Definition(
+        key=name,
+        model=each.model.name,
+        engine=engine,
+        linearizable=verdict,
+        overlaps=overlaps,
+        sentence=_sentence(each.model, verdict, overlaps, answer),
+    )
+
+
+def _verdict(answer: Answer | None) -> Verdict:
+    if answer is None:
+        return Verdict.OK
+    return Verdict.VIOLATION if answer.linearizable is False else Verdict.UNKNOWN
+
+
+def _sentence(model: Model, verdict: Verdict, overlaps: int | None, answer: Answer | None) -> str:
+    reason = answer.reason if answer else ""
+    if verdict is Verdict.UNKNOWN:
+        return f"It could not be told whether an order explains the answers: {reason}."
+    explained = verdict is Verdict.OK
+    if overlaps is None:
+        return "An order of its operations explains all answers." if explained else NO_ORDER
+    many = "more than it admits" if model.name == SEMAPHORE else "two"
+    together = f"{many} certainly held it at once"
+    if overlaps and explained:
+        return f"They disagree: {together}, but {KEPT}"
+    if overlaps:
+        return f"Both agree: {together}. {NO_ORDER}"
+    if explained:
+        return f"Both agree: no {together}, and an order explains all answers."
+    return f"They disagree: no {together}, but no order explains the answers: {reason}."
+
+
+SHARED = "shared lock"
+BY_HOLDS = (
+    "A lock that some share is judged by who certainly held it, and by no order of operations."
+)
+NO_ORDER = "No order of its operations explains the answers."
+KEPT = (
+    "the lock kept its promise: whoever was let in came after the other one's lease, or release,"
+    " was over."
+)

@@ -1,0 +1,73 @@
+"""What the engines say of the objects of a history, and what of that stands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from lockcheck.checker.beforehand import explained
+from lockcheck.checker.forgiven import forgiven_keys, without_blind_releases
+from lockcheck.checker.linearizability import Answer, Decision, Model, Patience, decide
+from lockcheck.checker.midway import as_told, let_go_unsaid
+from lockcheck.checker.modelling import is_lock, misfit, models_for
+from lockcheck.checker.promise import promised_until
+from lockcheck.checker.subject import Subject
+from lockcheck.history import Terms
+from lockcheck.history.table import Ints, Table
+
+MOST_TOLD = 100  # objects that are told of one by one
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """What the engines say of one kind of object in a history."""
+
+    decision: Decision
+    forgiven: frozenset[int]  # keys for which releases that were refused explain it
+
+    @property
+    def model(self) -> Model:
+        return self.decision.model
+
+    def wrong(self) -> Iterator[tuple[int, Answer]]:
+        answers = self.decision.answers.items()
+        yield from ((key, answer) for key, answer in answers if answer.linearizable is False)
+
+    def untold(self) -> Iterator[tuple[int, Answer]]:
+        answers = self.decision.answers.items()
+        yield from ((key, answer) for key, answer in answers if answer.linearizable is None)
+
+
+def examine(subject: Subject, patience: Patience) -> list[Examined]:
+    table, terms = without_blind_releases(subject.table), subject.terms
+    if misfit(table, terms):
+        return []
+    models = models_for(terms, table)
+    until = promised_until(table, terms, subject.losses, subject.ends)
+    if subject.shared:  # there is no model of a lock that some share
+        models = [model for model in models if not is_lock(model)]
+    return [_examined(table, model, until, terms, patience) for model in models]
+
+
+def _examined(
+    table: Table, model: Model, until: Ints | None, terms: Terms, patience: Patience
+) -> Examined:
+    until = until if is_lock(model) else None
+    counted = until
+    if terms.partial and model.owners:
+        counted = until if model.reentrant else let_go_unsaid(table, until)
+        table = as_told(table, reentrant=model.reentrant)
+    decision = decide(table, model, counted, patience)
+    if terms.partial:
+        decision = explained(decision, table, model, counted, patience)
+    wrong = [key for key, answer in decision.answers.items() if answer.linearizable is False]
+    if not wrong or not model.owners:
+        return Examined(decision, frozenset())
+    until = counted if until is not None else None
+    forgiven = forgiven_keys(table, model, until, wrong, patience, partial=terms.partial)
+    return Examined(decision, forgiven)
+
+
+def key_name(table: Table, key: int) -> str:
+    value = table.symbols.value(key)
+    return value if isinstance(value, str) else ""

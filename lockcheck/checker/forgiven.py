@@ -1,0 +1,65 @@
+"""Answers that need not be taken at their word, and keys for which that explains it all."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lockcheck.checker.linearizability import Model, Patience, decide
+from lockcheck.history.table import NEVER, NOTHING, Ints, Op, Outcome, Table
+
+Mask: TypeAlias = NDArray[np.bool_]
+
+
+def without_blind_releases(table: Table) -> Table:
+    """A release that does not look whose lock it removes tells nothing of who had it."""
+    said = (table.f == Op.RELEASE) & (table.outcome == Outcome.OK) & (table.result != NOTHING)
+    blind = [n for n in np.unique(table.result[said]).tolist() if _is_blind(table, n)]
+    if not blind:
+        return table
+    rows = said & np.isin(table.result, blind)
+    return _unconfirmed(table, rows)
+
+
+def _is_blind(table: Table, result: int) -> bool:
+    value = table.symbols.value(result)
+    return isinstance(value, dict) and value.get("blind") is True
+
+
+def _unconfirmed(table: Table, rows: Mask) -> Table:
+    outcome = np.where(rows, Outcome.INFO, table.outcome).astype(np.int8)
+    return replace(table, outcome=outcome, end=np.where(rows, NEVER, table.end))
+
+
+def forgiven_keys(
+    table: Table,
+    model: Model,
+    until: Ints | None,
+    keys: list[int],
+    patience: Patience,
+    *,
+    partial: bool,
+) -> frozenset[int]:
+    """Keys for which something else may explain it, so that nobody can be accused.
+
+    A release that was refused (`not-owner`) says that the caller's lock was gone by then: by a
+    lease that we know nothing of, or by the same release, sent twice. And where a log of somebody's
+    day tells of no lease at all, a holder that is not heard of again may have lost it by one.
+    """
+    rows = np.flatnonzero(np.isin(table.key, keys))
+    part = table.take(rows)
+    lenient, held = part, None if until is None else until[rows]
+    refused = (part.f == Op.RELEASE) & (part.outcome == Outcome.FAIL)
+    if refused.any():
+        lenient = _unconfirmed(lenient, refused)
+    if partial and held is None:
+        grants = (part.f == Op.ACQUIRE) & (part.outcome == Outcome.OK)
+        held = np.where(grants, part.end, NEVER)
+    if lenient is part and held is until:
+        return frozenset()
+    again = decide(lenient, model, held, patience).answers
+    wrong = {key for key, answer in again.items() if answer.linearizable is False}
+    return frozenset(keys) - wrong  # what could not be told may explain it

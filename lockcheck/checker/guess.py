@@ -1,0 +1,87 @@
+"""Which models a history without any could be meant by: seen from its operations.
+
+A lock is taken for a reentrant one as soon as somebody enters again and leaves twice in a row; who
+enters again and leaves once is rather one whose lease had run out. A semaphore cannot be guessed:
+its user has to name it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lockcheck.history.ordering import order_by
+from lockcheck.history.table import NO_TOKEN, NOTHING, Ints, Op, Outcome, Table
+
+Mask = NDArray[np.bool_]
+LOOKED_AT = 100  # answers of reads
+
+
+def models_of(table: Table) -> tuple[str, ...]:
+    """The names of the models that together know all of its operations; empty: none does."""
+    present = {Op(f) for f in np.unique(table.f)}
+    models = []
+    if Op.ACQUIRE in present:
+        models.append(_lock(table))
+    if Op.CAS in present:
+        models.append("cas-register")
+    elif Op.WRITE in present or (Op.READ in present and Op.ADD not in present):
+        models.append("register")
+    if Op.ADD in present:
+        models.append(_adding(table))
+    return tuple(models)
+
+
+def _lock(table: Table) -> str:
+    granted = (table.f == Op.ACQUIRE) & (table.outcome == Outcome.OK)
+    fenced = bool(granted.any() and (table.token[granted] != NO_TOKEN).all())
+    if _reentrant(table, granted):
+        return "reentrant-fenced" if fenced else "reentrant"
+    return "fenced" if fenced else "owner-mutex"
+
+
+def _reentrant(table: Table, granted: Mask) -> bool:
+    """Of one client and key: two grants in a row, and two releases in a row that were not refused.
+
+    A release that was refused was one all the same: who had its lock taken away enters anew, not
+    again. So did, most of the time, who never released it at all, and always who was told another
+    token. A release that nobody answered, and the next one, are one that was repeated. And who
+    asked in between, and was not answered, may have been let in."""
+    asked = (table.f == Op.ACQUIRE) & (table.outcome != Outcome.FAIL)
+    entered = _by_client(table, granted | (table.f == Op.RELEASE))
+    one, other = entered[:-1], entered[1:]
+    again = _same_client(table, one, other) & granted[one] & granted[other]
+    again &= ~_told_apart(table, one, other)
+    left = _by_client(table, asked | (table.f == Op.RELEASE))
+    first, second = left[:-1], left[1:]
+    twice = _same_client(table, first, second) & ~asked[first] & ~asked[second]
+    twice &= (table.outcome[first] == Outcome.OK) & (table.outcome[second] != Outcome.FAIL)
+    clients = {(table.key[row], table.process[row]) for row in one[again].tolist()}
+    return any((table.key[row], table.process[row]) in clients for row in first[twice].tolist())
+
+
+def _by_client(table: Table, which: Mask) -> Ints:
+    rows = np.flatnonzero(which)
+    ordered: Ints = rows[order_by(table.key[rows], table.process[rows])]
+    return ordered
+
+
+def _same_client(table: Table, one: Ints, other: Ints) -> Mask:
+    same: Mask = table.key[one] == table.key[other]
+    same &= table.process[one] == table.process[other]
+    return same
+
+
+def _told_apart(table: Table, one: Ints, other: Ints) -> Mask:
+    """By two different tokens."""
+    first, second = table.token[one], table.token[other]
+    apart: Mask = (first != second) & (first != NO_TOKEN) & (second != NO_TOKEN)
+    return apart
+
+
+def _adding(table: Table) -> str:
+    """A set is read as its elements, a counter as a number."""
+    read = (table.f == Op.READ) & (table.outcome == Outcome.OK) & (table.result != NOTHING)
+    results = np.unique(table.result[read])[:LOOKED_AT]
+    values = [table.symbols.value(int(number)) for number in results]
+    return "counter" if values and all(type(value) is int for value in values) else "set"

@@ -1,0 +1,56 @@
+"""By which models a history is judged: those that were asked for, and those that it looks like."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lockcheck.checker.guess import models_of
+from lockcheck.checker.linearizability import Model
+from lockcheck.checker.linearizability.models import LOCKING, MODELS, semaphore
+from lockcheck.history import Terms
+from lockcheck.history.table import Op, Table
+
+SEMAPHORE = "semaphore"
+STORED = frozenset({Op.READ, Op.WRITE, Op.CAS, Op.ADD})
+
+
+def models_for(terms: Terms, table: Table) -> list[Model]:
+    """The model that was asked for, and for what is of another family what it looks like."""
+    asked = [_model(terms.model, terms.permits)] if terms.model in MODELS else []
+    guessed = [_model(name, terms.permits) for name in models_of(table)]
+    families = {is_lock(model) for model in asked}
+    families |= set() if terms.excludes else {True}
+    return asked + [model for model in guessed if is_lock(model) not in families]
+
+
+def _model(name: str, permits: int) -> Model:
+    if name == SEMAPHORE or (permits > 1 and MODELS[name].operations == LOCKING):
+        return semaphore(max(permits, 1))
+    return MODELS[name]
+
+
+def is_lock(model: Model) -> bool:
+    return model.operations == LOCKING
+
+
+def is_leased(table: Table, terms: Terms, key: int) -> bool:
+    """Somebody said how long its grants last."""
+    return bool(terms.ttl_ms or (table.ttl_ms[table.key == key] > 0).any())
+
+
+def misfit(table: Table, terms: Terms) -> str:
+    """Why a history cannot be judged by the model that its terms name; empty: it can."""
+    if not terms.model:
+        return ""
+    if terms.model not in MODELS:
+        return f"there is no model {terms.model!r}: known are {', '.join(MODELS)}"
+    if terms.permits > 1 and terms.model not in (SEMAPHORE, ""):
+        return f"the model {terms.model} has no permits: those are a semaphore's"
+    model = MODELS[terms.model]
+    there = {Op(f) for f in np.unique(table.f).tolist()}
+    family = there & (LOCKING if is_lock(model) else STORED)
+    unknown = sorted(family - model.operations)
+    if there and not family:
+        unknown = sorted(there)
+    names = ", ".join(op.name.lower() for op in unknown)
+    return f"the model {model.name} does not know {names}" if unknown else ""

@@ -1,0 +1,368 @@
+"""The command line: parse, call, print, exit. What takes time to import is imported when used."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+import click
+
+from lockcheck import __version__
+from lockcheck.check.collecting import not_collecting
+from lockcheck.check.patience import patient_for
+from lockcheck.cli.options import Duration, LateChoice, read_config_file
+from lockcheck.cli.outlived import outlive_readers
+from lockcheck.cli.run_options import RunCommand, config_from
+from lockcheck.errors import InternalError, LockcheckError, UserError
+from lockcheck.run.signals import Terminated, unwinding_when_terminated
+
+if TYPE_CHECKING:
+    from lockcheck.config import RunConfig
+    from lockcheck.run.execute import Outcome
+
+CONFIG_FILE = "lockcheck.toml"
+INTERRUPTED = 130
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="lockcheck")
+@click.pass_context
+def main(context: click.Context) -> None:
+    """Is your lock safe? lockcheck brings up a real cluster, lets clients fight for the lock,
+    breaks things on purpose, and judges what happened.
+
+    \b
+    lockcheck run --backend redlock --nemesis pause     see it break
+    lockcheck run --backend redis-fenced --guard fence  see a fence hold
+    lockcheck check FILE                                judge a history, yours or anybody's
+    lockcheck doctor                                    what this host can do
+
+    Options are also read from LOCKCHECK_RUN_... variables and from lockcheck.toml
+    (a table per command: [run] ttl = "2s").
+
+    Exit codes: 0 ok, 1 violation, 2 usage, 3 unknown, 4 the cluster or lockcheck failed,
+    130 interrupted.
+    """
+    context.default_map = read_config_file(Path(CONFIG_FILE), main.commands)
+
+
+@main.command("run", cls=RunCommand)
+@click.option(
+    "--again",
+    metavar="RUN",
+    help="As a stored run was: its folder, its name, or `latest`; other options overrule it.",
+)
+@click.option("--json", "as_json", is_flag=True, help="The verdict as JSON on standard output.")
+@click.pass_context
+def run_command(
+    context: click.Context, /, again: str | None, as_json: bool, **given: object
+) -> int:
+    """Run a lock under faults, and judge it."""
+    config = config_from(context, given, _stored(again))
+    return _run_and_tell(config, as_json=as_json)
+
+
+def _stored(again: str | None) -> RunConfig | None:
+    if again is None:
+        return None
+    from lockcheck.check.recheck import run_folder
+    from lockcheck.config import read_config
+    from lockcheck.results.store import CONFIG_FILE
+
+    store = run_folder(again, _out_of_runs())
+    if store is None:
+        raise UserError(f"{again} is no run's folder", cure="name the folder of a run, or `latest`")
+    return read_config(store.folder / CONFIG_FILE)
+
+
+def _run_and_tell(config: RunConfig, *, as_json: bool) -> int:
+    from lockcheck.cli.terminal import Terminal, print_error
+    from lockcheck.run.execute import execute
+
+    with Terminal() as terminal:
+        outcome = execute(config, terminal)
+    if as_json:
+        _print_json(outcome)
+    else:
+        _print_outcome(outcome)
+    if outcome.error is not None:
+        _tell(partial(print_error, outcome.error.message, outcome.error.cure))
+    return outcome.exit_code
+
+
+def _print_outcome(outcome: Outcome) -> None:
+    from lockcheck.cli.terminal import print_verdict
+
+    report = Path(os.path.relpath(outcome.store.report))
+    print_verdict(outcome.history, outcome.judgement, report, outcome.facts)
+
+
+def _print_json(outcome: Outcome) -> None:
+    import msgspec
+
+    from lockcheck.results.summary import verdict_summary
+
+    summary = msgspec.to_builtins(verdict_summary(outcome.judgement, outcome.facts.problem))
+    summary |= {
+        "run": str(outcome.store.folder),
+        "report": str(outcome.store.report),
+        "rerun": outcome.config.command(),
+        "seed": outcome.config.seed,
+        "interrupted": outcome.interrupted,
+        "exit_code": outcome.exit_code,
+    }
+    click.echo(msgspec.json.encode(summary).decode())
+
+
+@main.command("check")
+@click.argument("history")
+@click.option(
+    "--format",
+    "format_",
+    type=LateChoice("format"),
+    help="Of somebody else's history; without it, what the file looks like.",
+)
+@click.option(
+    "--model",
+    type=LateChoice("model"),
+    help="What the object is; without it, what its operations look like.",
+)
+@click.option("--permits", type=click.IntRange(1), help="How many may hold a semaphore at once.")
+@click.option("--ttl", type=Duration(), help="The lease of the lock, where the history has none.")
+@click.option(
+    "--patience",
+    type=Duration(),
+    default="60s",
+    show_default=True,
+    help="How long a search for an order of the operations may take before it is `unknown`.",
+)
+@click.option("--report", type=click.Path(dir_okay=False), help="Write an HTML report there.")
+@click.option("--json", "as_json", is_flag=True, help="The verdict as JSON on standard output.")
+def check_command(
+    history: str,
+    *,
+    format_: str | None,
+    model: str | None,
+    permits: int | None,
+    ttl: int | None,
+    patience: int,
+    report: str | None,
+    as_json: bool,
+) -> int:
+    """Judge a history: a stored run's again, or somebody else's. Needs no cluster.
+
+    HISTORY is a run's folder, its name, `latest`, a file, or - for standard input. A run's verdict
+    and report are written anew in its folder. Files may end in .gz or .zst, and be in lockcheck's
+    JSON Lines, Jepsen's history.edn, history.txt or JSON, the log of a Jepsen test, CSV
+    (client,key,op,start_ns,end_ns,outcome,token), or OpenTelemetry's spans.
+    """
+    from lockcheck.check.recheck import recheck
+    from lockcheck.cli.terminal import print_error, print_verdict, reading_progress
+    from lockcheck.formats import Asked
+
+    asked = Asked(format=format_ or "", model=model or "", permits=permits, ttl_ms=ttl)
+    with not_collecting():
+        with unwinding_when_terminated(), reading_progress() as on_bytes:
+            checked = recheck(
+                history,
+                Path(report) if report else None,
+                asked=asked,
+                patience=patient_for(patience),
+                out=_out_of_runs(),
+                on_bytes=on_bytes,
+            )
+        if as_json:
+            import msgspec
+
+            from lockcheck.results.summary import verdict_summary
+
+            summary = verdict_summary(checked.judgement, checked.facts.problem)
+            click.echo(msgspec.json.encode(summary).decode())
+        else:
+            print_verdict(checked.history, checked.judgement, checked.report, checked.facts)
+    for note in checked.notes:
+        _tell(partial(click.echo, f"lockcheck: {note}", err=True))
+    if checked.unwritten:
+        _tell(partial(print_error, f"judged, but not written down: {checked.unwritten}", ""))
+    return checked.exit_code
+
+
+def _out_of_runs() -> Path:
+    """Where runs are kept, as `run` would have it: `check latest` looks there."""
+    asked = click.get_current_context().find_root().default_map or {}
+    return Path(os.environ.get("LOCKCHECK_RUN_OUT") or asked.get("run", {}).get("out", "results"))
+
+
+@main.command("export")
+@click.argument("history")
+@click.option("--format", "format_", type=LateChoice("export"), required=True, help="Into what.")
+@click.option(
+    "--from", "from_", type=LateChoice("format"), help="Out of what, if it can't be seen."
+)
+@click.option("--out", type=click.Path(dir_okay=False), help="Into this file; without, on stdout.")
+def export_command(history: str, format_: str, from_: str | None, out: str | None) -> int:
+    """Write a history in another format, for other tools.
+
+    HISTORY is what `lockcheck check` takes.
+    """
+    from lockcheck.check.export import export
+    from lockcheck.formats import Asked
+
+    to = Path(out) if out else None
+    with unwinding_when_terminated():
+        notes = export(history, format_, Asked(format=from_ or ""), to, _out_of_runs())
+    for note in notes:
+        _tell(partial(click.echo, f"lockcheck: {note}", err=True))
+    return 0
+
+
+@main.command("list")
+@click.argument("sections", nargs=-1, type=LateChoice("section"), metavar="[SECTION]...")
+def list_command(sections: tuple[str, ...]) -> int:
+    """Show what there is: all of it, or the sections that are named, as in `lockcheck list
+    backends`.
+
+    Sections: backends, servers, workloads, faults, checks, formats, models, exports. Of each lock
+    it says which servers it takes, what it promises, and how it is expected to fare:
+    under which fault, behind which guard, with which verdict.
+    """
+    from lockcheck.cli.listing import print_sections
+
+    print_sections(sections)
+    return 0
+
+
+@main.command("explain")
+@click.argument("code")
+def explain_command(code: str) -> int:
+    """Explain what a check finds."""
+    from lockcheck.checker import CHECKS
+
+    if code not in CHECKS:
+        raise UserError(f"there is no check {code!r}", cure=f"choose from: {', '.join(CHECKS)}")
+    click.secho(code, bold=True)
+    click.echo(CHECKS[code].explanation)
+    return 0
+
+
+@main.command("doctor")
+def doctor_command() -> int:
+    """Say what this host can do."""
+    from lockcheck.cli.doctor import examine
+
+    able = True
+    for finding in examine():
+        mark = click.style(f"{finding.mark:<4}", fg="green" if finding.ok else "yellow")
+        click.echo(f"{mark}{finding.what:<22} {finding.found}")
+        if finding.cure:
+            click.echo(f"    {'':<22} cure: {finding.cure}")
+        able = able and (finding.ok or not finding.needed)
+    return 0 if able else InternalError.exit_code
+
+
+@main.command("clean")
+def clean_command() -> int:
+    """Remove what killed runs left in Docker."""
+    from lockcheck.compose.docker.runtime import clean_docker
+
+    removed = clean_docker(click.echo)
+    click.echo(f"{removed} leftover{'' if removed == 1 else 's'} removed")
+    return 0
+
+
+@main.group("images")
+def images_group() -> None:
+    """The images of the docker runtime."""
+
+
+@images_group.command("build")
+@click.argument("kinds", metavar="[SERVER[=VERSION]]...", nargs=-1)
+def images_build_command(kinds: tuple[str, ...]) -> int:
+    """Build them, with Compose if it is missing. `run` does so by itself where they are not
+    there. Without names: those of all servers, in the versions that are usual."""
+    from lockcheck.compose.images.build import build_images
+    from lockcheck.servers import SERVERS
+    from lockcheck.servers.versions import check_kind
+
+    for kind in kinds:
+        check_kind(kind)
+    build_images(kinds or tuple(SERVERS), click.echo)
+    return 0
+
+
+def _main() -> object:
+    """A closed pipe to stderr is an error of its own: click would leave with 1, a violation."""
+    try:
+        code: object = main(standalone_mode=False, auto_envvar_prefix="LOCKCHECK")
+        sys.stdout.flush()
+    except SystemExit as left:
+        raise BrokenPipeError from left
+    return code
+
+
+def entry() -> NoReturn:
+    """Exit codes are a promise: whatever goes wrong in here is 4, never 1."""
+    outlive_readers()
+    try:
+        code = _exit_code()
+    except Terminated as left:
+        code = left.exit_code
+    except Exception:  # noqa: BLE001 - while an error was told: even that must not look like a finding
+        code = _is_a_bug()
+    try:
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+    except (OSError, ValueError, AttributeError):  # closed or full: it must not change the code
+        os._exit(code)
+    sys.exit(code)
+
+
+def _exit_code() -> int:
+    try:
+        code = _main()
+    except click.ClickException as error:
+        _tell(error.show)
+        return UserError.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        return INTERRUPTED
+    except LockcheckError as error:
+        from lockcheck.cli.terminal import print_error
+
+        _tell(partial(print_error, error.message, error.cure))
+        return error.exit_code
+    except OSError as error:
+        return _cannot_write(error)
+    except Exception:  # noqa: BLE001 - the last resort: the cause is printed, the code is right
+        return _is_a_bug()
+    return code if isinstance(code, int) else 0
+
+
+def _cannot_write(error: OSError) -> int:
+    """A reader that went away needs no words, and a full disk is nobody's bug."""
+    if not isinstance(error, BrokenPipeError):
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            return _is_a_bug()
+        from lockcheck.cli.terminal import print_error
+
+        _tell(partial(print_error, f"cannot be written: {error.strerror}", "make room for it"))
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return InternalError.exit_code
+
+
+def _is_a_bug() -> int:
+    _tell(traceback.print_exc)
+    _tell(partial(click.echo, "lockcheck: this is a bug; please report the above", err=True))
+    return InternalError.exit_code
+
+
+def _tell(say: Callable[[], object]) -> None:
+    """Where nobody can be told, the exit code still says it."""
+    with suppress(OSError, ValueError, AttributeError):
+        say()

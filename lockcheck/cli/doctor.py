@@ -1,0 +1,108 @@
+"""What this host can do, what is missing, and the command that brings it."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from lockcheck.compose.choose import RUNTIMES
+from lockcheck.compose.docker.compose_binary import compose_and_version, why_no_compose
+from lockcheck.compose.docker.engine import why_no_engine
+from lockcheck.compose.images.build import missing_images
+from lockcheck.compose.local.fetching import can_be_fetched
+from lockcheck.compose.runtime import Runtime
+from lockcheck.errors import ClusterError
+from lockcheck.servers import SERVERS, Server
+from lockcheck.servers.base import NOT_INSTALLED, driver_cure, driver_versions
+from lockcheck.servers.versions import said_version
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    what: str
+    ok: bool
+    found: str
+    cure: str = ""
+    needed: bool = False  # without it lockcheck cannot run at all
+    optional: bool = False  # what is not there could be added; nothing is broken without it
+
+    @property
+    def mark(self) -> str:
+        return "ok" if self.ok else "add" if self.optional else "no"
+
+
+def examine() -> Iterator[Diagnosis]:
+    yield _python()
+    yield from _local()
+    yield from _docker()
+    able = [name for name, kind in RUNTIMES.items() if _runs_anything(kind())]
+    yield Diagnosis(
+        "runs",
+        bool(able),
+        f"lockcheck run works here: {' and '.join(able)}" if able else "neither runtime works",
+        "" if able else "either of the two is enough: see above",
+        needed=True,
+    )
+
+
+def _python() -> Diagnosis:
+    found = f"{platform.python_version()} on {platform.system()} {platform.release()}"
+    return Diagnosis("Python", ok=True, found=found)
+
+
+def _runs_anything(runtime: Runtime) -> bool:
+    return not runtime.why_not() and any(not runtime.why_not([kind]) for kind in SERVERS)
+
+
+def _local() -> Iterator[Diagnosis]:
+    reason = RUNTIMES["local"]().why_not()
+    yield Diagnosis("runtime local", not reason, reason or "network namespaces")
+    for server in SERVERS.values():
+        yield _server(server)
+        for driver, version in driver_versions(server).items():
+            missing = version == NOT_INSTALLED
+            cure = driver_cure(server) if missing else ""
+            yield Diagnosis(f"    {driver}", not missing, version, cure, optional=True)
+
+
+def _server(server: Server) -> Diagnosis:
+    what = f"  {server.name}"
+    try:
+        program = server.find()
+    except ClusterError as error:  # a variable that names nothing is a mistake, not a choice
+        return Diagnosis(what, ok=False, found=error.message, cure=error.cure)
+    if program is not None:
+        return Diagnosis(what, ok=True, found=f"{said_version(server, program)} ({program[0]})")
+    if can_be_fetched(server):
+        return Diagnosis(what, ok=True, found="fetched from Debian's packages when a run needs it")
+    return Diagnosis(what, ok=False, found="not on this host", cure=server.cure, optional=True)
+
+
+def _docker() -> Iterator[Diagnosis]:
+    if reason := why_no_engine():
+        yield Diagnosis("runtime docker", ok=False, found=reason)
+        return
+    yield Diagnosis("runtime docker", ok=True, found="an engine answers")
+    compose = compose_and_version()
+    yield Diagnosis(
+        "  Compose v2",
+        compose is not None,
+        f"{' '.join(compose.command)} ({compose.version})" if compose else why_no_compose(),
+        "" if compose else "lockcheck images build",
+    )
+    yield _images()
+
+
+def _images() -> Diagnosis:
+    try:
+        missing = missing_images(SERVERS)
+    except ClusterError as error:
+        return Diagnosis("  images", ok=False, found=error.message, cure=error.cure)
+    return Diagnosis(
+        "  images",
+        not missing,
+        f"to be built: {', '.join(missing)}" if missing else "built, and those of this version",
+        "lockcheck images build (the first run does it, too)" if missing else "",
+        optional=True,
+    )

@@ -1,0 +1,144 @@
+"""What the options of the command line take, and where else they are read from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from pathlib import Path
+
+import click
+
+from lockcheck.errors import UserError
+
+
+def read_config_file(path: Path, commands: Mapping[str, click.Command]) -> dict[str, object]:
+    if not path.exists():
+        return {}
+    import tomllib
+
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"{path} cannot be read: {error}") from error
+    return {name: _by_parameter(commands, name, table, path) for name, table in tables.items()}
+
+
+def _by_parameter(
+    commands: Mapping[str, click.Command], command_name: str, table: object, path: Path
+) -> dict[str, object]:
+    """A command's settings, by click's names for them; what it does not know is a mistake."""
+    command = commands.get(command_name)
+    if command is None or not isinstance(table, dict):
+        known = ", ".join(f"[{name}]" for name in sorted(commands))
+        raise UserError(f"{path}: there is no command {command_name!r}", cure=f"tables: {known}")
+    parameters = {
+        option.removeprefix("--"): parameter
+        for parameter in command.get_params(click.Context(command))
+        for option in parameter.opts
+        if option.startswith("--")
+    }
+    unknown = sorted(set(table) - set(parameters))
+    if unknown:
+        raise UserError(
+            f"{path}: [{command_name}] has no setting {unknown[0]!r}",
+            cure=f"choose from: {', '.join(sorted(parameters))}",
+        )
+    return {
+        parameters[name].name or "": _as_typed(parameters[name], value, f"{path}: {name}")
+        for name, value in table.items()
+    }
+
+
+def _as_typed(parameter: click.Parameter, value: object, where: str) -> object:
+    """As it would stand on the command line, so that it is read, and refused, the same way."""
+    is_flag = isinstance(parameter, click.Option) and parameter.is_flag
+    if is_flag and isinstance(value, bool):
+        return value
+    values = value if isinstance(value, list) and parameter.multiple else [value]
+    plain = all(isinstance(v, str | int | float) and not isinstance(v, bool) for v in values)
+    if is_flag or not plain or not values:
+        raise UserError(
+            f"{where} = {value!r} makes no sense",
+            cure="true or false" if is_flag else "write it as on the command line",
+        )
+    texts = [str(v) for v in values]
+    return texts if parameter.multiple else texts[0]
+
+
+def _of_a_run(name: str) -> Iterable[str]:
+    from lockcheck.config import REGISTRIES
+
+    return REGISTRIES[name]
+
+
+def _formats() -> Iterable[str]:
+    from lockcheck.formats import FORMATS
+
+    return FORMATS
+
+
+def _exports() -> Iterable[str]:
+    from lockcheck.formats.export import EXPORTS
+
+    return EXPORTS
+
+
+def _models() -> Iterable[str]:
+    from lockcheck.checker.linearizability import MODELS
+
+    return MODELS
+
+
+def _sections() -> Iterable[str]:
+    from lockcheck.cli.listing import SECTIONS
+
+    return SECTIONS
+
+
+# What an option takes, from the registry that serves it.
+CHOICES: dict[str, Callable[[], Iterable[str]]] = {
+    **{
+        name: partial(_of_a_run, name)
+        for name in ("backend", "workload", "runtime", "guard", "lease clock")
+    },
+    "format": _formats,
+    "export": _exports,
+    "model": _models,
+    "section": _sections,
+}
+
+
+def choices_of(registry: str) -> list[str]:
+    return [str(name) for name in CHOICES[registry]()]
+
+
+class LateChoice(click.ParamType):  # type: ignore[type-arg,unused-ignore]
+    """A choice from a registry that is imported only when it is looked at."""
+
+    def __init__(self, registry: str) -> None:
+        self.name = registry
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:  # noqa: ARG002
+        return f"[{'|'.join(choices_of(self.name))}]"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value not in choices_of(self.name):
+            known = ", ".join(choices_of(self.name))
+            self.fail(f"there is no {self.name} {value!r}; choose from: {known}", param, ctx)
+        return value
+
+
+class Duration(click.ParamType):  # type: ignore[type-arg,unused-ignore]
+    name = "duration"
+
+    def convert(
+        self, value: str | int, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int:
+        from lockcheck.durations import parse_duration_ms
+
+        if isinstance(value, int):
+            return value
+        try:
+            return parse_duration_ms(value)
+        except UserError as error:
+            self.fail(f"{error.message}: {error.cure}", param, ctx)

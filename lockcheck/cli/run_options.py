@@ -1,0 +1,111 @@
+"""The options of `lockcheck run`: the fields of a run's configuration, as click wants them."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lockcheck.cli.options import Duration, LateChoice
+
+if TYPE_CHECKING:
+    from lockcheck.config import RunConfig, Setting
+
+
+class RunCommand(click.Command):
+    """Its options are made when they are looked at: the registries behind them take their time."""
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        self.add_options()
+        return super().get_params(ctx)
+
+    def add_options(self) -> None:
+        from lockcheck.config import settings
+
+        known = {parameter.name for parameter in self.params}
+        wanted = {_parameter(name): name for name in settings()}
+        if not known.issuperset(wanted):
+            made = [_option(name, setting) for name, setting in settings().items()]
+            self.params = [*made, *self.params]
+
+
+def _parameter(field: str) -> str:
+    """click's name for it, from which the variable LOCKCHECK_RUN_... follows."""
+    from lockcheck.config import option_of
+
+    return option_of(field).removeprefix("--").replace("-", "_")
+
+
+def _option(field: str, setting: Setting) -> click.Option:
+    import msgspec
+
+    from lockcheck.config import IN_MS, RunConfig, option_of
+    from lockcheck.durations import duration_words
+
+    name = option_of(field)
+    [known] = [each for each in msgspec.structs.fields(RunConfig) if each.name == field]
+    default: Any = None if known.default in (msgspec.NODEFAULT, "") else known.default
+    details: dict[str, Any] = {"help": setting.help, "default": default}
+    if isinstance(default, bool):
+        names = name if not setting.repeated else f"{name}/{name.replace('--', '--no-', 1)}"
+        return click.Option([names], is_flag=True, show_default=default, **details)
+    if setting.choices:
+        details |= {"type": LateChoice(setting.choices), "default": default and str(default)}
+    elif field.endswith(IN_MS):
+        details |= {"type": Duration(), "default": duration_words(default)}
+    elif setting.folder:
+        details["type"] = click.Path(file_okay=False)
+    elif setting.low is not None:
+        details["type"] = int  # its range is checked with the configuration, wherever it came from
+    if isinstance(default, tuple):
+        details["multiple"] = True
+    if setting.metavar:
+        details["metavar"] = setting.metavar
+    return click.Option([name], show_default=default is not None, **details)
+
+
+def config_from(
+    context: click.Context, given: dict[str, Any], stored: RunConfig | None
+) -> RunConfig:
+    """What was asked for: by option, then variable, then lockcheck.toml; or as it is `stored`, with
+    the options on top."""
+    import msgspec
+
+    from lockcheck.backends import BACKENDS
+    from lockcheck.config import RunConfig, settings
+    from lockcheck.errors import UserError
+
+    values = {name: given[_parameter(name)] for name in settings()}
+    values["workload"] = values["workload"] or ""
+    if stored is not None:
+        typed = {name: value for name, value in values.items() if _is_typed(context, name)}
+        again = msgspec.to_builtins(stored)
+        lock = BACKENDS.get(stored.backend)
+        if lock is not None and lock.workload == stored.workload:
+            again["workload"] = ""  # with another lock: the usual one of that
+        return msgspec.convert(again | typed, RunConfig)
+    if values["backend"] is None:
+        raise UserError("Missing option '--backend'", cure="see lockcheck list")
+    if values["seed"] is None:
+        values["seed"] = secrets.randbelow(1_000_000)
+    values["spelled_out"] = _configured(context)
+    return msgspec.convert(values, RunConfig)
+
+
+def _is_typed(context: click.Context, name: str) -> bool:
+    source = context.get_parameter_source(_parameter(name))
+    return source is not None and source.name == "COMMANDLINE"
+
+
+def _configured(context: click.Context) -> tuple[str, ...]:
+    """What is configured on this machine, whether an option overrules it or not."""
+    from lockcheck.config import settings
+
+    in_file, prefix = context.default_map or {}, context.auto_envvar_prefix
+    return tuple(
+        name
+        for name in settings()
+        if (asked := _parameter(name)) in in_file or f"{prefix}_{asked.upper()}" in os.environ
+    )

@@ -1,0 +1,323 @@
+"""What a person, or the log of a nightly job, sees of a run. Progress goes to stderr, always."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from lockcheck.checker.finding import Judgement, Verdict
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+    from rich.live import Live
+
+    from lockcheck.history import History
+    from lockcheck.results.facts import RunFacts
+    from lockcheck.results.story import Reason, Step
+    from lockcheck.run.monitor import LiveState
+    from lockcheck.run.plan import Rows
+
+COLOURS = {Verdict.OK: "green", Verdict.VIOLATION: "red", Verdict.UNKNOWN: "yellow"}
+SHOWN_AFTER_S = 1.0  # what is done by then needs no bar
+QUIET_PROGRESS_S = 5.0  # where lines are kept for ever, one in this time is enough
+WIDEST = 120  # longer lines are hard to read
+WIDTH_OF_A_LOG = 100
+LABELS_WIDE = 11
+NARROWEST = 24
+LONGEST_NAME = 14
+STEPS_SHOWN = 12  # the report has some more
+EACH_END = 4  # of an explanation, in sentences
+OBJECTS_SHOWN = 2
+DOUBTS_SHOWN = 5
+ACCENTS = {"harm": "red", "fault": "yellow", "refused": "magenta"}
+
+
+class Terminal:
+    """A Watcher: live on a terminal, a line now and then elsewhere."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+
+        self._console: Console = Console(stderr=True, highlight=False, soft_wrap=True)
+        self._live: Live | None = None
+        self._last_line = time.monotonic()
+        self._mute = False
+
+    def __enter__(self) -> Terminal:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stop_live()
+
+    def plan(self, rows: Rows) -> None:
+        from rich.table import Table
+
+        table = Table.grid(padding=(0, 2, 0, 0))
+        table.add_column(style="dim")
+        table.add_column(overflow="fold")
+        for label, value in rows:
+            table.add_row(label, _plain(value))
+        self._print(table)
+
+    def say(self, line: str) -> None:
+        self._print(f"[dim]·[/] {_plain(line)}")
+
+    def live(self, state: LiveState) -> None:
+        if self._console.is_terminal:
+            self._quietly(lambda: self._live_display().update(_live_line(state)))
+        elif time.monotonic() - self._last_line > QUIET_PROGRESS_S:
+            self._last_line = time.monotonic()
+            self._print(_live_line(state))
+
+    def keep(self, commands: Rows) -> None:
+        self._stop_live()
+        self._print("\nThe cluster is kept. Look around in a node; Ctrl-C ends it.")
+        for name, command in commands:
+            self._print(f"  {name:>4}  {_plain(command)}")
+
+    def _live_display(self) -> Live:
+        from rich.live import Live
+
+        if self._live is None:
+            self._live = Live(console=self._console, refresh_per_second=10, transient=True)
+            self._live.start()
+        return self._live
+
+    def _stop_live(self) -> None:
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+    def _print(self, *what: RenderableType) -> None:
+        self._quietly(lambda: self._console.print(*what))
+
+    def _quietly(self, show: Callable[[], None]) -> None:
+        """Progress is a courtesy: where nobody can read it, the run goes on all the same."""
+        if self._mute:
+            return
+        try:
+            show()
+        except (OSError, ValueError, SystemExit):  # rich leaves by SystemExit when a pipe is closed
+            self._mute = True
+
+
+def _live_line(state: LiveState) -> RenderableType:
+    from rich.text import Text
+
+    line = Text(f"{state.elapsed_s:5.1f} s  {state.operations:>6,} operations  ")
+    line.append(f"{state.acquisitions:>5,} acquired")
+    line.append(f"  held by {', '.join(state.holders[:4]) or 'nobody'}", style="cyan")
+    line.append(f"  fault: {', '.join(state.faults)}" if state.faults else "", style="yellow")
+    overlaps = f"  {state.overlaps} overlap{'' if state.overlaps == 1 else 's'}"
+    line.append(overlaps, style="bold red" if state.overlaps else "dim")
+    return line
+
+
+def print_verdict(
+    history: History, judgement: Judgement, report: Path | None, facts: RunFacts
+) -> None:
+    """The last words: what, to whom, when, by how much, whose fault, what helps, where to look."""
+    from rich.console import Console
+
+    from lockcheck.results.story import freed_again, not_exercised
+
+    console = Console(highlight=False)
+    console.width = min(console.width, WIDEST) if console.is_terminal else WIDTH_OF_A_LOG
+    console.print()
+    if facts.problem:
+        _print_beside(console, "[bold black on yellow] NOT FINISHED [/]", _plain(facts.problem))
+        console.print()
+    _print_head(console, history, judgement)
+    _print_first_incident(console, history, judgement)
+    told = 1 if judgement.verdict is Verdict.UNKNOWN else 0  # the headline gives the first
+    _print_doubts(console, judgement.doubts[told:])
+    _print_definitions(console, judgement)
+    counted = ". ".join(filter(None, (_counted(history, judgement), judgement.cut)))
+    _print_rows(console, [("judged", f"[dim]{counted}[/]")])
+    if again := freed_again(history.terms, judgement):
+        _print_rows(console, [("free again", _plain(again))])
+    if idle := not_exercised(judgement):
+        _print_rows(console, [("not felt", _plain(f"not exercised: {idle}"))])
+    # Whole, however long: a path or a command that is broken in two cannot be copied.
+    if report is not None:
+        console.print(_label("report") + "  " + _plain(str(report)), soft_wrap=True)
+    if facts.rerun_command:
+        console.print(_label("run again") + "  " + _plain(facts.rerun_command), soft_wrap=True)
+
+
+def _print_head(console: Console, history: History, judgement: Judgement) -> None:
+    from lockcheck.results.story import headline
+
+    verdict = judgement.verdict
+    word = f" {verdict.upper()} "
+    badge = f"[bold reverse {COLOURS[verdict]}]{word}[/]"
+    _print_beside(console, badge, f"[bold]{_plain(headline(history, judgement))}[/]")
+    console.print()
+
+
+def _print_first_incident(console: Console, history: History, judgement: Judgement) -> None:
+    from lockcheck.results.story import (
+        amount,
+        incidents_of,
+        tell_incident,
+        told_by_evidence,
+        weightiest,
+        worst_first,
+    )
+
+    told = worst_first(incidents_of(judgement))
+    if not told:
+        return
+    story = tell_incident(history, told[0])
+    _print_beside(console, "", f"[bold]{_plain(story.title)}[/]")
+    _print_steps(console, weightiest(story.steps, STEPS_SHOWN))
+    console.print()
+    main = told[0].main
+    if main in told_by_evidence(told[0]):  # of the others the steps say it already
+        _print_reason(console, main.note, story.reasons[:1])
+    _print_rows(
+        console, [("whose fault", _plain(story.blame)), ("what helps", _plain(story.prevention))]
+    )
+    if len(told) > 1:
+        more = amount(len(told) - 1, "more incident")
+        _print_rows(console, [("", f"[dim]{more} in the report[/]")])
+    console.print()
+
+
+def _print_reason(console: Console, note: str, reasons: Sequence[Reason]) -> None:
+    """Why the judge is certain, step by step, and what would have had to be different."""
+    from lockcheck.results.story import full_stop, shortened
+
+    sentences = [full_stop(note)] if note else []
+    sentences += [s for reason in reasons for s in shortened(reason.sentences, EACH_END)]
+    names = ["because", *[""] * len(sentences)]
+    _print_rows(console, [(n, _plain(s)) for n, s in zip(names, sentences, strict=False)])
+    for reason in reasons:
+        if reason.otherwise:
+            text = f"What would have had to be different: {reason.otherwise}"
+            _print_rows(console, [("otherwise", _plain(text))])
+
+
+def _print_definitions(console: Console, judgement: Judgement) -> None:
+    from lockcheck.results.story import side_by_side
+
+    compared = side_by_side(judgement.definitions, OBJECTS_SHOWN)
+    lines = [
+        _plain(f"{row.key} ({row.model}): {row.sentence or f'{row.linearizable}.'}")
+        for row in compared.shown
+    ]
+    lines += [f"[dim]{_plain(compared.summary)}[/]"] if compared.summary else []
+    name = "definitions" if compared.locks else "objects"
+    _print_rows(console, [("" if number else name, line) for number, line in enumerate(lines)])
+
+
+def _print_steps(console: Console, steps: Sequence[Step]) -> None:
+    from lockcheck.results.story import moment
+
+    clock = max((len(moment(step.time_ns)) for step in steps), default=0)
+    wide = min(LONGEST_NAME, max((len(step.who) for step in steps), default=0))
+    for step in steps:
+        accent = ACCENTS.get(step.kind.value, "default")
+        when, who = f"{moment(step.time_ns):>{clock}}", f"{step.who[:LONGEST_NAME]:<{wide}}"
+        mark = f"  [dim]{when}[/]  [{accent}]{_plain(who)}[/]"
+        _print_beside(console, mark, f"[{accent}]{_plain(step.text)}[/]")
+
+
+def _print_doubts(console: Console, doubts: Sequence[str]) -> None:
+    from lockcheck.results.story import amount, sentence
+
+    for doubt in doubts[:DOUBTS_SHOWN]:
+        _print_beside(console, "[bold yellow]?[/]", _plain(sentence(doubt)))
+    if (more := len(doubts) - DOUBTS_SHOWN) > 0:
+        console.print(f"[dim]  and {amount(more, 'more doubt')} in the report[/]")
+    if doubts:
+        console.print()
+
+
+def _counted(history: History, judgement: Judgement) -> str:
+    from lockcheck.results.story import about_locks, amount, by_clients, updates_lost, used
+
+    counts = judgement.counts
+    if not about_locks(history, judgement):
+        return by_clients(history, judgement)
+    parts = [
+        amount(counts.operations, "operation"),
+        f"{amount(counts.acquisitions, 'acquisition')} by {amount(counts.holders, 'client')}",
+        used(history.terms, counts),
+        amount(counts.faults, "proven fault"),
+    ]
+    if counts.jobs_run:
+        parts.append(f"{amount(counts.jobs_run, 'job')} run")
+    elif history.terms.stores or counts.writes_accepted:
+        refused = f", {counts.writes_refused:,} refused" if counts.writes_refused else ""
+        parts.append(f"{amount(counts.writes_accepted, 'write')} accepted{refused}")
+        parts.append(updates_lost(counts))
+    return ", ".join(filter(None, parts))
+
+
+def _label(name: str) -> str:
+    return f"[dim]{name:<{LABELS_WIDE}}[/]"
+
+
+def _print_rows(console: Console, rows: Sequence[tuple[str, str]]) -> None:
+    for name, text in rows:
+        _print_beside(console, _label(name), text)
+
+
+def _print_beside(console: Console, mark: str, text: str) -> None:
+    """A mark on the left, and words that wrap beside it."""
+    from rich.text import Text
+
+    left = Text.from_markup(f"{mark}  " if mark else "")
+    room = max(NARROWEST, console.width - left.cell_len)
+    for number, line in enumerate(Text.from_markup(text).wrap(console, room)):
+        line.rstrip()
+        console.print((Text(" " * left.cell_len) if number else left) + line, soft_wrap=True)
+
+
+def _plain(text: str) -> str:
+    """What comes out of a history or a server is words, never markup or control codes."""
+    from rich.markup import escape
+
+    return escape(_printable(text))
+
+
+def _printable(text: str) -> str:
+    return "".join(c if c.isprintable() or c == "\n" else "?" for c in text)
+
+
+def print_error(message: str, cure: str) -> None:
+    sys.stderr.write(f"lockcheck: {_printable(message)}\n")
+    if cure:
+        sys.stderr.write(f"  cure: {_printable(cure)}\n")
+
+
+@contextmanager
+def reading_progress() -> Iterator[Callable[[int], object]]:
+    """A bar for a history that takes its time to read; nothing is shown before it does."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TimeElapsedColumn
+
+    columns = ("reading", BarColumn(pulse_style="dim"), DownloadColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("", total=None, visible=False)
+        began = time.monotonic()
+
+        def read(size: int) -> None:
+            shown = time.monotonic() - began > SHOWN_AFTER_S
+            progress.update(task, advance=size, visible=shown)
+
+        yield read

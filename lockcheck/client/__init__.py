@@ -1,0 +1,1 @@
+"""A client of the lock: a process of its own, on a node of its own."""

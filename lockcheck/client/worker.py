@@ -1,0 +1,142 @@
+"""A client: a process of its own on a node of its own. `python -m lockcheck.client.worker DIR`
+
+It says `ready` in DIR and waits there for `worker.json` (the go), writes `history.jsonl` as it
+goes, and leaves at SIGTERM when the section that it is in is over; `done` says that it left like
+this. The same in both runtimes: nothing here knows where it runs. The folder `aims` in DIR is the
+nemesis's: see `workloads/aims.py`.
+
+A client that was ended may be started again, with LOCKCHECK_GENERATION saying for the how manieth
+time: it is another one then, with other processes, marks and choices, and adds to the same history.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import sys
+import threading
+import time
+from _thread import start_new_thread
+from contextlib import closing
+from pathlib import Path
+
+import msgspec
+
+from lockcheck.backends.base import LockSettings
+from lockcheck.config import RunConfig
+from lockcheck.servers.wire import Address
+from lockcheck.storage import STORAGES, open_storage
+from lockcheck.workloads.aims import AIMS
+from lockcheck.workloads.recorder import A_LIFE, Recorder, stall_ms
+from lockcheck.workloads.session import Session
+
+READY, ORDERS, HISTORY, DONE = "ready", "worker.json", "history.jsonl", "done"
+OUTPUT = "output.log"
+GENERATION = "LOCKCHECK_GENERATION"
+TICK_S = 0.005
+
+
+class WorkerOrders(msgspec.Struct, frozen=True, kw_only=True):
+    node: str
+    index: int
+    config: RunConfig
+    servers: tuple[Address, ...]
+    storage: Address | None
+    origin_ns: int  # of the history's time, on the host's monotonic clock
+
+
+def await_orders(folder: Path, stopping: threading.Event) -> WorkerOrders | None:
+    """The file appears whole, by a rename. None where the run was over before it began."""
+    orders = folder / ORDERS
+    (folder / AIMS).mkdir(exist_ok=True)
+    (folder / READY).touch()
+    while not orders.exists():
+        if stopping.wait(0.01):
+            return None
+    return msgspec.json.decode(orders.read_bytes(), type=WorkerOrders)
+
+
+def note_stalls(recorder: Recorder, stopping: threading.Event) -> None:
+    """A tick that comes late is time in which this process did not run, whoever was the cause."""
+    last = time.monotonic()
+    while not stopping.wait(TICK_S):
+        now = time.monotonic()
+        late_ms = (now - last - TICK_S) * 1000
+        recorder.stalled_if_long(late_ms)  # without the tick: so long it certainly did not run
+        last = now
+
+
+def open_session(
+    orders: WorkerOrders,
+    folder: Path,
+    generation: int,
+    recorder: Recorder,
+    stopping: threading.Event,
+) -> Session:
+    config = orders.config
+    life = f"/{generation}" if generation else ""
+    choices = random.Random(f"{config.seed}/{orders.node}{life}")
+    kind = STORAGES[config.backend_under_test().storage]
+    return Session(
+        backend=config.backend_under_test(),
+        servers=orders.servers,
+        storage=(
+            open_storage(kind.name, orders.storage, config.guard)
+            if orders.storage and kind.apart
+            else None
+        ),
+        settings=LockSettings(orders.node, config.ttl_ms, choices, config.lease_clock),
+        recorder=recorder,
+        stopping=stopping,
+        keys=config.key_names(),
+        think_ms=config.think_ms,
+        check_validity=config.check_validity,
+        aims=folder / AIMS,
+        marks=A_LIFE * generation,
+    )
+
+
+def serve(folder: Path, stopping: threading.Event, generation: int) -> None:
+    orders = await_orders(folder, stopping)
+    if orders is None:
+        return
+    recorder = Recorder(
+        folder / HISTORY,
+        orders.node,
+        orders.index,
+        orders.config.clients,
+        origin_ns=orders.origin_ns,
+        stall_ms=stall_ms(orders.config.ttl_ms),
+        generation=generation,
+    )
+    ticking_over = threading.Event()
+    ticker = threading.Thread(target=note_stalls, args=(recorder, ticking_over), daemon=True)
+    ticker.start()
+    with closing(open_session(orders, folder, generation, recorder, stopping)) as session:
+        orders.config.workload_to_run().run(session)
+    ticking_over.set()
+    ticker.join()
+    recorder.close()
+
+
+def leave_when_told(stopping: threading.Event) -> None:
+    """By another thread: this one may be in the middle of a wait for it, with its lock in hand."""
+    signal.signal(signal.SIGTERM, lambda _signal, _frame: start_new_thread(stopping.set, ()))
+
+
+def main() -> None:
+    folder = Path(sys.argv[1])
+    folder.mkdir(parents=True, exist_ok=True)
+    output = os.open(folder / OUTPUT, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    stopping = threading.Event()
+    leave_when_told(stopping)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the command line to handle
+    serve(folder, stopping, int(os.environ.get(GENERATION, "0")))
+    (folder / DONE).touch()
+
+
+if __name__ == "__main__":
+    main()

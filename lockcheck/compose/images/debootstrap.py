@@ -1,0 +1,111 @@
+"""debootstrap, which makes a Debian tree from a mirror: this host's own, or one that is fetched.
+
+It is a shell script in a Debian package, which does its work without being installed.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from lockcheck.compose.apt import MIRROR_VARIABLE, Apt, can_fetch
+from lockcheck.compose.runtime import Say
+from lockcheck.errors import ClusterError
+
+LAST_LINES = 8
+WHERE_ROOTS_PROGRAMS_ARE = "/usr/sbin:/usr/bin:/sbin:/bin"  # not on every PATH
+
+
+@dataclass(frozen=True, slots=True)
+class Debootstrap:
+    program: str
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Debian:
+    suite: str
+    architecture: str
+    mirror: Sequence[str] = ()  # nothing where debootstrap's own choice must do
+
+
+def why_not() -> tuple[str, str]:
+    """What keeps it from running here, and the cure; empty if nothing does."""
+    if sys.platform != "linux":
+        return "debootstrap runs on Linux only", "let the engine reach a registry"
+    if shutil.which("debootstrap") is None and not can_fetch():
+        return "debootstrap is not installed", "install debootstrap"
+    if os.geteuid() != 0:
+        cure = (
+            "run `sudo lockcheck images build` once (for a version of a server: with its name, as "
+            "in `images build etcd=3.4`); the runs themselves need no root"
+        )
+        return "debootstrap must run as root", cure
+    if shutil.which("wget") is None:
+        return "debootstrap needs wget, which is not installed", "sudo apt-get install wget"
+    return "", ""
+
+
+def make_tree(tree: Path, suite: str, architecture: str, scratch: Path, say: Say) -> None:
+    """`scratch` is a folder to fetch into, if need be."""
+    apt = Apt(scratch)
+    if installed := shutil.which("debootstrap"):
+        debootstrap = Debootstrap(installed)
+    else:
+        say("fetching debootstrap, which is not installed")
+        debootstrap = fetched(apt, scratch / "debootstrap")
+    run(debootstrap, tree, Debian(suite, architecture, apt.debian_mirror()), say)
+
+
+def fetched(apt: Apt, unpacked: Path) -> Debootstrap:
+    apt.unpack(["debootstrap"], unpacked)
+    data = {"DEBOOTSTRAP_DIR": str(unpacked / "usr/share/debootstrap")}
+    return Debootstrap(str(unpacked / "usr/sbin/debootstrap"), data)
+
+
+def run(debootstrap: Debootstrap, tree: Path, of: Debian, say: Say) -> None:
+    """In namespaces of its own, so that its mounts and processes cannot outlive it."""
+    apart = ["unshare", "--mount", "--pid", "--fork", "--kill-child"]
+    make = [debootstrap.program, "--variant=minbase", f"--arch={of.architecture}"]
+    path = f"{os.environ.get('PATH', os.defpath)}:{WHERE_ROOTS_PROGRAMS_ARE}"
+    lines: list[str] = []
+    with subprocess.Popen(
+        [*apart, *make, of.suite, str(tree), *of.mirror],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, "PATH": path, **debootstrap.environment},
+    ) as process:
+        try:
+            for line in process.stdout or ():
+                lines.append(line.strip())
+                _say_stage(line, say)
+            process.wait()
+        finally:
+            process.kill()  # nothing happens to one that has ended
+    if process.returncode == 0:
+        return
+    last_words = "\n    ".join(lines[-LAST_LINES:])
+    raise ClusterError(
+        f"debootstrap could not make the base image of Debian {of.suite}:\n    {last_words}",
+        cure="`apt-get update` should work on this host: its Debian mirror is the one used; or "
+        f"name one that has Debian {of.suite} in {MIRROR_VARIABLE}",
+    )
+
+
+def _say_stage(line: str, say: Say) -> None:
+    """debootstrap reports each of some hundred packages: a person wants its four stages."""
+    stages = {
+        "Retrieving InRelease": "debootstrap: reading the mirror's index",
+        "Checking component main": "debootstrap: fetching and checking the packages",
+        "Chosen extractor": "debootstrap: unpacking",
+        "Configuring required packages": "debootstrap: configuring",
+    }
+    for sign, stage in stages.items():
+        if sign in line:
+            say(stage)

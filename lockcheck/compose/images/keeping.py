@@ -1,0 +1,140 @@
+"""Which of our images stay in the engine: those that an installation of lockcheck has marked.
+
+Checkouts of different versions, users and machines may share an engine, and none may remove what
+another one uses. So each marks the images that it uses with a tag of its own, in every run anew.
+The engine does the book-keeping: a tag that is given again leaves the image that had it before, and
+an image knows when it was last tagged, which tells those that nobody uses any more.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from lockcheck.compose.docker.engine import IMAGE_LABEL, engine_trouble
+from lockcheck.compose.images.recipes import PACKAGE
+from lockcheck.errors import ClusterError
+
+if TYPE_CHECKING:
+    import docker
+
+OURS = "lockcheck/"
+BASE = f"{OURS}base:"
+MARK = ":for-"
+NO_TAG = "<none>:<none>"
+SPARED_S = 600  # an image without a mark may be in the hands of a run that is just starting
+FORGOTTEN_S = 30 * 24 * 3600
+
+
+def is_there(client: docker.DockerClient, image: str) -> bool:
+    return _unless_missing(image, lambda: client.images.get(image))
+
+
+def keep(client: docker.DockerClient, image: str) -> bool:
+    """Marks it as one that this installation uses; False if it is not there."""
+    repository, _, tag = mark_on(image, installation()).partition(":")
+    return _unless_missing(image, lambda: client.api.tag(image, repository, tag))
+
+
+def _unless_missing(image: str, look: Callable[[], object]) -> bool:
+    import docker
+
+    try:
+        with engine_trouble(f"looking for the image {image}"):
+            look()
+    except ClusterError as error:
+        if isinstance(error.__cause__, docker.errors.ImageNotFound):
+            return False
+        raise
+    return True
+
+
+def installation() -> str:
+    """One checkout in one environment on one machine: it needs one image of each kind."""
+    whose = "\0".join([platform.node(), str(PACKAGE), sys.prefix])
+    return hashlib.sha256(whose.encode()).hexdigest()[:12]
+
+
+def mark_on(image: str, by: str) -> str:
+    return f"{image.partition(':')[0]}{MARK}{by}"
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """An image of ours in the engine."""
+
+    image_id: str
+    tags: frozenset[str]
+    in_container: bool
+    idle_s: float  # since it was made or last marked
+
+
+def of_no_more_use(held: Iterable[Held]) -> list[Held]:
+    return [image for image in held if _is_of_no_more_use(image)]
+
+
+def _is_of_no_more_use(image: Held) -> bool:
+    if image.in_container or not all(tag.startswith(OURS) for tag in image.tags):
+        return False
+    if any(tag.startswith(BASE) for tag in image.tags):
+        return False
+    is_marked = any(MARK in tag for tag in image.tags)
+    return image.idle_s > (FORGOTTEN_S if is_marked else SPARED_S)
+
+
+def remove_old(client: docker.DockerClient) -> None:
+    for image in of_no_more_use(images_held(client)):
+        remove(client, image.tags or {image.image_id})
+
+
+def images_held(client: docker.DockerClient) -> list[Held]:
+    with engine_trouble("looking for old images"):
+        now = _time(client.info()["SystemTime"])  # the engine's clock, which dates the images
+        used = {each["ImageID"] for each in client.api.containers(all=True)}
+        ids = [each["Id"] for each in client.api.images(filters={"label": IMAGE_LABEL})]
+        return [
+            Held(
+                image_id=about["Id"],
+                tags=frozenset(about["RepoTags"] or ()) - {NO_TAG},
+                in_container=about["Id"] in used,
+                idle_s=(now - _last_asked_for(about, now)).total_seconds(),
+            )
+            for about in _inspected(client, ids)
+        ]
+
+
+def _inspected(client: docker.DockerClient, ids: Iterable[str]) -> Iterator[dict[str, Any]]:
+    import docker
+
+    for image_id in ids:
+        with suppress(docker.errors.ImageNotFound):  # somebody else removed it just now
+            yield client.api.inspect_image(image_id)
+
+
+def _last_asked_for(about: dict[str, Any], now: datetime) -> datetime:
+    """An engine that does not tell is one where nothing with a tag gets old."""
+    made = _time(about["Created"])
+    match about.get("Metadata"):
+        case {"LastTagTime": str(tagged)} if not tagged.startswith("0001-"):
+            return max(_time(tagged), made)
+    return now if about["RepoTags"] else made
+
+
+def _time(text: str) -> datetime:
+    return datetime.fromisoformat(text)
+
+
+def remove(client: docker.DockerClient, names: Iterable[str]) -> None:
+    import docker
+
+    for name in names:
+        try:
+            client.api.remove_image(name)
+        except docker.errors.APIError:
+            return  # in use after all, or gone by now: it only takes room

@@ -1,0 +1,107 @@
+"""Servers that this host lacks, and that can be had without root: Debian's packages, fetched with
+this host's own apt and unpacked into lockcheck's cache without being installed."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from lockcheck.compose.apt import Apt, can_fetch
+from lockcheck.compose.images.cache import cache_folder, only_one_at_a_time
+from lockcheck.compose.runtime import Say
+from lockcheck.errors import ClusterError
+from lockcheck.servers.base import Server, unpacked
+from lockcheck.servers.faketime import CURE, LIBRARY, PACKAGE, find_library
+from lockcheck.servers.versions import program_of, why_not_chosen
+
+LIST = "unpacked.txt"  # in the folder itself: what is in it
+
+
+def why_no_server(server: Server) -> str:
+    """Empty where it is here, or will be when a run needs it."""
+    if program_of(server) is not None or can_be_fetched(server):
+        return ""
+    other = why_not_chosen(server)
+    return f"no {server.title} here{f' ({other})' if other else ''}: {server.cure}"
+
+
+def can_be_fetched(server: Server) -> bool:
+    return bool(server.debs) and not _is_fetched(server) and server.debs_suffice() and can_fetch()
+
+
+def bring_server(server: Server, say: Say) -> None:
+    if program_of(server) is not None:
+        return
+    _bring(_wanted(server), say)
+    if program_of(server) is None:
+        other = why_not_chosen(server) or "there is no program"
+        raise ClusterError(
+            f"Debian's packages do not bring {server.title} here: {other}", cure=server.cure
+        )
+
+
+def bring_faketime(say: Say) -> None:
+    """libfaketime, which some servers have to run under for their clocks to be moved."""
+    if find_library() is None and can_fetch():
+        _bring(_Wanted(PACKAGE, PACKAGE, (PACKAGE,), "", CURE), say)
+    library = find_library()
+    if library is None or not library.is_file():
+        raise ClusterError(f"there is no {LIBRARY} here, by which to move clocks", cure=CURE)
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """Packages, and the folder that they are unpacked into."""
+
+    title: str
+    folder: str
+    packages: tuple[str, ...]
+    suite: str  # of Debian; empty: this host's
+    cure: str
+
+    @property
+    def list(self) -> str:
+        return f"{self.suite}\n" + "".join(f"{package}\n" for package in self.packages)
+
+    def is_there(self) -> bool:
+        """These very packages: another version of lockcheck may have wanted others."""
+        there = unpacked(self.folder) / LIST
+        return there.exists() and there.read_text() == self.list
+
+
+def _wanted(server: Server) -> _Wanted:
+    return _Wanted(server.title, server.unpacked_as, server.debs, server.suite, server.cure)
+
+
+def _is_fetched(server: Server) -> bool:
+    return _wanted(server).is_there()
+
+
+def _bring(wanted: _Wanted, say: Say) -> None:
+    folder = unpacked(wanted.folder)
+    with only_one_at_a_time(f"fetch-{folder.name}"):
+        if not wanted.is_there():
+            whose = f"Debian {wanted.suite}'s" if wanted.suite else "Debian's"
+            packages = ", ".join(wanted.packages)
+            say(f"fetching {wanted.title}: {whose} {packages}, unpacked once into {folder}")
+            _fetch(wanted, folder)
+
+
+def _fetch(wanted: _Wanted, target: Path) -> None:
+    """Under another name first, so that what is found later is complete."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=cache_folder()) as name:
+        complete = Path(name) / "complete"
+        complete.mkdir()
+        try:
+            Apt(Path(name), wanted.suite).unpack(wanted.packages, complete)
+        except ClusterError as error:
+            raise ClusterError(
+                f"{wanted.title} could not be fetched: {error.message}",
+                cure=f"{error.cure}; or {wanted.cure}",
+            ) from error
+        (complete / LIST).write_text(wanted.list)
+        shutil.rmtree(target, ignore_errors=True)
+        complete.rename(target)

@@ -1,0 +1,68 @@
+"""Bytes that may keep us waiting, as those of a pipe do, read so that no signal goes unheard."""
+
+from __future__ import annotations
+
+import io
+import os
+import select
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import BinaryIO, Protocol
+
+SIGNALS_AT_ONCE = 64
+
+
+class Readable(Protocol):
+    def read(self, size: int, /) -> bytes: ...
+
+
+@contextmanager
+def awaited(stream: BinaryIO | io.FileIO) -> Iterator[Readable]:
+    """Of which nothing has been read yet."""
+    descriptor = _descriptor_of(stream)
+    if descriptor is None or threading.current_thread() is not threading.main_thread():
+        yield stream
+        return
+    with _woken_by_signals() as woken:
+        yield _Awaited(descriptor, woken)
+
+
+def _descriptor_of(stream: BinaryIO | io.FileIO) -> int | None:
+    try:
+        return stream.fileno()
+    except io.UnsupportedOperation:  # none of the system's: it keeps nobody waiting
+        return None
+
+
+@contextmanager
+def _woken_by_signals() -> Iterator[int]:
+    """A descriptor that has something to read once a signal has come, so that a wait ends on it.
+
+    A handler runs between two steps of Python. A signal that comes just before a read that blocks,
+    or that the system gives to another thread, would be answered only after that read: never, if
+    nothing more comes. Handlers run in the main thread, so this is for the main thread alone.
+    """
+    woken, wake = os.pipe()
+    try:
+        os.set_blocking(wake, False)
+        before = signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+        try:
+            yield woken
+        finally:
+            signal.set_wakeup_fd(before)
+    finally:
+        os.close(woken)
+        os.close(wake)
+
+
+class _Awaited:
+    def __init__(self, descriptor: int, woken: int) -> None:
+        self._descriptor = descriptor
+        self._woken = woken
+
+    def read(self, size: int, /) -> bytes:
+        while self._woken in select.select([self._descriptor, self._woken], [], [])[0]:
+            os.read(self._woken, SIGNALS_AT_ONCE)  # read on only if the handler lets us
+        return os.read(self._descriptor, size)

@@ -1,0 +1,50 @@
+"""What histories do not say that older runs or other tools wrote, as far as it can be told.
+
+Runs of today name the effect of each fault, and what their workload does. Nothing else draws
+conclusions from names.
+"""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from lockcheck.history.event import Effect, Terms
+
+# Words that occur in names of faults. Where there are several, the first effect here counts:
+# whoever may have stood still is not accused.
+_WORDS = {
+    Effect.STOPS: {"pause", "stop", "sigstop", "suspend", "freeze", "hang", "stall"},
+    Effect.ENDS: {
+        *("kill", "sigkill", "crash", "restart", "reboot", "shutdown", "terminate"),
+        *("amnesia", "wipe", "failover"),
+    },
+    Effect.CUTS: {
+        *("partition", "cut", "split", "isolate", "disconnect", "unplug"),
+        *("loss", "drop", "blackhole"),
+    },
+    Effect.SKEWS: {"clock", "skew", "drift", "faketime"},
+    Effect.SLOWS: {"slow", "delay", "latency", "jitter", "throttle", "bandwidth"},
+    Effect.STARVES: {"disk", "enospc", "erofs"},
+}
+_AT_HOLDERS = ":holder"
+_STORED = "register"
+_WITHOUT_STORAGE = "mutex"
+
+
+def effect_of_name(name: str) -> Effect | None:
+    """None: nobody knows, so it may have done anything to its nodes."""
+    words = set(re.split(r"[^a-z]+", name.lower()))
+    return next((effect for effect, known in _WORDS.items() if words & known), None)
+
+
+def completed(terms: Terms) -> Terms:
+    """With what older runs left to be seen from the names of their workload and faults."""
+    aimed = tuple(asked for asked in terms.faults if asked.endswith(_AT_HOLDERS))
+    return msgspec.structs.replace(
+        terms,
+        stores=terms.stores or terms.workload == _STORED,
+        guard="none" if terms.workload == _WITHOUT_STORAGE else terms.guard,
+        at_holders=terms.at_holders or aimed,
+    )

@@ -1,0 +1,1 @@
+"""lockcheck as a library: a cluster, faults and a judge for somebody's own tests."""

@@ -1,0 +1,160 @@
+"""Faults that last as long as a `with` block: proven when it begins, healed when it ends."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from itertools import count
+from types import TracebackType
+
+import msgspec
+from msgspec import structs
+
+from lockcheck.agent.link import AgentLink
+from lockcheck.agent.orders import StrikeOrders, Struck
+from lockcheck.errors import ClusterError, FaultError, UserError
+from lockcheck.history import Event, EventType, Notice
+from lockcheck.history.event import NEMESIS
+from lockcheck.library.log import Log
+from lockcheck.nemesis import FAULTS, Plan, parse_nemesis
+from lockcheck.nemesis.base import Step
+from lockcheck.nemesis.named import at_nodes
+from lockcheck.nemesis.parameters import GENERAL
+
+# Beyond what a strike, and all tries to heal it, may take in the agent.
+LONGEST_S = 300.0
+
+
+class Faults:
+    """`faults.pause("c1")`, `faults.partition("leader", one_way="in")`: a fault by its name, whom
+    it strikes (nodes, or one of its aims), and its parameters: see `lockcheck list faults`."""
+
+    def __init__(self, link: AgentLink, log: Log, plan: Plan, nodes: tuple[str, ...]) -> None:
+        self._link = link
+        self._log = log
+        self._plan = plan
+        self._nodes = nodes
+        self._numbers = count(1)
+
+    def __getattr__(self, name: str) -> Callable[..., Fault]:
+        kind = _dashed(name)
+        if kind not in FAULTS:
+            raise AttributeError(f"there is no fault {kind!r}: choose from {', '.join(FAULTS)}")
+
+        def fault(*whom: str, **settings: object) -> Fault:
+            known = {word for aim in FAULTS[kind].aims for word in (aim.name, aim.also)}
+            aims = [who for who in whom if who in known]
+            words = aims + [word for pair in settings.items() for word in _written(*pair)]
+            text = f"{kind}:{','.join(words)}" if words else kind
+            return self.of(text, *(who for who in whom if who not in aims))
+
+        return fault
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *(name.replace("-", "_") for name in FAULTS)]
+
+    def of(self, text: str, *nodes: str) -> Fault:
+        """As `--nemesis` takes it, and the nodes that it strikes, if they are named."""
+        sequence = parse_nemesis(text)
+        if len(sequence) != 1:
+            raise UserError(f"{text!r} is not one fault", cure="a with block has one; nest several")
+        step = self._at(sequence[0], nodes)
+        if refusal := step.aim.why_not(self._plan) or step.kind.why_not(step, self._plan):
+            raise UserError(f"{text} cannot be: {refusal.reason}", cure=refusal.cure)
+        return Fault(self._link, self._log, step, StrikeOrders(0, text, nodes), self._numbers)
+
+    def _at(self, step: Step, nodes: tuple[str, ...]) -> Step:
+        if given := [p.name for p in GENERAL if step.setting(p.name) is not None]:
+            raise UserError(
+                f"{given[0]}= says nothing here: the fault lasts as long as the with block",
+                cure="leave it out",
+            )
+        if unknown := [name for name in nodes if name not in self._nodes]:
+            raise UserError(
+                f"there is no node {unknown[0]!r}", cure=f"choose from: {', '.join(self._nodes)}"
+            )
+        if nodes:
+            return at_nodes(step, nodes)
+        if step.aim.at_holders:
+            raise UserError(
+                f"{step}: nobody here knows who holds the lock", cure="name the node that does"
+            )
+        return step
+
+
+def _dashed(name: str) -> str:
+    """`one_way` for `one-way`, and `from_` for what Python would take for a word of its own."""
+    return name.rstrip("_").replace("_", "-")
+
+
+def _written(name: str, value: object) -> list[str]:
+    if isinstance(value, bool):
+        return [_dashed(name)] if value else []
+    return [f"{_dashed(name)}={value}"]
+
+
+class Fault:
+    """`nodes` and `proof` are there within the `with` block.
+
+    Its times in the log are of this process's clock, as all others: it began no later than that,
+    and was healed no earlier, so that nobody is blamed for what it did.
+    """
+
+    def __init__(
+        self,
+        link: AgentLink,
+        log: Log,
+        step: Step,
+        orders: StrikeOrders,
+        numbers: Iterator[int],
+    ) -> None:
+        self._link = link
+        self._log = log
+        self._step = step
+        self._orders = orders
+        self._numbers = numbers
+        self.nodes = orders.nodes
+        self.proof = ""
+
+    def __str__(self) -> str:
+        return str(self._step)
+
+    def __enter__(self) -> Fault:
+        """Raises FaultError where it cannot be proven; it is healed then."""
+        began_ns = time.monotonic_ns()
+        self._orders = structs.replace(self._orders, number=next(self._numbers))
+        try:
+            said = self._ask("strike", self._orders)
+        except ClusterError as error:
+            raise FaultError(error.message, cure=error.cure) from error
+        except BaseException:  # Ctrl-C: however far it has got
+            self._ask("heal", self._orders.number)
+            raise
+        struck = msgspec.convert(said, Struck)
+        self.nodes, self.proof = struck.begun.struck, str(struck.proven.value)
+        self._log.note(struck.begun, began_ns)
+        self._log.note(struck.proven)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Raises FaultError where it was not healed, or was over before."""
+        self._note_heal(EventType.INVOKE)
+        try:
+            self._ask("heal", self._orders.number)
+        except ClusterError as failed:
+            self._note_heal(EventType.INFO, failed.message)
+            raise FaultError(failed.message, cure=failed.cure) from failed
+        self._note_heal(EventType.OK)
+
+    def _ask(self, do: str, body: object) -> object:
+        return self._link.ask(do, body, timeout_s=LONGEST_S)
+
+    def _note_heal(self, kind: EventType, error: str | None = None) -> None:
+        number, now_ns = self._orders.number, time.monotonic_ns()
+        healed = Event(now_ns, NEMESIS, kind, Notice.HEAL, error=error, fault=number)
+        self._log.add(structs.replace(healed, nodes=self.nodes or None))

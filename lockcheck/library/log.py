@@ -1,0 +1,159 @@
+"""What clients do, written down by the test that makes them do it, for the judges.
+
+All times are of this process's clock, taken around each operation: so an operation seems a little
+longer, and a hold a little shorter, than it was, and nothing is found that was not there.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import count
+from operator import attrgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, TypedDict, Unpack
+
+from msgspec import structs
+
+from lockcheck.history import Event, EventType, History, Notice, Terms, write_events
+from lockcheck.history.event import terms_event
+
+if TYPE_CHECKING:
+    from lockcheck.checker.finding import Judgement
+
+
+class Promised(TypedDict, total=False):
+    """What the lock promises, by which it is judged; and what guards the data."""
+
+    ttl_ms: int  # the lease, or the session's timeout, of acquires that do not name their own
+    session: bool
+    fair: bool
+    permits: int
+    model: str
+    guard: str
+
+
+@dataclass(slots=True)
+class Answer:
+    """What came of an operation: it was done, unless something else is said of it."""
+
+    token: int | None = None
+    value: object = None
+    seq: int | None = None  # the storage's number of a read or write
+    valid_ms: float | None = None
+    outcome: EventType = EventType.OK
+    error: str | None = None
+
+    def refused(self, why: str = "") -> None:
+        """It certainly did not happen."""
+        self.outcome, self.error = EventType.FAIL, why or None
+
+    def unknown(self, why: str = "") -> None:
+        """Nobody knows whether it happened: it was not answered."""
+        self.outcome, self.error = EventType.INFO, why or None
+
+
+class Log:
+    """Safe to be used from several threads. A client has one operation open at a time."""
+
+    def __init__(self) -> None:
+        self._origin_ns = time.monotonic_ns()
+        self._events: list[Event] = []
+        self._processes: dict[str, int] = {}
+        self._numbers = count()
+        self._adding = threading.Lock()
+
+    @contextmanager
+    def operation(
+        self,
+        client: str,
+        f: str,
+        key: str,
+        *,
+        value: object = None,
+        base: object = None,
+        token: int | None = None,
+        ttl_ms: int | None = None,
+        shared: bool = False,
+    ) -> Iterator[Answer]:
+        """`acquire`, `release`, `renew`, `read`, `write` ..., around the code that does it. Of one
+        that raises nobody knows whether it happened, unless it has said that it was refused."""
+        invoke = Event(
+            time=time.monotonic_ns(),
+            process=self._process(client),
+            type=EventType.INVOKE,
+            f=f,
+            key=key,
+            node=client,
+            value=value,
+            base=base,
+            token=token,
+            ttl_ms=ttl_ms,
+            shared=shared,
+        )
+        self.add(invoke)
+        answer = Answer(token=token, value=value)
+        try:
+            yield answer
+        except BaseException as error:
+            if answer.outcome is EventType.OK:
+                answer.unknown(f"{type(error).__name__}: {error}")
+            raise
+        finally:
+            self._add_answer(client, invoke, answer)
+
+    def lost(self, client: str, key: str, why: str = "") -> None:
+        """The client was told that it holds the lock no longer."""
+        told = EventType.INFO, Notice.LOST, key
+        self.add(Event(time.monotonic_ns(), self._process(client), *told, node=client, error=why))
+
+    def judge(self, **promised: Unpack[Promised]) -> Judgement:
+        from lockcheck.checker import judge
+
+        return judge(History.of(self._told(Terms(**promised))))
+
+    def save(self, path: Path, **promised: Unpack[Promised]) -> None:
+        """For `lockcheck check PATH --report page.html`."""
+        write_events(path, self._told(Terms(**promised)))
+
+    def note(self, event: Event, time_ns: int | None = None) -> None:
+        """Of the agent's, whose clock may be another one."""
+        now_ns = time.monotonic_ns() if time_ns is None else time_ns
+        self.add(structs.replace(event, time=now_ns, since=None))
+
+    def add(self, event: Event) -> None:
+        with self._adding:
+            self._events.append(event)
+
+    def _told(self, terms: Terms) -> list[Event]:
+        with self._adding:
+            events = sorted(self._events, key=attrgetter("time"))
+        dated = (structs.replace(each, time=each.time - self._origin_ns) for each in events)
+        return [terms_event(terms), *dated]
+
+    def _process(self, client: str) -> int:
+        with self._adding:
+            if client not in self._processes:
+                self._processes[client] = next(self._numbers)
+            return self._processes[client]
+
+    def _add_answer(self, client: str, invoke: Event, answer: Answer) -> None:
+        self.add(
+            structs.replace(
+                invoke,
+                time=time.monotonic_ns(),
+                type=answer.outcome,
+                token=answer.token,
+                value=answer.value,
+                seq=answer.seq,
+                valid_ms=answer.valid_ms,
+                error=answer.error,
+                ttl_ms=None,
+            )
+        )
+        if answer.outcome is EventType.INFO:  # whatever it does from here on, it does as another
+            with self._adding:
+                del self._processes[client]

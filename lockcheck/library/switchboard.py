@@ -1,0 +1,41 @@
+"""Streams between this process and the nodes, by their numbers: see `agent/streams.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import count
+
+from lockcheck.agent.link import AgentLink, Message
+from lockcheck.agent.orders import Piece
+from lockcheck.history import Event
+
+Hear = Callable[[Message], None]
+
+
+class Switchboard:
+    def __init__(self, link: AgentLink, note: Callable[[Event], None]) -> None:
+        self.link = link
+        self._note = note
+        self._hearing: dict[int, Hear] = {}
+        self._numbers = count(1)
+        link.listen(self._pass_on)
+
+    def new(self, hear: Hear) -> int:
+        """The number of a stream; what comes of it is heard on the thread that reads the pipe."""
+        number = next(self._numbers)
+        self._hearing[number] = hear
+        return number
+
+    def send(self, stream: int, data: bytes) -> None:
+        """Nothing: that was all."""
+        self.link.tell("send", Piece(stream, data))
+
+    def _pass_on(self, message: Message) -> None:
+        if message.event is not None:
+            self._note(message.event)
+        if message.stream is None:
+            return
+        if hear := self._hearing.get(message.stream):
+            hear(message)
+        if message.over:
+            self._hearing.pop(message.stream, None)

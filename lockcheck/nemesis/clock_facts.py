@@ -1,0 +1,61 @@
+"""What clocks of nodes told, as facts of the history: measured against the true ones."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+
+from lockcheck.errors import FaultError
+from lockcheck.history import Event, EventType, Notice
+from lockcheck.history.event import NS_PER_MS, RUN
+from lockcheck.nemesis.clock_engines import Clocks, VdsoClocks
+from lockcheck.nemesis.scene import Scene
+from lockcheck.nemesis.skew import CLOCKS
+from lockcheck.nodes.node import Role
+
+EVERY_S = 0.1
+
+
+class ClockFacts:
+    """Those that are struck often, all others where it begins and where it ends."""
+
+    def __init__(self, scene: Scene, struck: Mapping[str, Clocks]) -> None:
+        self._scene = scene
+        self._struck = struck
+        self._watching: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        self._watching = asyncio.create_task(self._watch())
+
+    async def stop(self) -> None:
+        if self._watching is not None:
+            self._watching.cancel()
+            await asyncio.wait((self._watching,))
+
+    async def note_all(self) -> None:
+        names = self._scene.names(Role.SERVER, Role.CLIENT)
+        await self.note(names)
+
+    async def note(self, names: Iterable[str]) -> None:
+        found = {name: offsets for name in names if (offsets := await self._of(name))}
+        if found:
+            now_ns = self._scene.now_ns()  # asking took a while, and the history goes by its times
+            self._scene.record(
+                Event(time=now_ns, process=RUN, type=EventType.INFO, f=Notice.CLOCKS, value=found)
+            )
+
+    async def _watch(self) -> None:
+        while True:
+            await self.note(self._struck)
+            await asyncio.sleep(EVERY_S)
+
+    async def _of(self, name: str) -> list[float | None]:
+        """Wall and monotonic, in ms; where its processes differ, of the one that is furthest off.
+        Nothing of one that cannot be read just now."""
+        clocks = self._struck.get(name) or VdsoClocks(self._scene.nodes[name])
+        with suppress(FaultError, OSError):
+            offsets = [await clocks.offsets_ns(clock) for clock in CLOCKS]
+            told = [round(max(each, key=abs) / NS_PER_MS, 1) if each else None for each in offsets]
+            return told if any(offsets) else []
+        return []

@@ -1,0 +1,40 @@
+"""How a clock is made to go: a jump, another rate, or to and fro."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lockcheck.nemesis.base import Step
+from lockcheck.nemesis.parameters import duration, number, signed_duration
+from lockcheck.nemesis.skew import TRUE, Line
+
+JUMP = signed_duration("jump", "by how much it is set", default=30_000)
+DRIFT = number("drift", "seconds that it counts for each one", low=0.001, high=1000)
+STROBE = duration("strobe", "how often it is set, to and fro")
+
+
+@dataclass(frozen=True, slots=True)
+class Motion:
+    by_ns: int = 0
+    rate: float = 1.0
+    every_ms: int = 0  # to and fro
+
+    def line(self, real_ns: int) -> Line:
+        """As it goes from that moment on."""
+        return TRUE.jumped(self.by_ns).going_at(self.rate, real_ns) if self.drifts else self.away
+
+    @property
+    def away(self) -> Line:
+        return TRUE.jumped(self.by_ns)
+
+    @property
+    def drifts(self) -> bool:
+        return self.rate != 1.0
+
+
+def motion_of(step: Step) -> Motion:
+    rate = step.setting(DRIFT.name)
+    if rate is not None:
+        return Motion(rate=float(rate))
+    by_ms = step.duration_ms(JUMP.name) or 0
+    return Motion(by_ns=by_ms * 1_000_000, every_ms=step.duration_ms(STROBE.name) or 0)

@@ -1,0 +1,52 @@
+"""How much of its lease a client has left, as far as the history shows it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lockcheck.history import Event, EventType, F
+
+NEAR_EXPIRY = 0.75  # so much has gone by: of the lease, or of the time between two renewals
+
+
+@dataclass(frozen=True, slots=True)
+class _Lease:
+    """In seconds of the clock by which it is told what it sees."""
+
+    since: float
+    lasts: float
+    renewed_after: float  # the last time that it was: so a keeper does
+
+    @property
+    def near_expiry(self) -> float:
+        return self.since + NEAR_EXPIRY * min(self.lasts, self.renewed_after)
+
+
+class Leases:
+    """Of each (node, key), since it was last granted or renewed."""
+
+    def __init__(self) -> None:
+        self._leases: dict[tuple[str, str], _Lease] = {}
+        self._asked_ms: dict[str, int] = {}  # the lease that each node asks for
+
+    def observe(self, event: Event, now: float) -> None:
+        if event.node is None or event.f not in (F.ACQUIRE, F.RENEW):
+            return
+        if event.ttl_ms is not None:
+            self._asked_ms[event.node] = event.ttl_ms
+        if event.type is EventType.OK:
+            self._begin(event, event.node, now)
+
+    def _begin(self, granted: Event, node: str, now: float) -> None:
+        hold = (node, granted.key or "")
+        lasts_ms = granted.valid_ms
+        if lasts_ms is None:  # its lock tells no validity
+            lasts_ms = self._asked_ms.get(node, 0)
+        before = self._leases.get(hold) if granted.f == F.RENEW else None
+        renewed_after = now - before.since if before else float("inf")
+        self._leases[hold] = _Lease(now, lasts_ms / 1000, renewed_after)
+
+    def near_expiry(self, node: str, key: str) -> float | None:
+        """From when on it is; None where nobody knows of a lease."""
+        lease = self._leases.get((node, key))
+        return None if lease is None else lease.near_expiry

@@ -1,0 +1,16 @@
+"""A fault at nodes that are named, instead of those that an aim would choose."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+
+from lockcheck.nemesis.base import Aim, Step
+from lockcheck.nemesis.scene import Scene
+
+
+def at_nodes(step: Step, names: tuple[str, ...]) -> Step:
+    async def these(_scene: Scene, _choices: Random) -> tuple[str, ...]:
+        return names
+
+    return replace(step, aim=Aim("+".join(names), "the nodes that were named", these))

@@ -1,0 +1,131 @@
+"""What a fault can be told, by type: durations, numbers, choices, flags. Each reads and writes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from lockcheck.durations import duration_words, parse_duration_ms
+from lockcheck.errors import UserError
+from lockcheck.nemesis.triggers import Trigger
+
+Setting: TypeAlias = int | float | str | bool
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """`read` raises ValueError with the words for whoever wrote it."""
+
+    name: str
+    meaning: str
+    looks: str  # how a value is written; empty: a flag, which has none
+    read: Callable[[str], Setting]
+    write: Callable[[Setting], str]
+    default: Setting | None = None
+
+    @property
+    def is_flag(self) -> bool:
+        return not self.looks
+
+    def words(self) -> str:
+        """`for=DURATION`, `from=lock|servers (lock)`, `no-data`."""
+        if self.is_flag:
+            return self.name
+        default = "" if self.default is None else f" ({self.write(self.default)})"
+        return f"{self.name}={self.looks}{default}"
+
+
+def duration(
+    name: str, meaning: str, *, default: Setting | None = None, or_word: str = ""
+) -> Parameter:
+    """Its value is in milliseconds, or `or_word`."""
+    looks = f"DURATION|{or_word}" if or_word else "DURATION"
+
+    def read(text: str) -> Setting:
+        return or_word if or_word and text == or_word else _read_duration_ms(text)
+
+    return Parameter(name, meaning, looks, read, _write_duration, default)
+
+
+def signed_duration(name: str, meaning: str, *, default: int | None = None) -> Parameter:
+    def read(text: str) -> Setting:
+        sign, rest = text[:1], text[1:]
+        if sign not in ("+", "-"):
+            raise ValueError("write it with its sign, like +30s or -500ms")
+        return _read_duration_ms(rest) * (-1 if sign == "-" else 1)
+
+    def write(value: Setting) -> str:
+        return ("-" if int(value) < 0 else "+") + duration_words(abs(int(value)))
+
+    return Parameter(name, meaning, "±DURATION", read, write, default)
+
+
+def number(
+    name: str, meaning: str, *, low: float, high: float, default: float | None = None
+) -> Parameter:
+    def read(text: str) -> Setting:
+        try:
+            value = float(text)
+        except ValueError:
+            raise ValueError(f"write a number from {low:g} to {high:g}") from None
+        if not low <= value <= high:
+            raise ValueError(f"it goes from {low:g} to {high:g}")
+        return value
+
+    return Parameter(name, meaning, "NUMBER", read, lambda value: repr(float(value)), default)
+
+
+def rate(name: str, meaning: str, *, low: int, high: int, default: int | None = None) -> Parameter:
+    """Its value is in bits a second."""
+    units = {"mbit": 1_000_000, "kbit": 1000, "bit": 1}
+
+    def read(text: str) -> Setting:
+        unit = next((unit for unit in units if text.endswith(unit)), "")
+        digits = text.removesuffix(unit)
+        if not unit or not digits.isascii() or not digits.isdecimal():
+            raise ValueError("write it with its unit, like 8kbit or 1mbit")
+        value = int(digits[:12]) * units[unit]
+        if not low <= value <= high:
+            raise ValueError(f"it goes from {write(low)} to {write(high)}")
+        return value
+
+    def write(value: Setting) -> str:
+        bits = int(value)
+        unit = next(unit for unit, size in units.items() if bits % size == 0)
+        return f"{bits // units[unit]}{unit}"
+
+    return Parameter(name, meaning, "RATE", read, write, default)
+
+
+def choice(
+    name: str, meaning: str, choices: tuple[str, ...], *, default: str | None = None
+) -> Parameter:
+    def read(text: str) -> Setting:
+        if text not in choices:
+            raise ValueError(f"choose from: {', '.join(choices)}")
+        return text
+
+    return Parameter(name, meaning, "|".join(choices), read, str, default)
+
+
+def flag(name: str, meaning: str) -> Parameter:
+    return Parameter(name, meaning, "", lambda _text: True, lambda _value: "", default=False)
+
+
+def _read_duration_ms(text: str) -> int:
+    try:
+        return parse_duration_ms(text)
+    except UserError as error:
+        raise ValueError(error.cure) from error
+
+
+def _write_duration(value: Setting) -> str:
+    return duration_words(value) if isinstance(value, int) else str(value)
+
+
+# What every fault can be told.
+FOR = duration("for", "how long it lasts")
+GAP = duration("gap", "the pause before it, also when it comes again")
+WHEN = choice("when", "what it waits for after that", tuple(Trigger))
+GENERAL = (FOR, GAP, WHEN)

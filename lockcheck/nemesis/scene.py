@@ -1,0 +1,34 @@
+"""What a fault sees of the run while it is under way: nodes, holders, the leader, other faults."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from lockcheck.history import Event
+from lockcheck.nemesis.base import Fleet, Plan
+from lockcheck.nemesis.holders import Holders
+from lockcheck.nemesis.links import Links
+from lockcheck.nodes.node import Node, Role
+
+
+@dataclass(slots=True)
+class Scene:
+    nodes: Mapping[str, Node]
+    fleet: Fleet
+    plan: Plan
+    holders: Holders
+    links: Links
+    now_ns: Callable[[], int] = time.monotonic_ns  # by the history's clock
+    record: Callable[[Event], None] = lambda _event: None  # facts beside the faults themselves
+    struck: set[str] = field(default_factory=set)  # by some fault that is not healed yet
+
+    def names(self, *roles: Role) -> list[str]:
+        return [name for name, node in self.nodes.items() if node.role in roles]
+
+    def free(self, *roles: Role) -> list[str]:
+        return [name for name in self.names(*roles) if self.is_free(name)]
+
+    def is_free(self, name: str) -> bool:
+        return name not in self.struck and not self.nodes[name].down

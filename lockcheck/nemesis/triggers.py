@@ -1,0 +1,37 @@
+"""What a fault waits for: a moment of its schedule, or what the history shows of a client."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Trigger(StrEnum):
+    SCHEDULE = "schedule"
+    ACQUIRE = "acquire"
+    WRITE = "write"
+    RELEASE = "release"
+    EXPIRY = "expiry"
+
+    @property
+    def words(self) -> str:
+        return _WORDS[self]
+
+    @property
+    def meaning(self) -> str:
+        return _MEANINGS[self]
+
+
+_WORDS = {
+    Trigger.SCHEDULE: "on schedule",
+    Trigger.ACQUIRE: "on acquire",
+    Trigger.WRITE: "on write",
+    Trigger.RELEASE: "before release",
+    Trigger.EXPIRY: "near expiry",
+}
+_MEANINGS = {
+    Trigger.SCHEDULE: "at a moment that follows from the seed",
+    Trigger.ACQUIRE: "a client has just been granted the lock, and works on",
+    Trigger.WRITE: "a client is about to write: it has looked at its lease, and not sent it yet",
+    Trigger.RELEASE: "a client has done its work, and not yet asked for the release",
+    Trigger.EXPIRY: "most of a client's lease has run out since it was granted or renewed",
+}

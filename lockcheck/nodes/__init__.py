@@ -1,0 +1,1 @@
+"""What a node is, and how its network is entered."""

@@ -1,0 +1,105 @@
+"""Messages to the kernel about the network that this thread is in, and its answers.
+
+Spoken directly: within microseconds. (pyroute2 wants an event loop of its own for that, and the
+agent's is running.)
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+from collections.abc import Iterable
+from dataclasses import dataclass
+from errno import ENODEV
+from fcntl import ioctl
+from types import TracebackType
+from typing import Self
+
+ERROR, REQUEST, ACKNOWLEDGE = 2, 0x1, 0x4
+REPLACE, EXCLUSIVE, CREATE = 0x100, 0x200, 0x400
+SIOCGIFADDR = 0x8915
+HEADER = struct.Struct("=IHHII")  # length, type, flags, sequence, sender
+ATTRIBUTE = struct.Struct("=HH")  # length, type
+ANSWER_TIMEOUT_S = 1.0
+LONGEST_ANSWER = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    kind: int
+    flags: int
+    body: bytes
+
+    def packed(self, sequence: int) -> bytes:
+        length = HEADER.size + len(self.body)
+        return HEADER.pack(length, self.kind, REQUEST | self.flags, sequence, 0) + self.body
+
+
+class Kernel:
+    """A socket that belongs to the network in which it is made."""
+
+    def __init__(self, family: int = socket.NETLINK_ROUTE) -> None:
+        self._socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, family)
+        self._socket.settimeout(ANSWER_TIMEOUT_S)
+        self._sequence = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        _kind: type[BaseException] | None,
+        _error: BaseException | None,
+        _trace: TracebackType | None,
+    ) -> None:
+        self._socket.close()
+
+    def ask(self, kind: int, flags: int, body: bytes) -> None:
+        """Returns when it is done; raises OSError where it was refused."""
+        self.ask_together([Message(kind, flags | ACKNOWLEDGE, body)])
+
+    def ask_together(self, messages: Iterable[Message]) -> None:
+        """What is to be acknowledged among them is, or the first refusal is raised."""
+        first, awaited, sent = self._sequence + 1, set[int](), b""
+        for message in messages:
+            self._sequence += 1
+            sent += message.packed(self._sequence)
+            if message.flags & ACKNOWLEDGE:
+                awaited.add(self._sequence)
+        self._socket.send(sent)
+        while awaited:
+            for sequence, number in _errors(self._socket.recv(LONGEST_ANSWER)):
+                if sequence >= first and number:
+                    raise OSError(number, os.strerror(number))
+                awaited.discard(sequence)
+
+
+def _errors(answer: bytes) -> Iterable[tuple[int, int]]:
+    """The sequence of each request that was answered, and its error or 0."""
+    at = 0
+    while at + HEADER.size <= len(answer):
+        length, kind, _, sequence, _ = HEADER.unpack_from(answer, at)
+        if kind == ERROR:
+            (number,) = struct.unpack_from("=i", answer, at + HEADER.size)
+            yield sequence, -number
+        at += max(HEADER.size, -(-length // 4) * 4)
+
+
+def attribute(kind: int, value: bytes) -> bytes:
+    padding = bytes(-len(value) % 4)
+    return ATTRIBUTE.pack(ATTRIBUTE.size + len(value), kind) + value + padding
+
+
+def device_with(address: str) -> int:
+    """The number of the cable here that has this address."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
+        for index, name in socket.if_nameindex():
+            request = struct.pack("256s", name.encode())
+            try:
+                answer = ioctl(asking, SIOCGIFADDR, request)
+            except OSError:
+                continue  # it has no address
+            if socket.inet_ntoa(answer[20:24]) == address:
+                return index
+    raise OSError(ENODEV, f"no cable here has the address {address}")

@@ -1,0 +1,176 @@
+"""A node: a name, an address, a network namespace and all the processes in it, whatever runs it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+import msgspec
+
+from lockcheck.nodes.namespaces import inside
+
+PROC = Path("/proc")
+DEAD = {"Z", "X"}
+
+
+class Role(StrEnum):
+    SERVER = "server"  # of the lock under test
+    STORAGE = "storage"  # what the lock protects; never faulted unless asked
+    CLIENT = "client"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSpec:
+    """What a node is to be. `server` names an entry of `servers.SERVERS`, or is "client";
+    `version` is one of its versions, or empty where the usual one will do."""
+
+    name: str
+    role: Role
+    server: str
+    version: str = ""
+    faketime: bool = field(default=False, kw_only=True)  # its program is to run under libfaketime
+
+    @property
+    def kind(self) -> str:
+        """Of what it runs: "client", "etcd" or "etcd=3.4"."""
+        return f"{self.server}={self.version}" if self.version else self.server
+
+
+class NodeFacts(msgspec.Struct, frozen=True):
+    """What the command line is told of a node that runs."""
+
+    name: str
+    role: Role
+    address: str
+    network: str  # where its network namespace is found in the agent's /proc
+
+
+class Node:
+    """A node that runs: its network is there from beginning to end, its processes come and go.
+
+    `keepers` are processes in its network that are none of its own: those that hold a container
+    open. `data` is its data folder, a file system of its own, as the agent sees it.
+    """
+
+    def __init__(
+        self,
+        spec: NodeSpec,
+        address: str,
+        network: int,
+        keepers: frozenset[int] = frozenset(),
+        data: Path | None = None,
+    ) -> None:
+        self.spec = spec
+        self.address = address
+        self.network = network  # a handle of its namespace
+        self.keepers = keepers
+        self.data = data
+        self.down = False  # ended on purpose: that it does not run is no breakdown
+        self.may_end = False  # of what is done to it just now: that is no breakdown, either
+
+    @property
+    def name(self) -> str:
+        return self.spec.name
+
+    @property
+    def role(self) -> Role:
+        return self.spec.role
+
+    def facts(self) -> NodeFacts:
+        network = f"/proc/{os.getpid()}/fd/{self.network}"
+        return NodeFacts(self.name, self.role, self.address, network)
+
+    def pids(self) -> list[int]:
+        """Every process in its network that has not ended: forks and workers, too."""
+        return pids_of([self])[self.name]
+
+    @property
+    def alive(self) -> bool:
+        return bool(self.pids())
+
+    def thread_states(self) -> list[str]:
+        """One letter a thread, as the kernel tells it: R runs, S sleeps, T is stopped ..."""
+        return [state for pid in self.pids() for state in _thread_states(pid)]
+
+    def signal(self, number: int) -> None:
+        """To each of its processes; one that is forked meanwhile may be missed."""
+        for pid in self.pids():
+            with suppress(ProcessLookupError):
+                os.kill(pid, number)
+
+    def inside_network(self) -> AbstractContextManager[None]:
+        """A socket that is made inside belongs to this node's network for ever."""
+        return inside(self.network)
+
+
+def pids_of(nodes: Iterable[Node]) -> dict[str, list[int]]:
+    """The processes of several nodes, with one look at all processes."""
+    found: dict[str, list[int]] = {node.name: [] for node in nodes}
+    by_network = {_identity(node.network): node for node in nodes}
+    for pid, network in _networks():
+        node = by_network.get(network)
+        if node is not None and pid not in node.keepers:
+            found[node.name].append(pid)
+    return found
+
+
+def _identity(handle: int) -> tuple[int, int]:
+    about = os.fstat(handle)
+    return about.st_dev, about.st_ino
+
+
+def _networks() -> Iterator[tuple[int, tuple[int, int]]]:
+    """A process that has ended has no network any more, although a zombie is left of it."""
+    own = os.getpid()  # it enters networks now and then, and is in none of them
+    for entry in os.listdir(PROC):  # noqa: PTH208 - hundreds of names, many times a second
+        if entry.isdigit() and (pid := int(entry)) != own:
+            try:
+                about = os.stat(f"/proc/{pid}/ns/net")  # noqa: PTH116
+                yield pid, (about.st_dev, about.st_ino)
+            except FileNotFoundError:
+                yield from _network_of_the_rest(pid)
+            except OSError:  # somebody else's, that this user may not look at
+                continue
+
+
+def _network_of_the_rest(pid: int) -> Iterator[tuple[int, tuple[int, int]]]:
+    """The first thread may have ended before others: then the process has not."""
+    for task in _tasks(pid):
+        with suppress(OSError):
+            about = (task / "ns" / "net").stat()
+            yield pid, (about.st_dev, about.st_ino)
+            return
+
+
+def has_ended(pid: int) -> bool:
+    """All of it, so that its ports and files are free again: a zombie has nothing any more."""
+    return not list(_thread_states(pid))
+
+
+def children_of(pid: int) -> list[int]:
+    """None of one that has ended."""
+    try:
+        return [
+            int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        ]
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+
+
+def _thread_states(pid: int) -> Iterator[str]:
+    for task in _tasks(pid):
+        with suppress(FileNotFoundError, ProcessLookupError):  # it ended while we looked
+            state = (task / "stat").read_text().rpartition(")")[2].split()[0]
+            if state not in DEAD:
+                yield state
+
+
+def _tasks(pid: int) -> list[Path]:
+    try:
+        return list((PROC / str(pid) / "task").iterdir())
+    except (FileNotFoundError, ProcessLookupError):
+        return []

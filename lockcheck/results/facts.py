@@ -1,0 +1,31 @@
+"""What a report says of a run beside its history; kept, so that it can be written again."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import msgspec
+
+from lockcheck.checker.finding import Judgement
+
+
+class RunFacts(msgspec.Struct, frozen=True, kw_only=True):
+    run_id: str
+    started_at: str
+    plan: tuple[tuple[str, str], ...]
+    versions: tuple[tuple[str, str], ...]
+    rerun_command: str
+    check_command: str
+    problem: str = ""
+
+    def applied_to(self, judgement: Judgement) -> Judgement:
+        """A run that did not come to its end may have missed what would have come."""
+        if not self.problem:
+            return judgement
+        return judgement.doubting(
+            f"the run did not come to its end: {self.problem.splitlines()[0]}"
+        )
+
+
+def now_in_words() -> str:
+    return f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"

@@ -1,0 +1,115 @@
+"""What the clocks of nodes told against the true ones, as small charts: as measured, no more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import msgspec
+
+from lockcheck.history import Event, History
+from lockcheck.results.report.timeline import last_moment_ns
+from lockcheck.results.story import natural, plain
+
+CLOCKS = ("wall", "monotonic")
+WIDTH, HEIGHT = 960, 96
+# What is further apart in time than this was not watched in between.
+WATCHED_NS = 1_000_000_000
+OFF_MS = 1.0
+MOST_NODES = 24
+MOST_POINTS = 20_000
+LONGEST_MS = 1e12
+COLOURS = 6
+Told = dict[str, tuple[float | None, float | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    name: str
+    colour: int
+    path: str  # as SVG writes it
+    furthest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    clock: str
+    lines: tuple[Line, ...]
+    right: int  # nodes that were never off
+    zero: float  # where no offset is drawn
+    top: str
+    bottom: str
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    time_ns: int
+    off_ms: float
+
+
+def charts(history: History) -> list[Chart]:
+    """None where no clock was moved."""
+    told = [(event.time, said) for event in history.clocks[:MOST_POINTS] for said in _read(event)]
+    drawn = (_chart(clock, n, told, last_moment_ns(history)) for n, clock in enumerate(CLOCKS))
+    return [chart for chart in drawn if chart.lines]
+
+
+def _read(event: Event) -> Iterable[Told]:
+    """Nothing of what makes no sense: somebody else's files may hold anything."""
+    try:
+        said = msgspec.convert(event.value, Told)
+    except msgspec.ValidationError:
+        return
+    yield {
+        name: offsets
+        for name, offsets in said.items()
+        if all(off is None or abs(off) < LONGEST_MS for off in offsets)
+    }
+
+
+def _chart(clock: str, place: int, told: list[tuple[int, Told]], end_ns: int) -> Chart:
+    points: dict[str, list[Point]] = {}
+    for time_ns, said in told:
+        for name, offsets in said.items():
+            if (off_ms := offsets[place]) is not None:
+                points.setdefault(name, []).append(Point(time_ns, off_ms))
+    off = {name: found for name, found in points.items() if any(map(_is_off, found))}
+    every = [point.off_ms for found in off.values() for point in found]
+    low, high = min(0.0, *every, 0.0), max(0.0, *every, 0.0)
+    names = sorted(off, key=natural)[:MOST_NODES]
+    lines = tuple(
+        Line(
+            plain(name, 24), n % COLOURS + 1, _path(off[name], end_ns, low, high), _most(off[name])
+        )
+        for n, name in enumerate(names)
+    )
+    zero = _height(0.0, low, high)
+    return Chart(clock, lines, len(points) - len(off), zero, _seconds(high), _seconds(low))
+
+
+def _is_off(point: Point) -> bool:
+    return abs(point.off_ms) >= OFF_MS
+
+
+def _path(points: list[Point], end_ns: int, low: float, high: float) -> str:
+    words = []
+    before_ns = -WATCHED_NS
+    for point in points:
+        move = "M" if point.time_ns - before_ns >= WATCHED_NS else "L"
+        x = min(1.0, point.time_ns / max(1, end_ns)) * WIDTH
+        words.append(f"{move}{x:.1f} {_height(point.off_ms, low, high):.1f}")
+        before_ns = point.time_ns
+    return "".join(words)
+
+
+def _height(off_ms: float, low: float, high: float) -> float:
+    """From the top."""
+    return round((high - off_ms) / ((high - low) or 1.0) * HEIGHT, 1)
+
+
+def _most(points: list[Point]) -> str:
+    return _seconds(max((point.off_ms for point in points), key=abs))
+
+
+def _seconds(ms: float) -> str:
+    return f"{ms / 1000:+.3f} s" if abs(ms) >= OFF_MS else "0"

@@ -1,0 +1,205 @@
+"""A verdict in short: verdict.json, and what `--json` prints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from lockcheck.checker.finding import Definition, Finding, Freed, Judgement
+from lockcheck.history import FaultSpan, Hold, Operation
+from lockcheck.history.event import NS_PER_MS
+from lockcheck.results.story.exercised import why_not_exercised
+from lockcheck.results.story.words import by_its_clock
+
+MOST_EVIDENCE = 50  # holds and operations of one finding; the history has them all
+
+
+class HoldSummary(msgspec.Struct, frozen=True, kw_only=True):
+    node: str
+    process: int | str
+    key: str
+    start_ms: float
+    end_ms: float
+    token: int | None
+
+
+class OperationSummary(msgspec.Struct, frozen=True, kw_only=True):
+    node: str
+    process: int | str
+    f: str
+    key: str
+    start_ms: float
+    end_ms: float | None  # None: nobody knows when, or whether, it took effect
+    outcome: str
+
+
+class FindingSummary(msgspec.Struct, frozen=True, kw_only=True):
+    code: str
+    effect: str
+    key: str
+    nodes: tuple[str, ...]
+    at_ms: float
+    at: str  # the same as date and time, by the clock of the log; empty: it did not say
+    length_ms: float
+    blame: str
+    by_ms: float
+    fault: str | None
+    note: str
+    steps: tuple[str, ...]
+    otherwise: str
+    holds: tuple[HoldSummary, ...]
+    operations: tuple[OperationSummary, ...]  # the first of them, where they are many
+
+
+class DefinitionSummary(msgspec.Struct, frozen=True, kw_only=True):
+    key: str
+    model: str
+    engine: str
+    linearizable: str
+    overlaps: int | None
+    sentence: str
+
+
+class FreedSummary(msgspec.Struct, frozen=True, kw_only=True):
+    key: str
+    node: str
+    effect: str  # of the fault: `ends` or `cuts`
+    ended_ms: float  # when that worked
+    after_ms: float | None  # None: nobody else was granted it
+
+
+class FaultSummary(msgspec.Struct, frozen=True, kw_only=True):
+    fault: str  # `pause of c3`
+    effect: str | None
+    at_ms: float
+    why: str
+
+
+class VerdictSummary(msgspec.Struct, frozen=True, kw_only=True):
+    verdict: str
+    findings: tuple[FindingSummary, ...]
+    doubts: tuple[str, ...]
+    counts: object
+    definitions: tuple[DefinitionSummary, ...]
+    problem: str = ""
+    cut: str = ""  # why there is more to find than is told
+    freed: tuple[FreedSummary, ...] = ()  # how soon a lock was free again after its holder was gone
+    not_exercised: tuple[FaultSummary, ...] = ()  # faults that were proven, and nobody felt
+
+
+def verdict_summary(judgement: Judgement, problem: str = "") -> VerdictSummary:
+    return VerdictSummary(
+        verdict=judgement.verdict,
+        findings=tuple(_summaries(judgement.findings, judgement.began_ns)),
+        doubts=_writable(judgement.doubts),
+        counts=msgspec.to_builtins(judgement.counts),
+        definitions=tuple(map(_definition, judgement.definitions)),
+        problem=problem,
+        cut=judgement.cut,
+        freed=tuple(map(_freed, judgement.freed)),
+        not_exercised=tuple(map(_not_exercised, judgement.not_exercised)),
+    )
+
+
+def _not_exercised(fault: FaultSpan) -> FaultSummary:
+    return FaultSummary(
+        fault=_fault(fault),
+        effect=fault.effect,
+        at_ms=_ms(fault.worked_from_ns),
+        why=why_not_exercised(fault),
+    )
+
+
+def _freed(freed: Freed) -> FreedSummary:
+    return FreedSummary(
+        key=_text(freed.key),
+        node=_text(freed.node),
+        effect=freed.effect,
+        ended_ms=_ms(freed.ended_ns),
+        after_ms=None if freed.after_ns is None else _ms(freed.after_ns),
+    )
+
+
+def _summaries(findings: Iterable[Finding], began_ns: int) -> Iterable[FindingSummary]:
+    for finding in findings:
+        blame = finding.blame
+        yield FindingSummary(
+            code=finding.code,
+            effect=finding.effect,
+            key=_text(finding.key),
+            nodes=_writable(_nodes(finding)),
+            at_ms=_ms(finding.time_ns),
+            at=by_its_clock(began_ns, finding.time_ns) if began_ns else "",
+            length_ms=_ms(finding.length_ns),
+            blame=blame.who,
+            by_ms=_ms(blame.by_ns),
+            fault=_fault(blame.fault) if blame.fault else None,
+            note=_text(finding.note),
+            steps=_writable(finding.steps),
+            otherwise=_text(finding.otherwise),
+            holds=tuple(map(_hold, finding.holds[:MOST_EVIDENCE])),
+            operations=tuple(map(_operation, finding.operations[:MOST_EVIDENCE])),
+        )
+
+
+def _fault(fault: FaultSpan) -> str:
+    return _text(f"{fault.name} of {fault.where}" if fault.nodes else fault.name)
+
+
+def _nodes(finding: Finding) -> tuple[str, ...]:
+    """The holders, in the order of their holds; of what is about no hold, who is in evidence."""
+    holders = tuple(hold.node for hold in finding.holds)
+    return holders or tuple(dict.fromkeys(o.node for o in finding.operations))[:MOST_EVIDENCE]
+
+
+def _hold(hold: Hold) -> HoldSummary:
+    return HoldSummary(
+        node=_text(hold.node),
+        process=_process(hold),
+        key=_text(hold.key),
+        start_ms=_ms(hold.start_ns),
+        end_ms=_ms(hold.end_ns),
+        token=hold.token,
+    )
+
+
+def _operation(operation: Operation) -> OperationSummary:
+    end_ns, answer = operation.end_ns, operation.answer
+    return OperationSummary(
+        node=_text(operation.node),
+        process=_process(operation),
+        f=_text(operation.f),
+        key=_text(operation.key),
+        start_ms=_ms(operation.start_ns),
+        end_ms=None if end_ns is None else _ms(end_ns),
+        outcome="none" if answer is None else answer.type.value,
+    )
+
+
+def _definition(definition: Definition) -> DefinitionSummary:
+    return DefinitionSummary(
+        key=_text(definition.key),
+        model=_text(definition.model),
+        engine=_text(definition.engine),
+        linearizable=definition.linearizable.value,
+        overlaps=definition.overlaps,
+        sentence=_text(definition.sentence),
+    )
+
+
+def _process(of: Hold | Operation) -> int | str:
+    return of.process if isinstance(of.process, int) else _text(of.process)
+
+
+def _text(text: str) -> str:
+    """Half a character can hide in what somebody else's file said; JSON cannot hold it."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def _writable(texts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(map(_text, texts))
+
+
+def _ms(ns: int) -> float:
+    return round(ns / NS_PER_MS, 3)

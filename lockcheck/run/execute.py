@@ -1,0 +1,169 @@
+"""One run, from the plan to the report. The one file that knows every stage; read it downwards."""
+
+from __future__ import annotations
+
+import platform
+import shlex
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+
+from lockcheck import __version__
+from lockcheck.check.collecting import not_collecting
+from lockcheck.check.patience import FOR_A_RUN_MS, patient_for
+from lockcheck.checker import judge
+from lockcheck.checker.finding import Judgement
+from lockcheck.compose.choose import choose_runtime
+from lockcheck.compose.runtime import Cluster, ClusterPlan
+from lockcheck.config import RunConfig
+from lockcheck.errors import LockcheckError, UserError
+from lockcheck.history import History
+from lockcheck.results.facts import RunFacts, now_in_words
+from lockcheck.results.publish import publish
+from lockcheck.results.store import CONFIG_FILE, Store, out_of_space
+from lockcheck.run.experiment import Watcher, await_ready, conduct, keep
+from lockcheck.run.plan import Rows, node_specs, plan_rows, servers_of, terms
+from lockcheck.run.signals import deaf, interrupted_when_terminated
+from lockcheck.servers.base import NOT_INSTALLED, check_drivers, driver_versions
+from lockcheck.servers.versions import check_versions, server_of
+from lockcheck.workloads.session import LONGEST_THINK
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    store: Store
+    config: RunConfig
+    history: History
+    judgement: Judgement
+    facts: RunFacts
+    error: LockcheckError | None  # the cluster or lockcheck itself failed on the way
+    interrupted: bool
+
+    @property
+    def exit_code(self) -> int:
+        if self.interrupted:
+            return 130
+        if self.error is not None:
+            return self.error.exit_code
+        return self.judgement.verdict.exit_code
+
+
+def execute(config: RunConfig, watcher: Watcher) -> Outcome:
+    """Cluster, clients, history, judgement, report: the report is written whatever happens."""
+    config = config.checked()
+    runtime, why = choose_runtime(config.runtime, servers_of(config))
+    _check_what_is_here(config, runtime.name)
+    store = Store.create(Path(config.out))
+    rows = plan_rows(config, store.folder, f"{runtime.name} ({why})")
+    watcher.plan(rows)
+    if _outlives_its_lease(config):
+        watcher.say("some holders will work for longer than their lease: expect overlaps")
+    started_at, versions = now_in_words(), _own_versions(config)
+    error: LockcheckError | None = None
+    interrupted = False
+    with interrupted_when_terminated():
+        try:
+            config.save(store.folder / CONFIG_FILE)
+            plan = ClusterPlan(store.run_id, node_specs(config), store.folder)
+            began = time.monotonic()
+            with _collecting(runtime.start(plan, watcher.say)) as cluster:
+                versions += tuple(cluster.versions.items())
+                check_versions(servers_of(config), cluster.versions)
+                cluster.agent.ask("check_nemesis", config.nemesis)
+                nodes = await_ready(cluster)
+                took_ms = (time.monotonic() - began) * 1000
+                watcher.say(f"{len(nodes)} nodes ready {took_ms:,.0f} ms after the start")
+                interrupted = conduct(config, cluster, nodes, watcher)
+                if config.keep and not interrupted:
+                    keep(cluster, nodes, watcher)
+        except LockcheckError as failed:
+            error = failed
+        except OSError as failed:
+            error = out_of_space(failed, store.folder)
+        except KeyboardInterrupt:
+            interrupted = True
+        facts = RunFacts(
+            run_id=store.run_id,
+            started_at=started_at,
+            plan=rows,
+            versions=versions,
+            rerun_command=config.command(),
+            check_command=shlex.join(["lockcheck", "check", str(Path(config.out) / store.run_id)]),
+            problem=_problem(error, interrupted),
+        )
+        with deaf():
+            return _conclude(config, store, facts, error, interrupted=interrupted)
+
+
+def _conclude(
+    config: RunConfig,
+    store: Store,
+    facts: RunFacts,
+    error: LockcheckError | None,
+    *,
+    interrupted: bool,
+) -> Outcome:
+    try:
+        with not_collecting():
+            history = store.assemble_history(terms(config))
+            judgement = facts.applied_to(judge(history, patient_for(FOR_A_RUN_MS)))
+            publish(store, history, judgement, facts)
+    except OSError as failed:
+        raise out_of_space(failed, store.folder) from error or failed
+    return Outcome(store, config, history, judgement, facts, error, interrupted)
+
+
+def _check_what_is_here(config: RunConfig, runtime: str) -> None:
+    """Clients in containers have their libraries with them, and nothing that was added here."""
+    if runtime == "local":
+        for kind in servers_of(config):
+            check_drivers(server_of(kind))
+    elif added := config.from_outside():
+        raise UserError(
+            f"the {runtime} runtime has nothing but lockcheck itself in its images: "
+            f"{', '.join(added)} is not there",
+            cure="use --runtime local",
+        )
+
+
+def _outlives_its_lease(config: RunConfig) -> bool:
+    """Nobody renews it while the work under the lock goes on."""
+    promises = config.backend_under_test().promises
+    kept_alive = promises.session or promises.renews or config.check_validity
+    return not kept_alive and config.think_ms * LONGEST_THINK >= config.ttl_ms
+
+
+def _own_versions(config: RunConfig) -> Rows:
+    """The servers' own are told by the servers; these are the libraries that speak to them."""
+    drivers = chain.from_iterable(
+        driver_versions(server_of(kind)).items() for kind in servers_of(config)
+    )
+    return (
+        ("lockcheck", __version__),
+        ("Python", platform.python_version()),
+        # Several kinds may share one; and what is not here a container brings along.
+        *(row for row in dict.fromkeys(drivers) if row[1] != NOT_INSTALLED),
+        ("kernel", f"{platform.system()} {platform.release()} {platform.machine()}"),
+    )
+
+
+def _problem(error: LockcheckError | None, interrupted: bool) -> str:
+    if error is not None:
+        return str(error)
+    return "The run was interrupted; this is what had happened by then." if interrupted else ""
+
+
+# --- ways out ------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _collecting(cluster: Cluster) -> Iterator[Cluster]:
+    """Its files are fetched and it is ended on every way out; no second Ctrl-C cuts that short."""
+    try:
+        yield cluster
+    finally:
+        with deaf(), closing(cluster):
+            cluster.collect()

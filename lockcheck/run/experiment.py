@@ -1,0 +1,121 @@
+"""The experiment itself, on a cluster that runs: begin, watch, end."""
+
+from __future__ import annotations
+
+import time
+from typing import Protocol
+
+import msgspec
+
+from lockcheck.agent.orders import Ended, EndOrders, Witness
+from lockcheck.compose.runtime import Cluster
+from lockcheck.config import RunConfig
+from lockcheck.errors import ClusterError
+from lockcheck.nodes.node import NodeFacts, Role
+from lockcheck.run.monitor import LiveState, Monitor
+from lockcheck.run.plan import Rows, begin_orders, longest_aftermath_s, storage_node, terms
+
+LOOK_S = 0.1  # how often the command line looks at what happened
+# A section under way may still have to wait for servers that answer slowly.
+LEAVING_GRACE_S = 15.0
+LONGEST_GRACE_S = 120.0
+
+
+class Watcher(Protocol):
+    """Who is told how it goes: a terminal, a log of a nightly job, nobody."""
+
+    def plan(self, rows: Rows) -> None: ...
+    def say(self, line: str) -> None: ...
+    def live(self, state: LiveState) -> None: ...
+    def keep(self, commands: Rows) -> None: ...
+
+
+def await_ready(cluster: Cluster) -> dict[str, NodeFacts]:
+    nodes = cluster.agent.ask("await_ready", timeout_s=60)
+    return {node.name: node for node in msgspec.convert(nodes, list[NodeFacts])}
+
+
+def conduct(
+    config: RunConfig, cluster: Cluster, nodes: dict[str, NodeFacts], watcher: Watcher
+) -> bool:
+    """Whether it was interrupted; then the faults are healed and the clients ended at once."""
+    monitor = Monitor(terms(config))
+    cluster.agent.listen(monitor.hear)
+    cluster.agent.ask("begin", begin_orders(config, nodes))
+    interrupted = False
+    try:
+        _watch(config, cluster, monitor, watcher)
+    except KeyboardInterrupt:
+        interrupted = True
+        watcher.say("interrupted: healing the faults and ending the clients")
+    try:
+        ended = _end(config, cluster, at_once=interrupted)
+    finally:
+        _check_nobody_broke(monitor)  # the better cause, whatever else went wrong by it
+    if not interrupted:
+        _check_how_they_left(ended)
+    return interrupted
+
+
+def _watch(config: RunConfig, cluster: Cluster, monitor: Monitor, watcher: Watcher) -> None:
+    """Until the time is over, or what was to be shown has been, or something broke."""
+    deadline = time.monotonic() + config.time_limit_ms / 1000
+    while time.monotonic() < deadline:
+        state = monitor.state()
+        watcher.live(state)
+        if monitor.broken or cluster.agent.gone.is_set():
+            return
+        if config.stop_on_violation and not config.is_guarded() and state.overlaps:
+            watcher.say(f"{_too_many(config)} at once: what is under way comes to its end")
+            return
+        time.sleep(LOOK_S)
+    watcher.say("the time is over: what is under way comes to its end")
+
+
+def _too_many(config: RunConfig) -> str:
+    promises = config.backend_under_test().promises
+    if promises.permits > 1 or promises.shared:
+        return "more clients hold the lock than may"
+    return "two clients hold the lock"
+
+
+def _end(config: RunConfig, cluster: Cluster, *, at_once: bool) -> Ended:
+    node, storage = storage_node(config), config.backend_under_test().storage
+    under_way_s = 2 * (config.think_ms + config.ttl_ms) / 1000
+    grace_s = min(LEAVING_GRACE_S + under_way_s, LONGEST_GRACE_S)
+    witness = Witness(node.name, storage) if node else None
+    orders = EndOrders(at_once=at_once, grace_s=grace_s, witness=witness)
+    reply = cluster.agent.ask("end", orders, timeout_s=longest_aftermath_s(config) + grace_s + 30)
+    return msgspec.convert(reply, Ended)
+
+
+def _check_how_they_left(ended: Ended) -> None:
+    if ended.broken:
+        raise ClusterError(
+            f"clients broke down: {', '.join(ended.broken)}",
+            cure="what they said is in nodes/NAME/output.log of the run's folder",
+        )
+    if ended.killed:
+        raise ClusterError(
+            f"clients did not leave when they were told to, and were killed: "
+            f"{', '.join(ended.killed)}",
+            cure="the machine is overloaded, or a server hangs: see nodes/*/output.log",
+        )
+
+
+def keep(cluster: Cluster, nodes: dict[str, NodeFacts], watcher: Watcher) -> None:
+    kept = [node.name for node in nodes.values() if node.role is not Role.CLIENT]
+    watcher.keep(tuple((name, cluster.enter_command(name)) for name in kept))
+    try:
+        while not cluster.agent.gone.wait(LOOK_S):
+            pass
+    except KeyboardInterrupt:
+        return  # this is how one leaves it
+
+
+def _check_nobody_broke(monitor: Monitor) -> None:
+    for message in monitor.broken:
+        raise ClusterError(
+            f"{message.ended} ended by itself in the middle of the run: {message.last_words}",
+            cure="what it said is in nodes/NAME/output.log of the run's folder, or nodes/agent.log",
+        )

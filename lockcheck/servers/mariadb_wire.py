@@ -1,0 +1,97 @@
+"""One connection to MariaDB by PyMySQL, which is one session, with a deadline for each answer.
+
+PyMySQL does nothing behind one's back: it connects once, sends once, and never connects again
+unless it is asked to. After an answer that does not come in time, the connection is given up.
+"""
+
+from __future__ import annotations
+
+import select
+import threading
+from typing import TYPE_CHECKING
+
+from lockcheck.history import EventType
+from lockcheck.servers.wire import Address, ErrorRow, Phase, WireFailure
+
+if TYPE_CHECKING:
+    from pymysql.connections import Connection
+
+Row = tuple[object, ...]
+
+
+class ConnectionEndedError(Exception):
+    """The session is over, so nothing was sent."""
+
+
+# The first row that fits decides.
+MARIADB_ERRORS = (
+    ErrorRow("connect", "Exception", EventType.FAIL, "no connection, so nothing was sent"),
+    # PyMySQL calls all of these one: sent or not, not answered in time, or a connection that broke.
+    ErrorRow("command", "OperationalError", EventType.INFO, "perhaps sent, but not answered"),
+)
+
+
+class MariadbSession:
+    """Safe to be used by several threads; each waits until the others are answered."""
+
+    def __init__(self, address: Address, timeout_s: float, begin: str | None = None) -> None:
+        """`begin`: a statement, without which there is no session. Raises WireFailure."""
+        from pymysql import Connection, MySQLError
+
+        self._where = address[0]
+        self._timeout_s = timeout_s
+        self._guard = threading.RLock()
+        self.over = False
+        try:
+            self._connection: Connection = Connection(
+                host=address[0],
+                port=address[1],
+                user="lockcheck",
+                connect_timeout=timeout_s,
+                read_timeout=timeout_s,
+                write_timeout=timeout_s,
+                init_command=begin,
+                autocommit=None,  # one exchange less
+            )
+        except (MySQLError, OSError) as error:
+            raise WireFailure(Phase.CONNECT, self._where, error) from error
+        # It has no public name, but is needed by whoever waits until there is something to read.
+        self._socket = self._connection._sock
+
+    def ask(self, sql: str, *given: object, timeout_s: float | None = None) -> Row:
+        """One statement with one row for an answer; `%s` stands for what is given."""
+        from pymysql import MySQLError
+
+        with self._guard:
+            if self.over:
+                raise WireFailure(Phase.CONNECT, self._where, ConnectionEndedError())
+            # Public is only one for the whole connection: it is read before each answer.
+            self._connection._read_timeout = timeout_s or self._timeout_s
+            try:
+                with self._connection.cursor() as cursor:
+                    cursor.execute(sql, given)
+                    return cursor.fetchone() or ()
+            except (MySQLError, OSError) as error:
+                self.close()
+                raise WireFailure(Phase.COMMAND, self._where, error) from error
+
+    def ping(self, timeout_s: float) -> None:
+        self.ask("DO 0", timeout_s=timeout_s)
+
+    def fileno(self) -> int:
+        """There is something to read when the connection has ended."""
+        return int(self._socket.fileno())
+
+    def ended(self) -> bool:
+        """Nothing is said unasked, but a good-bye."""
+        with self._guard:
+            if not self.over and select.select([self._socket], [], [], 0)[0]:
+                self.close()
+            return self.over
+
+    def close(self) -> None:
+        """What it holds goes with it."""
+        with self._guard:
+            if not self.over:
+                self.over = True
+                self._connection._force_close()  # `close` would wait for room to say good-bye

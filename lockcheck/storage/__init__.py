@@ -1,0 +1,24 @@
+"""What a lock protects, and the witness of what was done to it, by kind: what `Backend.storage`
+names. `base.py` says what a storage is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from lockcheck.servers import SERVERS
+from lockcheck.servers.wire import Address
+from lockcheck.storage import postgres, redis
+from lockcheck.storage.base import Guard, Storage, StorageKind
+
+STORAGES: Mapping[str, StorageKind] = {
+    kind.name: kind for kind in (redis.STORAGE, postgres.STORAGE)
+}
+
+
+def open_storage(kind: str, address: Address, guard: Guard) -> Storage:
+    return STORAGES[kind].open(address, guard)
+
+
+def port_of(kind: str) -> int:
+    return SERVERS[STORAGES[kind].server].port

@@ -1,0 +1,125 @@
+"""The storage in the PostgreSQL that gives the lock: the lock's own session reads and writes, in
+whatever transaction it is in.
+
+What was written is remembered in the same transaction, so that the memory holds what was committed
+and nothing else. Its numbers are taken when the row is locked: for each key they are in the order
+of the commits. What only looks leaves no trace, and needs none.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from lockcheck.errors import InternalError
+from lockcheck.history import F
+from lockcheck.servers.postgres_wire import POSTGRES_ERRORS, PostgresSession
+from lockcheck.servers.wire import Address
+from lockcheck.storage.base import Ask, Guard, Served, Storage, StorageKind
+
+PREPARE = """
+CREATE SEQUENCE IF NOT EXISTS lockcheck_sequence;
+CREATE TABLE IF NOT EXISTS lockcheck_register
+  (key text PRIMARY KEY, value text, version bigint NOT NULL DEFAULT 0);
+CREATE TABLE IF NOT EXISTS lockcheck_job
+  (key text, job text, seq bigint NOT NULL, doer text NOT NULL, PRIMARY KEY (key, job));
+CREATE TABLE IF NOT EXISTS lockcheck_memory
+  (seq bigint PRIMARY KEY, ask text NOT NULL, refusal text);
+"""
+ENSURE = "INSERT INTO lockcheck_register (key) VALUES ($1) ON CONFLICT DO NOTHING"
+READ = "SELECT value, version FROM lockcheck_register WHERE key = $1"
+# Without a version it replaces whatever is there, which is for whoever holds the row's lock.
+WRITE = """
+WITH written AS (
+  UPDATE lockcheck_register SET value = $2, version = version + 1
+   WHERE key = $1 AND version = coalesce($3::bigint, version) RETURNING version
+)
+INSERT INTO lockcheck_memory
+SELECT nextval('lockcheck_sequence'), $4,
+       CASE WHEN changed = 0 THEN 'cas: version ' || $3 || ' is not the current one' END
+  FROM (SELECT count(*) AS changed FROM written) AS how_many
+RETURNING seq, refusal
+"""
+LAST_JOB = "SELECT job FROM lockcheck_job WHERE key = $1 ORDER BY seq DESC LIMIT 1"
+RUN = """
+INSERT INTO lockcheck_job VALUES ($1, $2, nextval('lockcheck_sequence'), $3)
+ON CONFLICT DO NOTHING RETURNING seq
+"""
+WINNER = "SELECT seq, doer FROM lockcheck_job WHERE key = $1 AND job = $2"
+REMEMBER = "SELECT ask, seq, refusal FROM lockcheck_memory ORDER BY seq"
+
+
+class PostgresData:
+    """The data, and what a session has seen of it: a version for each key."""
+
+    def __init__(self, session: PostgresSession) -> None:
+        """Raises WireFailure."""
+        self._session = session
+        self._seen: dict[str, str | None] = {}
+        self._ensured: set[str] = set()
+        session.prepare(PREPARE)
+
+    def ensure(self, key: str) -> None:
+        """That there is a row of it, which can be locked."""
+        if key not in self._ensured:
+            self._session.ask(ENSURE, key)
+            self._ensured.add(key)
+
+    def serve(self, ask: Ask, *, by_version: bool) -> Served:
+        """`by_version`: refuses a write where another one came after what was read last."""
+        if ask.f == F.READ:
+            return self._read(ask.key)
+        if ask.f == F.WRITE:
+            return self._write(ask, self._seen.get(ask.key) if by_version else None)
+        if ask.f == F.LOOK:
+            rows = self._session.ask(LAST_JOB, ask.key)
+            return Served(None, "", rows[0][0] if rows else None)
+        if ask.f == F.RUN:
+            return self._run(ask)
+        raise InternalError(f"nobody knows how to {ask.f} in PostgreSQL")
+
+    def _read(self, key: str) -> Served:
+        [(value, version)] = self._session.ask(READ, key)
+        self._seen[key] = version
+        return Served(None, "", value)
+
+    def _write(self, ask: Ask, version: str | None) -> Served:
+        told = msgspec.json.encode(ask).decode()
+        [(seq, refusal)] = self._session.ask(WRITE, ask.key, ask.value, version, told)
+        return Served(int(seq or 0), refusal or "", ask.value)
+
+    def _run(self, ask: Ask) -> Served:
+        """Who comes second reads who was the first."""
+        doer = f"process {ask.of}"
+        if rows := self._session.ask(RUN, ask.key, ask.value, doer):
+            return Served(int(rows[0][0] or 0), "", ask.value)
+        [(seq, winner)] = self._session.ask(WINNER, ask.key, ask.value)
+        return Served(int(seq or 0), f"done already, by {winner}", ask.value)
+
+
+class PostgresStorage(Storage):
+    """Its memory, for the witness. It is never faulted when that is asked for."""
+
+    TIMEOUT_S = 20.0
+    errors = POSTGRES_ERRORS
+
+    def __init__(self, address: Address, _guard: Guard) -> None:
+        self._session = PostgresSession(address, self.TIMEOUT_S)
+        self._session.prepare(PREPARE)
+
+    def serve(self, ask: Ask) -> Served:
+        raise InternalError(f"a {ask.f} of {ask.key} is the business of the lock's own session")
+
+    def memory(self) -> list[Ask]:
+        remembered = self._session.ask(REMEMBER)
+        return [
+            msgspec.structs.replace(
+                msgspec.json.decode(ask or "", type=Ask), seq=int(seq or 0), refusal=refusal
+            )
+            for ask, seq, refusal in remembered
+        ]
+
+    def close(self) -> None:
+        self._session.close()
+
+
+STORAGE = StorageKind("postgres", server="postgres", open=PostgresStorage, apart=False)

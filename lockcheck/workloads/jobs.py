@@ -1,0 +1,33 @@
+"""Look which job was done last, think for a while, do the next one, which must be done once."""
+
+from __future__ import annotations
+
+from lockcheck.workloads.base import EXCLUSION, Workload
+from lockcheck.workloads.session import Held, Session
+
+PREFIX = "job-"
+
+
+def run(session: Session) -> None:
+    session.take_turns(section)
+
+
+def section(session: Session, held: Held) -> None:
+    last = session.look(held)
+    session.think()
+    session.run_job(held, after(last), last)
+
+
+def after(last: str | None) -> str:
+    """The jobs of a key are numbered, so that whoever saw the same one does the same next."""
+    done = int(last.removeprefix(PREFIX)) if last else 0
+    return f"{PREFIX}{done + 1}"
+
+
+WORKLOAD = Workload(
+    name="jobs",
+    summary="look which job was done last, think, do the next one: each must be done once",
+    run=run,
+    stores=True,
+    needs=EXCLUSION,
+)

@@ -1,0 +1,34 @@
+"""Enter the lock that one holds once more, as code does that calls code with the same lock."""
+
+from __future__ import annotations
+
+from lockcheck.workloads.base import REENTRY, Workload
+from lockcheck.workloads.session import Held, Session
+
+USUAL, DEEPEST = 2, 3  # levels
+DEEPER = 0.3  # how often it is entered once more than usual
+WORKS_ON = 0.5  # how often there is more to do once an inner level was left
+
+
+def run(session: Session) -> None:
+    session.take_turns(section)
+
+
+def section(session: Session, held: Held, level: int = 1) -> None:
+    """Whoever leaves an inner level still holds the lock, and may write once more."""
+    choices = session.settings.choices
+    session.update(held)
+    if level < USUAL or (level < DEEPEST and choices.random() < DEEPER):
+        with session.entered_again(held) as again:
+            section(session, again, level + 1)
+        if choices.random() < WORKS_ON:
+            session.update(held)
+
+
+WORKLOAD = Workload(
+    name="nested",
+    summary="enter the lock again while holding it; read and write a register on several levels",
+    run=run,
+    stores=True,
+    needs=REENTRY,
+)

@@ -1,0 +1,23 @@
+"""Hold one of a semaphore's permits for a while. It protects no register: several may write."""
+
+from __future__ import annotations
+
+from lockcheck.workloads.base import PERMITS, Workload
+from lockcheck.workloads.session import Held, Session
+
+
+def run(session: Session) -> None:
+    session.take_turns(section)
+
+
+def section(session: Session, _held: Held) -> None:
+    session.think()
+
+
+WORKLOAD = Workload(
+    name="permits",
+    summary="hold one of several permits for a while, without a storage",
+    run=run,
+    stores=False,
+    needs=PERMITS,
+)

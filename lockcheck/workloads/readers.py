@@ -1,0 +1,35 @@
+"""Most turns share the lock and read, the others have it alone and write."""
+
+from __future__ import annotations
+
+from lockcheck.backends.base import Mode
+from lockcheck.workloads.base import SHARING, Workload
+from lockcheck.workloads.session import Held, Session
+
+# Enough for readers to meet, and for a writer to find a moment without any.
+READERS = 0.6
+
+
+def run(session: Session) -> None:
+    session.take_turns(section, mode)
+
+
+def mode(session: Session) -> Mode:
+    return Mode.SHARED if session.settings.choices.random() < READERS else Mode.EXCLUSIVE
+
+
+def section(session: Session, held: Held) -> None:
+    if held.claim.mode is Mode.EXCLUSIVE:
+        session.update(held)
+    else:
+        session.read(held)
+        session.think()
+
+
+WORKLOAD = Workload(
+    name="readers",
+    summary="most turns share the lock and read a register, the others have it alone and write it",
+    run=run,
+    stores=True,
+    needs=SHARING,
+)

@@ -1,0 +1,62 @@
+"""A node that ends by itself is a word for the command line; one that was ended is none."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from lockcheck.agent.fleet import Fleet
+from lockcheck.agent.link import Message
+from lockcheck.agent.tail import Tail
+from lockcheck.agent.watching import WATCH_POLL_S, Watch
+from lockcheck.nemesis.base import wait_until
+from tests.processes import node_of, started
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Fleet:
+    """Two nodes whose processes have ended; one of them said why."""
+    fleet = Fleet(tmp_path)
+    for name in ("r1", "r2"):
+        process = started("import threading; threading.Event().wait()")
+        fleet.nodes[name] = node_of(process, name)
+        process.kill()
+        process.wait()
+    (tmp_path / "r2").mkdir()
+    (tmp_path / "r2" / "output.log").write_text("one\ntwo\nthree\nout of memory\n")
+    return fleet
+
+
+def heard(fleet: Fleet, looks: int) -> list[tuple[str | None, str]]:
+    said: list[Message] = []
+
+    async def scene() -> None:
+        watch = Watch(
+            fleet,
+            Tail([]),
+            now_ns=lambda: 0,
+            record=lambda _: None,
+            observe=lambda _: None,
+            send=said.append,
+        )
+        watch.start()
+        await wait_until(lambda: bool(said), "it says something", 10)
+        await asyncio.sleep(looks * WATCH_POLL_S)  # and would say it again by now
+        watch.stop()
+
+    asyncio.run(scene())
+    return [(message.ended, message.last_words) for message in said]
+
+
+def test_only_what_nobody_ended_is_told_and_once(fleet: Fleet) -> None:
+    fleet.nodes["r1"].down = True
+    assert heard(fleet, looks=4) == [("r2", "two / three / out of memory")]
+
+
+def test_whoever_said_nothing_is_told_of_too(fleet: Fleet) -> None:
+    assert heard(fleet, looks=1) == [
+        ("r1", "it left no output here"),
+        ("r2", "two / three / out of memory"),
+    ]

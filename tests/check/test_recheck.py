@@ -1,0 +1,293 @@
+"""Somebody else's history from a file to its verdict: healthy locks, and what must be found."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lockcheck.check.recheck import Checked, recheck
+from lockcheck.checker import Verdict
+from lockcheck.errors import UserError
+from lockcheck.formats import Asked
+from lockcheck.formats.export import write as exported
+from tests.long_histories import lock, write
+
+HEADER = "client,key,op,start_ns,end_ns,outcome,token\n"
+
+
+def csv(lines: str) -> str:
+    """`a acquire 0 2 ok 5`: client, operation, from and to in ms (`-`: never), outcome, token."""
+    rows = []
+    for line in lines.strip().splitlines():
+        client, op, start, end, outcome, *token = line.split()
+        end_ns = "" if end == "-" else f"{end}000000"
+        rows.append(f"{client},k,{op},{start}000000,{end_ns},{outcome},{''.join(token)}")
+    return HEADER + "\n".join(rows) + "\n"
+
+
+def checked(path: Path, text: str, **asked: Any) -> Checked:
+    path.write_text(text)
+    return check(str(path), **asked)
+
+
+def check(given: str, **asked: Any) -> Checked:
+    return recheck(
+        given,
+        None,
+        asked=Asked(**asked),
+        patience=lambda: True,
+        out=Path("results"),
+    )
+
+
+def found(verdict: Checked) -> set[str]:
+    return {finding.code.value for finding in verdict.judgement.findings}
+
+
+HEALTHY: dict[str, tuple[str, dict[str, Any]]] = {
+    "a refused renewal ends the hold": ("""
+        a acquire 0 2 ok
+        a renew 500 501 ok
+        a renew 1600 1601 fail
+        b acquire 1602 1650 ok
+        a release 1700 1701 fail
+        b release 1810 1811 ok""", {"ttl_ms": 1000}),
+    "a client that crashed and comes back under its name": ("""
+        a acquire 0 2 ok
+        b acquire 1200 1210 ok
+        a acquire 1300 1301 fail
+        b release 1400 1401 ok
+        a acquire 1500 1501 ok
+        a release 1502 1503 ok""", {"ttl_ms": 1000}),
+    "a lock that can be entered again, seen from its operations": ("""
+        a acquire 0 1 ok 5
+        a acquire 2 3 ok 5
+        a release 4 5 ok
+        a acquire 6 7 ok 5
+        a release 8 9 ok
+        a release 10 11 ok
+        b acquire 12 13 ok 6
+        b release 16 17 ok""", {}),
+    "a mutex that anybody releases": ("""
+        a acquire 0 1 ok
+        x release 4 5 ok
+        c acquire 6 7 ok
+        a release 8 9 fail
+        c release 10 11 ok""", {"model": "mutex"}),
+    "an answer that never came": ("""
+        a acquire 0 1 ok
+        a release 4 - info
+        a acquire 6 7 fail
+        b acquire 8 9 ok""", {}),
+    "the log begins with a release": ("""
+        a release 0 2 ok
+        b acquire 5 6 ok
+        b release 8 9 ok
+        a acquire 10 11 ok
+        a release 12 13 ok""", {}),
+    "milliseconds are coarse": ("""
+        a acquire 0 1 ok
+        a release 1 1 ok
+        b acquire 1 2 ok
+        b release 2 2 ok
+        a acquire 2 2 ok
+        a release 3 3 ok""", {}),
+}  # fmt: skip
+
+UNCERTAIN: dict[str, tuple[str, dict[str, Any]]] = {
+    "a holder is not heard of again, and nothing tells of a lease": ("""
+        a acquire 0 2 ok
+        b acquire 1011 1013 ok
+        b release 1020 1021 ok""", {}),
+    "a release was refused, and nothing tells of a lease": ("""
+        a acquire 0 2 ok
+        a release 1000 1001 fail
+        b acquire 1011 1013 ok
+        b release 1020 1021 ok""", {}),
+    "nobody shared it": ("a acquire 0 1 ok\n a release 2 3 ok\n a acquire 4 5 ok", {}),
+    "nobody knows what these do": ("a append 0 1 ok\n b txn 2 3 ok\n a append 4 5 ok", {}),
+}  # fmt: skip
+
+WRONG: dict[str, tuple[str, dict[str, Any], str]] = {
+    "two at once": ("""
+        a acquire 0 1 ok
+        b acquire 2 3 ok
+        a release 5 6 ok
+        b release 7 8 ok""", {}, "overlap"),
+    "a token that goes back behind one that was concurrent": ("""
+        a acquire 1 10 ok 5
+        a release 11 12 ok
+        b acquire 2 13 ok 3
+        b release 14 15 ok
+        c acquire 16 17 ok 4
+        c release 18 19 ok""", {}, "token-regression"),
+    "let in before the lease was over": ("""
+        a acquire 0 2 ok
+        b acquire 500 501 ok
+        a release 600 601 ok
+        b release 700 701 ok""", {"ttl_ms": 1000}, "overlap"),
+    "three of two": ("""
+        a acquire 0 1 ok
+        b acquire 2 3 ok
+        c acquire 4 5 ok
+        a release 6 7 ok
+        b release 8 9 ok
+        c release 10 11 ok""", {"model": "semaphore", "permits": 2}, "overlap"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("lines", "asked"), HEALTHY.values(), ids=HEALTHY)
+def test_a_healthy_lock_is_not_accused(tmp_path: Path, lines: str, asked: dict[str, Any]) -> None:
+    verdict = checked(tmp_path / "h.csv", csv(lines), **asked)
+    assert verdict.judgement.verdict is Verdict.OK, verdict.judgement
+
+
+@pytest.mark.parametrize(("lines", "asked"), UNCERTAIN.values(), ids=UNCERTAIN)
+def test_what_may_be_healthy_is_unknown(tmp_path: Path, lines: str, asked: dict[str, Any]) -> None:
+    verdict = checked(tmp_path / "h.csv", csv(lines), **asked)
+    assert verdict.judgement.verdict is Verdict.UNKNOWN, verdict.judgement
+    assert verdict.exit_code == 3
+
+
+@pytest.mark.parametrize(("lines", "asked", "code"), WRONG.values(), ids=WRONG)
+def test_what_is_wrong_is_found(
+    tmp_path: Path, lines: str, asked: dict[str, Any], code: str
+) -> None:
+    verdict = checked(tmp_path / "h.csv", csv(lines), **asked)
+    assert code in found(verdict)
+    assert verdict.exit_code == 1
+
+
+REGISTER = "0 :invoke :write 1\n0 :ok :write 1\n1 :invoke :read nil\n1 :ok :read 2\n"
+
+
+@pytest.mark.parametrize("model", ["mutex", "fenced", "set", "counter"])
+def test_a_model_that_does_not_know_the_operations_is_refused(tmp_path: Path, model: str) -> None:
+    """It would find nothing, or accuse somebody of what it left out."""
+    with pytest.raises(UserError, match="does not know"):
+        checked(tmp_path / "h.txt", REGISTER, model=model)
+    assert checked(tmp_path / "h.txt", REGISTER).exit_code == 1
+
+
+@pytest.mark.parametrize("model", ["register", "cas-register", "set", "counter"])
+def test_so_is_one_for_a_lock(tmp_path: Path, model: str) -> None:
+    with pytest.raises(UserError, match="does not know acquire, release"):
+        checked(tmp_path / "h.csv", csv(WRONG["two at once"][0]), model=model)
+
+
+@pytest.mark.parametrize(
+    "asked", [{"model": "semaphore"}, {"model": "mutex", "permits": 2}], ids=str
+)
+def test_permits_are_a_semaphores(tmp_path: Path, asked: dict[str, Any]) -> None:
+    with pytest.raises(UserError, match="permits"):
+        checked(tmp_path / "h.csv", csv(WRONG["two at once"][0]), **asked)
+
+
+def test_what_no_judge_knows_is_said(tmp_path: Path) -> None:
+    verdict = checked(tmp_path / "h.csv", csv(UNCERTAIN["nobody knows what these do"][0]))
+    assert "3 operations are of a kind that no judge knows: append, txn" in verdict.notes
+
+
+def test_a_report_does_not_replace_its_history(tmp_path: Path) -> None:
+    path = tmp_path / "h.csv"
+    path.write_text(csv(WRONG["two at once"][0]))
+    with pytest.raises(UserError, match="would replace the history"):
+        recheck(str(path), path, asked=Asked(), patience=lambda: True, out=Path("results"))
+
+
+def test_a_long_history_from_a_file_packed_and_from_a_pipe(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "long.jsonl"
+    write(path, lock(40_000))
+    plain = check(str(path))
+    assert plain.judgement.verdict is Verdict.OK
+    assert plain.judgement.counts.operations == 40_020
+    packed = tmp_path / "long.jsonl.gz"
+    packed.write_bytes(gzip.compress(path.read_bytes(), 1))
+    assert check(str(packed)).judgement == plain.judgement
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(path.read_bytes())))
+    assert check("-").judgement == plain.judgement
+    monkeypatch.setenv("LOCKCHECK_PURE", "1")
+    assert check(str(path)).judgement == plain.judgement
+
+
+STALE = """\
+client,key,op,start_ns,end_ns,outcome,token,value,seq,base
+a,k,acquire,0,2000000,ok,1,,,
+b,k,acquire,1500000000,1501000000,ok,2,,,
+b,k,write,1513000000,1514000000,ok,,x,1,
+a,k,write,1515000000,1516000000,ok,,y,2,
+b,k,release,1520000000,1521000000,ok,,,,
+"""
+TOLD_IN_TIME = STALE.replace("b,k,acquire", "a,k,lost,1400000000,,,,,,\nb,k,acquire")
+IN_ORDER = STALE.replace(",y,2,", ",y,1,").replace(",x,1,", ",x,2,")
+LOST_UPDATE = """\
+client,key,op,start_ns,end_ns,outcome,token,value,seq,base
+a,k,acquire,0,2000000,ok,1,,,
+b,k,acquire,1500000000,1501000000,ok,2,,,
+b,k,write,1513000000,1514000000,ok,,x,1,old
+a,k,write,1515000000,1516000000,ok,,y,2,old
+b,k,release,1520000000,1521000000,ok,,,,
+"""
+
+
+def test_a_stale_write_is_found_by_the_storages_numbers(tmp_path: Path) -> None:
+    verdict = checked(tmp_path / "h.csv", STALE, ttl_ms=1000)
+    assert {"overlap", "stale-write"} <= found(verdict)
+    assert verdict.exit_code == 1
+    without = "".join(f"{line.rsplit(',', 2)[0]}\n" for line in STALE.splitlines())
+    assert "stale-write" not in found(checked(tmp_path / "h.csv", without, ttl_ms=1000))
+    assert "stale-write" not in found(checked(tmp_path / "h.csv", IN_ORDER, ttl_ms=1000))
+
+
+def test_who_was_told_in_time_that_it_lost_the_lock_does_not_overlap(tmp_path: Path) -> None:
+    verdict = checked(tmp_path / "h.csv", TOLD_IN_TIME, ttl_ms=1000)
+    assert "overlap" not in found(verdict)
+    assert "stale-write" in found(verdict)  # it wrote all the same
+    quiet = "".join(line for line in TOLD_IN_TIME.splitlines(True) if ",y," not in line)
+    verdict = checked(tmp_path / "h.csv", quiet, ttl_ms=1000)
+    assert verdict.judgement.verdict is Verdict.OK, verdict.judgement
+
+
+def test_a_lost_update_is_found_by_the_bases(tmp_path: Path) -> None:
+    verdict = checked(tmp_path / "h.csv", LOST_UPDATE, ttl_ms=1000)
+    assert "lost-update" in found(verdict)
+    assert verdict.exit_code == 1
+    chained = LOST_UPDATE.replace(",y,2,old", ",y,2,x")
+    assert "lost-update" not in found(checked(tmp_path / "h.csv", chained, ttl_ms=1000))
+
+
+def test_an_update_that_nobody_answered_is_no_lost_one(tmp_path: Path) -> None:
+    """It was stored, and the next holder built on it; so nothing was overwritten."""
+    text = """\
+client,key,op,start_ns,end_ns,outcome,token,value,seq,base
+a,k,acquire,0,2,ok,1,,,
+a,k,write,3,4,ok,,x,1,old
+a,k,write,5,,,,y,,x
+a,k,release,7,8,ok,,,,
+b,k,acquire,9,10,ok,2,,,
+b,k,write,11,12,ok,,z,3,y
+b,k,release,13,14,ok,,,,
+"""
+    verdict = checked(tmp_path / "h.csv", text)
+    assert verdict.judgement.verdict is Verdict.OK, verdict.judgement
+
+
+@pytest.mark.parametrize(
+    ("text", "code"), [(STALE, "stale-write"), (LOST_UPDATE, "lost-update")], ids=["stale", "lost"]
+)
+def test_what_is_found_is_found_in_an_export(tmp_path: Path, text: str, code: str) -> None:
+    first = checked(
+        tmp_path / "h.csv", text.replace("b,k,rel", "b,k,lost,1517000000,,,,,,\nb,k,rel")
+    )
+    out = io.BytesIO()
+    exported(first.history, "csv", out)
+    again = checked(tmp_path / "again.csv", out.getvalue().decode())
+    assert code in found(again)
+    assert again.judgement.findings == first.judgement.findings

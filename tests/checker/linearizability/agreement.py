@@ -1,0 +1,68 @@
+"""Do the engines answer as all orders do? Over as many small histories of locks as one likes:
+
+    python -m tests.checker.linearizability.agreement --histories 200000 --model fenced --leases
+
+It prints how many were not told at all, and the seeds of those that were told wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from collections.abc import Iterable
+from random import Random
+
+from lockcheck.checker.linearizability.decide import decide
+from lockcheck.checker.linearizability.keepers import in_their_clients_name
+from lockcheck.checker.linearizability.models import MODELS, Model, semaphore
+from tests.checker.linearizability.brute import brute
+from tests.checker.linearizability.brute_leases import brute_with_leases
+from tests.checker.linearizability.drawn import drawn
+
+LOCKS: dict[str, Model] = {
+    **{name: MODELS[name] for name in ("mutex", "owner-mutex", "fenced")},
+    **{name: MODELS[name] for name in ("reentrant", "reentrant-fenced")},
+    "semaphore": semaphore(2),
+}
+
+
+def expected_and_told(model: Model, seed: int, *, leases: bool) -> tuple[bool, bool | None]:
+    table, until = drawn(Random(seed), leases=leases)
+    own = in_their_clients_name(table)
+    expected = brute_with_leases(own, model, until) if leases else brute(own, model)
+    return expected, decide(table, model, until if leases else None).linearizable
+
+
+def compared(
+    model: Model, seeds: Iterable[int], *, leases: bool
+) -> tuple[Counter[tuple[bool, bool | None]], list[int]]:
+    answers, wrong = Counter[tuple[bool, bool | None]](), []
+    for seed in seeds:
+        expected, told = expected_and_told(model, seed, leases=leases)
+        answers[expected, told] += 1
+        if told is not None and told is not expected:
+            wrong.append(seed)
+    return answers, wrong
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--histories", type=int, default=200_000)
+    arguments.add_argument("--first", type=int, default=0, help="the first seed")
+    arguments.add_argument("--model", choices=LOCKS, action="append")
+    arguments.add_argument("--leases", action="store_true")
+    given = arguments.parse_args()
+    for name in given.model or LOCKS:
+        seeds = range(given.first, given.first + given.histories)
+        answers, wrong = compared(LOCKS[name], seeds, leases=given.leases)
+        unsure = sum(count for (_, told), count in answers.items() if told is None)
+        right = sum(count for (expected, _), count in answers.items() if expected)
+        print(
+            f"{name:>17} {given.histories:>9,} histories, {right:,} of them right:"
+            f" {unsure / given.histories:.3%} not told, {len(wrong)} told wrong {wrong[:8]}",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,114 @@
+"""Is there an order of a lock's operations, leases being a part of its state? Answered by the
+definition alone, by trying all orders: for small histories.
+
+A lock is held by so many grants, each with the moment up to which it was promised at least. From
+then on it may end by itself, once all that ended before that moment has happened; what nobody
+confirmed was promised nothing. A confirmed renewal puts off the end of its client's grant, or of
+none if that one is over already.
+
+Of locks that only count, whoever asks is granted it and whoever gives it back gives back its own
+grant, if it has one left, else somebody else's: that which was promised for longest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from typing import NamedTuple, TypeAlias
+
+from lockcheck.checker.linearizability.models import Call, Held, Illegal, Model, State
+from lockcheck.history.table import NEVER, NO_TOKEN, Ints, Op, Outcome, Table
+
+Grants: TypeAlias = tuple[tuple[int, int], ...]  # client, and up to when it was promised
+NO_PROMISE = -NEVER
+
+
+class Timed(NamedTuple):
+    start: int
+    end: int
+    call: Call
+    client: int
+    promised: int
+
+
+class Leased(NamedTuple):
+    lock: State  # of the model, where it has owners
+    grants: Grants  # sorted
+
+
+def brute_with_leases(table: Table, model: Model, until: Ints) -> bool:
+    todo = timed(table, model, until)
+
+    @cache
+    def possible(state: Leased, left: frozenset[int]) -> bool:
+        if not any(todo[i].call.confirmed for i in left):
+            return True
+        first_end = min(todo[j].end for j in left if todo[j].call.confirmed)
+        if any(possible(after, left) for after in _ended(model, state, first_end)):
+            return True
+        begun = (i for i in left if todo[i].start <= first_end)
+        afters = ((i, _after(model, state, todo[i])) for i in begun)
+        return any(after is not None and possible(after, left - {i}) for i, after in afters)
+
+    return possible(Leased(model.initial, ()), frozenset(range(len(todo))))
+
+
+def timed(table: Table, model: Model, until: Ints) -> list[Timed]:
+    found = []
+    for row in range(len(table)):
+        f, outcome = Op(int(table.f[row])), Outcome(int(table.outcome[row]))
+        if outcome is Outcome.FAIL or (outcome is Outcome.INFO and f is Op.RENEW):
+            continue
+        ok, token, client = outcome is Outcome.OK, int(table.token[row]), int(table.owner[row])
+        told = token if model.tokens and ok and token != NO_TOKEN else None
+        call = Call(f, process=client if model.owners else None, token=told, confirmed=ok)
+        end = int(table.end[row]) if ok else NEVER
+        promised = int(until[row]) if ok and f is not Op.RELEASE else NO_PROMISE
+        found.append(Timed(int(table.start[row]), end, call, client, promised))
+    return found
+
+
+def _ended(model: Model, state: Leased, by: int) -> Iterator[Leased]:
+    """After the end of one lease, before what has to happen by then."""
+    for grant in dict.fromkeys(state.grants):
+        if grant[1] <= by:
+            yield Leased(_freed(model, state.lock), _without(state.grants, grant))
+
+
+def _freed(model: Model, lock: State) -> State:
+    return Held(None, 0, lock.token, told=False) if isinstance(lock, Held) else model.initial
+
+
+def _without(grants: Grants, grant: tuple[int, int]) -> Grants:
+    at = grants.index(grant)
+    return grants[:at] + grants[at + 1 :]
+
+
+def _after(model: Model, state: Leased, what: Timed) -> Leased | None:
+    lock = state.lock if model.owners else len(state.grants)
+    after = model.step(lock, what.call)
+    if isinstance(after, Illegal):
+        return None
+    if model.owners:
+        return Leased(after, _one_grant(after, state.grants, what))
+    return Leased(model.initial, _counted(state.grants, what))
+
+
+def _one_grant(lock: State, grants: Grants, what: Timed) -> Grants:
+    """There is one at most, however often its owner entered: promised is the latest end."""
+    if lock is None or (isinstance(lock, Held) and not lock.times):
+        return ()
+    return ((what.client, max(what.promised, *(promised for _, promised in grants), NO_PROMISE)),)
+
+
+def _counted(grants: Grants, what: Timed) -> Grants:
+    if what.call.f is Op.ACQUIRE:
+        return tuple(sorted((*grants, (what.client, what.promised))))
+    own = [grant for grant in grants if grant[0] == what.client]
+    if what.call.f is Op.RELEASE:
+        return _without(grants, max(own or grants, key=lambda grant: grant[1]))
+    if not own:
+        return grants
+    latest = max(own, key=lambda grant: grant[1])
+    extended = (latest[0], max(latest[1], what.promised))
+    return tuple(sorted((*_without(grants, latest), extended)))

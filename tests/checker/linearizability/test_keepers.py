@@ -1,0 +1,175 @@
+"""Renewals by a keeper: the engines answer as the brute force over all orders does, to which a
+keeper's renewal is one of its client whenever it comes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lockcheck.checker.linearizability.decide import decide
+from lockcheck.checker.linearizability.keepers import has_keepers, in_their_clients_name, woven
+from lockcheck.checker.linearizability.models import MODELS, Model, semaphore
+from lockcheck.checker.linearizability.sweep import sweep
+from lockcheck.history.ordering import BEFORE_ALL, latest_before
+from lockcheck.history.table import NEVER, NOTHING, Ints, Op, Outcome, Table
+from tests.checker.linearizability.brute import brute
+from tests.checker.linearizability.brute_leases import brute_with_leases
+from tests.checker.linearizability.locks import Row, kept, table_of
+from tests.often import often
+
+OWNED = [MODELS[name] for name in ("owner-mutex", "reentrant", "fenced", "reentrant-fenced")]
+COUNTED = [semaphore(1), semaphore(2)]
+
+
+def name_of(model: Model) -> str:
+    return model.name
+
+
+def told(table: Table, model: Model, until: Ints | None = None) -> bool | None:
+    decision = decide(table, model, until)
+    for answer in decision.answers.values():
+        assert answer.reason
+        rows = {*answer.rows, *answer.prefix}
+        assert rows <= set(range(len(table)))
+    return decision.linearizable
+
+
+@pytest.mark.parametrize("model", OWNED + COUNTED, ids=name_of)
+@often
+@given(data=st.data())
+def test_keepers(model: Model, data: st.DataObject) -> None:
+    table, _ = data.draw(kept())
+    assert told(table, model) is brute(in_their_clients_name(table), model)
+
+
+@pytest.mark.parametrize("model", OWNED + COUNTED, ids=name_of)
+@often
+@given(data=st.data())
+def test_keepers_of_leases(model: Model, data: st.DataObject) -> None:
+    table, until = data.draw(kept(most=5, leases=True))
+    expected = brute_with_leases(in_their_clients_name(table), model, until)
+    assert told(table, model, until) is expected
+
+
+def kept_turns(random: Random, *, leases: bool) -> tuple[Table, Ints]:
+    """A right lock: turns one after the other, each renewed by its client's keeper at any time,
+    also while it lets go; sometimes one of the times is moved."""
+    rows, now = [], 0
+    for turn in range(random.randrange(2, 5)):
+        client = turn % 2
+        asked, granted = now, now + random.randrange(1, 6)
+        leaving = granted + random.randrange(4, 20)
+        left = leaving + random.randrange(2, 8)
+        rows.append(Row(client, Op.ACQUIRE, Outcome.OK, asked, granted, turn + 1, asked + 15))
+        rows.append(Row(client, Op.RELEASE, Outcome.OK, leaving, left))
+        at = granted + random.randrange(0, 4)
+        while at < left:
+            end = at + random.randrange(1, 6)
+            outcome = Outcome.OK if at <= leaving else random.choice((Outcome.OK, Outcome.FAIL))
+            renewal = Row(client + 2, Op.RENEW, outcome, at, end, until=at + 15, owner=client)
+            rows.append(renewal)
+            at = end + random.randrange(1, 8)
+        now = leaving + random.randrange(1, 4)
+    if random.random() < 0.3:
+        at = random.randrange(len(rows))
+        shift = random.choice((-6, -3, 3, 6))
+        rows[at] = rows[at]._replace(
+            start=max(0, rows[at].start + shift), end=max(0, rows[at].end + shift)
+        )
+    table, until = table_of(rows)
+    return table, until if leases else np.full(len(until), NEVER)
+
+
+@pytest.mark.parametrize("leases", [False, True])
+@pytest.mark.parametrize("model", OWNED[::2], ids=name_of)
+def test_what_keepers_do_most_of_the_time_is_told(model: Model, leases: bool) -> None:
+    random, answers = Random(3), Counter[bool | None]()
+    for _ in range(400):
+        table, until = kept_turns(random, leases=leases)
+        assert has_keepers(table) or not (table.f == Op.RENEW).any()
+        answer = told(table, model, until if leases else None)
+        answers[answer] += 1
+        if len(table) <= 9:
+            own = in_their_clients_name(table)
+            expected = brute_with_leases(own, model, until) if leases else brute(own, model)
+            assert answer is expected
+    assert answers[None] == 0
+    assert answers[True] > 200
+    assert answers[False] > 20
+
+
+def test_a_keeper_that_renews_in_between_costs_no_search() -> None:
+    rows = [
+        Row(0, Op.ACQUIRE, Outcome.OK, 0, 2, until=12),
+        Row(9, Op.RENEW, Outcome.OK, 5, 8, until=15, owner=0),
+        Row(9, Op.RENEW, Outcome.OK, 10, 18, until=20, owner=0),  # while it lets go
+        Row(0, Op.RELEASE, Outcome.OK, 16, 19),
+        Row(1, Op.ACQUIRE, Outcome.OK, 3, 21),
+    ]
+    table, until = table_of(rows)
+    decision = decide(table, MODELS["owner-mutex"], until)
+    assert decision.linearizable is True
+    assert decision.engines == {"sweep": 1}
+
+
+@pytest.mark.parametrize(
+    ("renewal", "expected"),
+    [
+        ((12, 14, 22), False),  # it promised the lock for longer
+        ((12, 14, 18), True),
+        ((21, 23, 40), False),  # it came after another one was let in
+    ],
+)
+def test_what_a_keeper_was_promised_binds(renewal: tuple[int, int, int], expected: bool) -> None:
+    start, end, promised = renewal
+    table, until = table_of(
+        [
+            Row(0, Op.ACQUIRE, Outcome.OK, 0, 2, until=10),
+            Row(9, Op.RENEW, Outcome.OK, 5, 8, until=15, owner=0),
+            Row(9, Op.RENEW, Outcome.OK, start, end, until=promised, owner=0),
+            Row(1, Op.ACQUIRE, Outcome.OK, 18, 20, until=40),
+        ]
+    )
+    assert told(table, MODELS["owner-mutex"], until) is expected
+
+
+def test_a_table_without_keepers_is_left_as_it_is() -> None:
+    table, until = table_of(
+        [Row(0, Op.ACQUIRE, Outcome.OK, 0, 2), Row(0, Op.RENEW, Outcome.OK, 3, 4)]
+    )
+    assert not has_keepers(table)
+    same = woven(table, until)
+    assert same.rows.tolist() == [0, 1]
+    assert sweep(same.table, MODELS["owner-mutex"], same.until).get(NOTHING) is None
+    assert has_keepers(replace(table, owner=table.owner + 1))
+
+
+@pytest.mark.parametrize(("promised", "expected"), [(17, True), (40, False)])
+def test_two_who_renew_at_once(promised: int, expected: bool) -> None:
+    table, until = table_of(
+        [
+            Row(0, Op.ACQUIRE, Outcome.OK, 0, 2, until=10),
+            Row(9, Op.RENEW, Outcome.OK, 5, 9, until=promised, owner=0),
+            Row(0, Op.RENEW, Outcome.OK, 7, 8, until=15),
+            Row(1, Op.ACQUIRE, Outcome.OK, 18, 20, until=60),
+        ]
+    )
+    decision = decide(table, MODELS["owner-mutex"], until)
+    assert decision.linearizable is expected
+    assert decision.engines == {"sweep": 1}
+
+
+def test_ends_of_many_keys_over_a_long_time() -> None:
+    """Where key and time do not fit into one word."""
+    keys = np.repeat(np.arange(1 << 10, dtype=np.int32), 3)
+    end = np.tile(np.array([5, 1 << 58, 7]), 1 << 10)
+    expected = np.tile(np.array([BEFORE_ALL, 5, 1 << 58]), 1 << 10)
+    assert latest_before(keys, end).tolist() == expected.tolist()
+    assert latest_before(keys[:6], end[:6] % 100).tolist() == [BEFORE_ALL, 5, 44] * 2
+    assert len(latest_before(keys[:0], end[:0])) == 0

@@ -1,0 +1,57 @@
+"""What has no order by itself, whatever was before, has none at all."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from lockcheck.checker.linearizability.keepers import in_their_clients_name
+from lockcheck.checker.linearizability.models import MODELS, OWNER_MUTEX, Model
+from lockcheck.checker.linearizability.search import search
+from lockcheck.checker.linearizability.search_window import SIZES, window
+from tests.checker.linearizability.agreement import LOCKS
+from tests.checker.linearizability.brief import table
+from tests.checker.linearizability.drawn import drawn
+
+
+@pytest.mark.parametrize("leases", [False, True])
+@pytest.mark.parametrize("model", LOCKS.values(), ids=LOCKS)
+def test_a_part_that_has_no_order_is_a_part_of_what_has_none(model: Model, leases: bool) -> None:
+    refuted = 0
+    for seed in range(150):
+        whole, until = drawn(Random(seed), leases=leases)
+        whole = in_their_clients_name(whole)
+        promised = until if leases else None
+        right = search(whole, model, until=promised).linearizable
+        for size in (3, 5):
+            last_ns = int(whole.start[-1]) if len(whole) else 0
+            part = window(whole, promised, last_ns, size)
+            if part is None:
+                continue
+            told = search(part.table, model, until=part.until).linearizable
+            assert told or not right, seed
+            refuted += not told
+    assert refuted > 5 or not model.owners
+
+
+@pytest.mark.parametrize("name", ["owner-mutex", "fenced", "reentrant"])
+def test_two_at_once_are_found_however_much_nobody_knows_of_before(name: str) -> None:
+    """So many may have come and gone that all ways to that are too many to try."""
+    lines, clients = [], 30
+    for turn in range(1200):
+        now, client = 10 * turn, turn % clients
+        lines.append(f"{client} acquire {max(0, now - 60)}-{now}{'?' if turn % 4 == 0 else ''}")
+        lines.append(f"{client} release {now + 5}-{now + 6}{'?' if turn % 3 == 0 else ''}")
+    lines += ["98 acquire 13000-13001", "99 acquire 13002-13003", "98 release 13004-13005"]
+    told = table(*lines)
+    answer = search(told, MODELS[name], patience=lambda: True)
+    assert answer.linearizable is False
+    assert {int(told.start[row]) for row in answer.rows} <= {13000, 13002, 13004}
+    assert answer.stuck_on in answer.rows
+
+
+def test_all_there_is_is_no_part() -> None:
+    short = table("0 acquire 1-2", "0 release 3-4")
+    assert window(short, None, 9, SIZES[0]) is None
+    assert search(short, OWNER_MUTEX).linearizable

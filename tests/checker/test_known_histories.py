@@ -1,0 +1,75 @@
+"""Histories in files whose verdict is known: most were once judged wrongly, or not at all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lockcheck.check.recheck import recheck
+from lockcheck.checker import Culprit, Verdict
+from lockcheck.formats import Asked
+
+HISTORIES = Path(__file__).with_name("histories")
+LEASE: dict[str, Any] = {"ttl_ms": 5_000}
+MUTEX = {"ttl_ms": 1_000, "model": "mutex"}
+SEMAPHORE = {"ttl_ms": 1_000, "model": "semaphore", "permits": 2}
+
+
+@dataclass(frozen=True)
+class Known:
+    verdict: Verdict
+    asked: dict[str, Any] = field(default_factory=dict)
+    codes: frozenset[str] = frozenset()
+    culprits: frozenset[Culprit] = frozenset()
+
+
+def violation(*codes: str, by: Culprit, **asked: Any) -> Known:
+    return Known(Verdict.VIOLATION, asked, frozenset(codes), frozenset({by}))
+
+
+def ok(**asked: Any) -> Known:
+    return Known(Verdict.OK, asked)
+
+
+NO_ORDER = "not-linearizable"
+KNOWN = {
+    "lost-unnoticed-no-fault.jsonl": violation("overlap", "silent-loss", by=Culprit.HOLDER),
+    "lost-unnoticed-cut-off.jsonl": violation("overlap", "silent-loss", by=Culprit.HOLDER),
+    "queue.csv": violation("overlap", NO_ORDER, by=Culprit.SERVICE),
+    "renew.jsonl": Known(Verdict.UNKNOWN),  # for want of operations
+    "renew.csv": ok(),
+    "renew-crossing.jsonl": violation("overlap", NO_ORDER, by=Culprit.SERVICE),
+    "read-from-before-log.csv": ok(**LEASE),
+    "cas-from-before-log.csv": ok(**LEASE),
+    "counter-from-before-log.csv": ok(**LEASE),
+    "base-from-before-log.csv": ok(**LEASE),
+    "taken-for-reentrant.csv": ok(**LEASE),
+    "early-release.csv": ok(**LEASE),
+    "crash-same-name.csv": ok(**LEASE),
+    "mutex-lease-miss.csv": violation(NO_ORDER, by=Culprit.SERVICE, **MUTEX),
+    "semaphore-lease-miss.csv": violation(NO_ORDER, by=Culprit.SERVICE, **SEMAPHORE),
+    "touching-lease.jsonl": ok(),
+    "tokens-reset-500.csv": violation("token-regression", NO_ORDER, by=Culprit.SERVICE),
+}
+
+
+def test_each_has_its_verdict_here() -> None:
+    assert {path.name for path in HISTORIES.iterdir()} == KNOWN.keys()
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_its_verdict(name: str, tmp_path: Path) -> None:
+    known = KNOWN[name]
+    found = recheck(
+        str(HISTORIES / name),
+        None,
+        asked=Asked(**known.asked),
+        patience=lambda: True,
+        out=tmp_path,
+    ).judgement
+    assert found.verdict is known.verdict, (found.findings[:1], found.doubts)
+    assert {finding.code.value for finding in found.findings} == known.codes
+    assert {finding.blame.who for finding in found.findings} == known.culprits

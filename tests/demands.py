@@ -1,0 +1,139 @@
+"""What a run must show for an expectation to have come true: more than its verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from lockcheck.backends.expected import Expected
+from lockcheck.config import RunConfig
+from lockcheck.nemesis import asked_for, at_holders
+from lockcheck.storage.base import Guard
+from lockcheck.workloads.base import REENTRY, SHARING
+
+Result = dict[str, Any]  # what --json prints
+Demand = Callable[[Result], str]  # says what is missing, or nothing
+
+FIRST_VIOLATION_WITHIN_MS = 10_000
+SLOWNESS_MS = 1500  # of a busy machine, and what a system itself needs
+TOGETHER = 2  # readers, or levels
+ENOUGH, ENOUGH_IN_MS = 100, 10_000  # acquisitions; fewer in a shorter run
+
+
+def demands_of(expected: Expected, config: RunConfig) -> Iterator[Demand]:
+    kinds = tuple(name.partition(":")[0] for name in asked_for(config.nemesis))
+    yield has_verdict(expected.verdict)
+    if expected.findings:
+        yield finds(*expected.findings)
+    if expected.blame:
+        yield blames(expected.blame, kinds)
+    if kinds:
+        yield proves_its_faults
+    if expected.verdict == "violation" and kinds == ("pause",):
+        yield finds_it_soon
+    if expected.verdict != "ok":
+        return
+    if not config.is_guarded():  # else overlaps are told of, and do no harm
+        yield finds_nothing
+    yield from uses(config)
+    if not at_holders(config.nemesis):
+        yield acquires(fewest(config.time_limit_ms))
+    if config.guard is Guard.FENCE and {"pause", "partition"} & {*kinds}:
+        yield refuses_stale_writes
+    if "kill:holder" in config.nemesis and config.backend_under_test().promises.excludes:
+        lapses_after = config.backend_under_test().promises.lapses_after
+        yield is_free_again_within(config.ttl_ms * lapses_after + SLOWNESS_MS)
+
+
+def uses(config: RunConfig) -> Iterator[Demand]:
+    """What the lock is for was done, and not only allowed. Faults may leave no time for it."""
+    if asked_for(config.nemesis):
+        return
+    needs, permits = config.workload_to_run().needs, config.backend_under_test().promises.permits
+    if needs is SHARING:
+        yield counts("shared_together", TOGETHER, config.clients)
+    if permits > 1:
+        yield counts("held_together", permits, permits)
+    if needs is REENTRY:
+        yield counts("entered_deepest", TOGETHER)
+
+
+def counts(name: str, least: int, most: int | None = None) -> Demand:
+    def demand(result: Result) -> str:
+        number = result["counts"][name]
+        fits = least <= number and (most is None or number <= most)
+        return "" if fits else f"{name} is {number}"
+
+    return demand
+
+
+def fewest(time_limit_ms: int) -> int:
+    return ENOUGH * min(time_limit_ms, ENOUGH_IN_MS) // ENOUGH_IN_MS
+
+
+def has_verdict(wanted: str) -> Demand:
+    def demand(result: Result) -> str:
+        got = result["verdict"]
+        return "" if got == wanted else f"verdict {got} {result['doubts']}"
+
+    return demand
+
+
+def finds(*codes: str) -> Demand:
+    def demand(result: Result) -> str:
+        missing = set(codes) - {finding["code"] for finding in result["findings"]}
+        return f"not found: {', '.join(sorted(missing))}" if missing else ""
+
+    return demand
+
+
+def blames(whom: str, kinds: tuple[str, ...]) -> Demand:
+    """Where it is the holder: because of the fault that struck it."""
+
+    def demand(result: Result) -> str:
+        blamed = {(f["blame"], f["fault"] or "") for f in result["findings"]}
+        right = blamed and all(
+            who == whom and (who != "holder" or not kinds or fault.startswith(kinds))
+            for who, fault in blamed
+        )
+        return "" if right else f"blame: {blamed}"
+
+    return demand
+
+
+def finds_nothing(result: Result) -> str:
+    return f"{len(result['findings'])} findings" if result["findings"] else ""
+
+
+def proves_its_faults(result: Result) -> str:
+    return "" if result["counts"]["faults"] else "no fault was proven"
+
+
+def finds_it_soon(result: Result) -> str:
+    first = min((f["at_ms"] for f in result["findings"]), default=float("inf"))
+    return "" if first < FIRST_VIOLATION_WITHIN_MS else f"first violation after {first:.0f} ms"
+
+
+def acquires(enough: int) -> Demand:
+    def demand(result: Result) -> str:
+        number = result["counts"]["acquisitions"]
+        return "" if number >= enough else f"only {number} acquisitions of {enough}"
+
+    return demand
+
+
+def refuses_stale_writes(result: Result) -> str:
+    return "" if result["counts"]["stale_writes_refused"] else "no stale write was refused"
+
+
+def is_free_again_within(limit_ms: float) -> Demand:
+    """Within the lease or the session's timeout, and what the system itself needs."""
+
+    def demand(result: Result) -> str:
+        freed = result["freed"]
+        late = [each for each in freed if (each["after_ms"] or 0) > limit_ms]
+        if not any(each["after_ms"] is not None for each in freed):
+            return "no holder was ended whose lock was granted again"
+        return f"free again later than {limit_ms:.0f} ms: {late}" if late else ""
+
+    return demand

@@ -1,0 +1,81 @@
+"""`all` is a sequence of what applies, drawn by the seed, and written down as what it is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from lockcheck.backends import BACKENDS
+from lockcheck.config import RunConfig
+from lockcheck.errors import UserError
+from lockcheck.nemesis import FAULTS, Plan, check_nemesis, drawn, parse_nemesis
+from lockcheck.nemesis.base import Refusal
+from lockcheck.nemesis.drawing import applicable
+
+SEEDS = range(12)
+PLAN = Plan(
+    backend="etcd",
+    ttl_ms=1000,
+    time_limit_ms=15_000,
+    clients=5,
+    servers=3,
+    stores=True,
+    writes=True,
+    leads=True,
+)
+LONG = replace(PLAN, time_limit_ms=10_000_000)
+
+
+def test_the_seed_decides_and_several_differ() -> None:
+    draws = {drawn(["all"], PLAN, seed) for seed in SEEDS}
+    assert draws == {drawn(["all"], PLAN, seed) for seed in SEEDS}
+    assert len(draws) > len(SEEDS) / 2
+    one, named, other = drawn(["all", "pause", "all"], PLAN, 1)
+    assert named == "pause"
+    assert one != other
+
+
+@pytest.mark.parametrize("name", BACKENDS)
+def test_what_is_drawn_can_be_run(name: str) -> None:
+    for seed in SEEDS:
+        config = RunConfig(backend=name, seed=seed, nemesis=("all",)).checked()
+        assert "all" not in config.nemesis
+        assert config.checked() == config
+        assert "--nemesis all" not in config.command()
+
+
+def test_all_that_applies_is_drawn_once_where_there_is_time() -> None:
+    (text,) = drawn(["all"], LONG, 1)
+    steps = parse_nemesis(text)
+    able = [str(step) for kind in FAULTS.values() for step in applicable(kind, LONG)]
+    drawn_ones = {str(step).partition(",when=")[0] for step in steps}
+    assert len(steps) == len(able)
+    assert drawn_ones == {step.partition(",when=")[0] for step in able}
+    kinds = {step.kind.name for step in steps}
+    assert {step.kind.name for step in steps[: len(kinds)]} == kinds  # by turns
+    assert {step.trigger(LONG) for step in steps} > {step.kind.when(step, LONG) for step in steps}
+
+
+def test_what_cannot_be_is_not_drawn() -> None:
+    alone = replace(LONG, servers=1, leads=False, writes=False, stores=False)
+    for seed in SEEDS:
+        texts = drawn(["all"], alone, seed)
+        check_nemesis(texts, alone)
+        assert not [word for word in ("leader", "minority", "storage", "write") if word in texts[0]]
+
+
+def test_what_this_machine_lacks_is_not_drawn() -> None:
+    kind = replace(FAULTS["pause"], lacks=lambda _step: Refusal("there is none", "get one"))
+    assert not list(applicable(kind, PLAN))
+
+
+def test_where_nothing_fits_it_is_said() -> None:
+    with pytest.raises(UserError, match="no fault fits") as caught:
+        drawn(["all"], replace(PLAN, time_limit_ms=1000), 1)
+    assert "--time-limit" in caught.value.cure
+
+
+def test_it_stands_alone() -> None:
+    with pytest.raises(UserError, match="'all' stands alone"):
+        parse_nemesis("all then pause")

@@ -1,0 +1,89 @@
+"""The lock service, and the storage that holds what its locks protect."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from lockcheck.history import F
+from lockcheck.history.event import NS_PER_MS
+from lockcheck.simulation.locks.single import LeaseServer
+from lockcheck.simulation.world import Ask, Reply, World
+from tests.production.day import Day
+
+NO_END_NS = 1 << 60
+WORTH_A_MISTAKE = 0.6  # of the lease that is left then
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    key: str
+    holder: str
+    intruder: str
+    time_ns: int
+
+
+class LockServer(LeaseServer):
+    """Each grant has the secret of its attempt, or the name of its client. Once, if it is told to
+    from some moment on, it lets somebody in while somebody else holds it."""
+
+    def __init__(self, world: World, day: Day, errs_from_ns: int | None) -> None:
+        super().__init__(world)
+        self._day = day
+        self._errs_from_ns = errs_from_ns
+        self._clients: dict[str, str] = {}  # by the secret
+        self._released: dict[str, str] = {}  # by the key: the last secret
+        self.mistake: Mistake | None = None
+
+    def handle(self, ask: Ask, wall_ns: int) -> Reply:
+        self._clients[ask.secret] = ask.owner
+        if self._day.by_name:
+            ask = ask._replace(secret=ask.owner)
+        return super().handle(ask, wall_ns)
+
+    def acquire(self, ask: Ask, wall_ns: int) -> Reply:
+        lease = self.held(ask.key, wall_ns)
+        if lease is not None and lease.secret == ask.secret:
+            lease.until_ns = self.end_of(ask, wall_ns)
+            same = not self._day.by_name  # else it may be somebody who comes back
+            return Reply(ok=True, token=self.tokens[ask.key] if same else self.next_token(ask.key))
+        if lease is not None and self._errs(ask, lease.secret, lease.until_ns - wall_ns, wall_ns):
+            del self.leases[ask.key]
+        return super().acquire(ask, wall_ns)
+
+    def _errs(self, ask: Ask, secret: str, left_ns: int, wall_ns: int) -> bool:
+        holder = self._clients.get(secret, secret)
+        if self._errs_from_ns is None or self.mistake is not None or holder == ask.owner:
+            return False
+        if wall_ns < self._errs_from_ns or left_ns < WORTH_A_MISTAKE * ask.ttl_ms * NS_PER_MS:
+            return False
+        self.mistake = Mistake(ask.key, holder, ask.owner, self.world.now_ns)
+        return True
+
+    def release(self, ask: Ask, wall_ns: int) -> Reply:
+        reply = super().release(ask, wall_ns)
+        if reply.ok:
+            self._released[ask.key] = ask.secret
+        elif self._day.remembers and self._released.get(ask.key) == ask.secret:
+            return Reply(ok=True)
+        return reply
+
+    def end_of(self, ask: Ask, wall_ns: int) -> int:
+        return super().end_of(ask, wall_ns) if ask.ttl_ms else NO_END_NS
+
+
+@dataclass(slots=True)
+class Data:
+    values: dict[str, str] = field(default_factory=dict)
+    served: int = 0
+
+    def handle(self, ask: Ask, wall_ns: int) -> Reply:
+        self.served += 1
+        there = self.values.get(ask.key)
+        if ask.f == F.CAS and ask.base != there:
+            return Reply(ok=False, why="changed", seq=self.served)
+        if ask.f != F.READ and ask.value is not None:
+            self.values[ask.key] = ask.value
+        return Reply(ok=True, value=there, seq=self.served)
+
+    def forget(self) -> None:
+        raise NotImplementedError

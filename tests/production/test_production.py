@@ -1,0 +1,81 @@
+"""What a service really logs: nothing is held against one that is right, and a mistake is found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count, islice
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+from lockcheck.check.recheck import recheck
+from lockcheck.checker import Code, Culprit, Judgement, Verdict
+from lockcheck.formats import Asked
+from tests.production.day import day
+from tests.production.mistakes import with_a_mistake
+from tests.production.service import Lived, lived
+
+TURNS = 150
+RIGHT = settings().max_examples * 4 // 5  # `make fuzz` looks at thousands
+WRONG = RIGHT // 2
+LONG = 50_000  # turns: 200,000 rows, as many as come in a day
+SEEDS_OF_LONG_ONES = range(6)
+in_fuzz = pytest.mark.skipif(settings().max_examples < 1_000, reason="long: make fuzz")
+
+
+def judged(found: Lived, folder: Path) -> Judgement:
+    path = folder / f"{found.day.seed}.csv"
+    path.write_text(found.text)
+    asked = Asked(ttl_ms=found.ttl_ms)
+    return recheck(str(path), None, asked=asked, patience=lambda: True, out=folder).judgement
+
+
+def right(first: int, logs: int) -> Iterator[Lived]:
+    """Those in which there is something to tell."""
+    lives = (lived(day(seed, turns=TURNS)) for seed in count(first))
+    return islice((life for life in lives if life.tells), logs)
+
+
+def wrong(first: int, logs: int) -> Iterator[Lived]:
+    lives = (with_a_mistake(day(seed, turns=TURNS)) for seed in count(first))
+    return islice((life for life in lives if life is not None), logs)
+
+
+def accused(found: Lived, folder: Path) -> str:
+    """Empty: it is right, and so it was told."""
+    judgement = judged(found, folder)
+    if judgement.verdict is Verdict.OK:
+        return ""
+    said = [f"{each.code} of {each.key}: {each.note}" for each in judgement.findings]
+    return f"{found.day}: {[*said, *judgement.doubts][:2]}"
+
+
+def missed(found: Lived, folder: Path) -> str:
+    """Empty: the two clients, the lock and the service are named, and nothing else is."""
+    judgement, mistake = judged(found, folder), found.mistake
+    assert mistake is not None
+    pairs = [
+        {hold.process for hold in finding.holds}
+        for finding in judgement.of(Code.OVERLAP)
+        if finding.key == mistake.key and finding.blame.who is Culprit.SERVICE
+    ]
+    others = [finding.key for finding in judgement.findings if finding.key != mistake.key]
+    told = {mistake.holder, mistake.intruder} in pairs
+    if told and not others and judgement.verdict is Verdict.VIOLATION:
+        return ""
+    return f"{found.day}: {mistake}, but it tells of {pairs}, {others}, {judgement.doubts}"
+
+
+def test_a_service_that_is_right_is_not_accused(tmp_path: Path) -> None:
+    assert [said for life in right(0, RIGHT) if (said := accused(life, tmp_path))] == []
+
+
+def test_a_mistake_is_found(tmp_path: Path) -> None:
+    assert [said for life in wrong(0, WRONG) if (said := missed(life, tmp_path))] == []
+
+
+@in_fuzz
+@pytest.mark.parametrize("seed", SEEDS_OF_LONG_ONES)
+def test_a_long_log_is_as_any(seed: int, tmp_path: Path) -> None:
+    assert accused(lived(day(seed, turns=LONG)), tmp_path) == ""

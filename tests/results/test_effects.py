@@ -1,0 +1,145 @@
+"""What is said of a fault goes by what it did to its nodes, and not by its name."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from lockcheck.checker import Judgement, judge
+from lockcheck.history import History
+from lockcheck.results import story
+from lockcheck.results.report.timeline import timeline
+from lockcheck.results.story import fault_name
+from tests.checker.dsl import history, ns
+
+OUTLIVED = """
+    1 acquire 0-1
+    2 acquire 110-111
+    1 release 130-131
+    2 release 140-141"""
+LET_IN_EARLY = """
+    1 acquire 0-1
+    2 acquire 50-51
+    1 release 60-61
+    2 release 70-71"""
+HAPPENED = {
+    "stops": "it was paused",
+    "ends": "its process was ended",
+    "cuts": "it was cut off",
+    "skews": "its clock was wrong",
+    "slows": "it was slowed down",
+    "starves": "its disk took no more writes",
+    "": "odd of n1",
+}
+# What each holder could have done, and what none can.
+CURES = {
+    "stops": "a client that does not run cannot notice",
+    "ends": "what a client sent before its end",
+    "cuts": "stop when the lease is over and no renewal has been answered",
+    "skews": "by a monotonic clock, which nobody sets",
+    "slows": "look at its own monotonic clock before each step",
+    "starves": "may hang, or end, in the middle of its work",
+    "": "it cannot stop a client whose lease has run out",
+}
+
+
+def told(lines: str, effect: str, nodes: str = "n1", more: str = "") -> tuple[History, Judgement]:
+    known = f"effect={effect}" if effect else ""
+    given = history(lines, f"fault odd {nodes} 5-120 {known} {more}", ttl_ms=100)
+    return given, judge(given)
+
+
+@pytest.mark.parametrize("effect", HAPPENED)
+def test_a_holder_that_outlived_its_lease(effect: str) -> None:
+    given, judgement = told(OUTLIVED, effect)
+    assert f"({HAPPENED[effect]})" in story.headline(given, judgement)
+    cure = story.tell(given, judgement.findings[0]).prevention
+    assert CURES[effect] in cure
+    assert ("does not run" in cure) == (effect == "stops")
+    assert "a guard at" in cure
+    assert "{" not in cure
+
+
+@pytest.mark.parametrize(
+    ("effect", "cure"),
+    [
+        ("skews", "clock that can jump"),
+        ("ends", "must not come back without the locks"),
+        ("cuts", "cut off from the majority"),
+        ("stops", "before the lease that it promised has run out"),
+        ("slows", "before the lease that it promised has run out"),
+        ("starves", "ends, or refuses, where that fails"),
+        ("", "before the lease that it promised has run out"),
+    ],
+)
+def test_a_service_that_broke_its_promise(effect: str, cure: str) -> None:
+    given, judgement = told(LET_IN_EARLY, effect, "r1,r2")
+    assert "(odd of r1 and r2)" in story.headline(given, judgement)
+    assert cure in story.tell(given, judgement.findings[0]).prevention
+
+
+@pytest.mark.parametrize(
+    ("effect", "over"),
+    [
+        ("stops", "it runs again"),
+        ("ends", "it is there again"),
+        ("cuts", "it can be reached again"),
+        ("skews", "its clock is right again"),
+        ("slows", "it is as fast as before"),
+        ("starves", "its disk takes writes again"),
+        ("", "all is as before"),
+    ],
+)
+def test_what_is_different_when_it_is_healed(effect: str, over: str) -> None:
+    given, judgement = told(OUTLIVED, effect)
+    (healed,) = (s for s in story.tell(given, judgement.findings[0]).steps if "healed" in s.text)
+    assert healed.text == f"odd healed: {over}, still believing that it holds k"
+    assert healed.time_ns == ns(120)
+
+
+@pytest.mark.parametrize(
+    ("effect", "ms"), [("stops", 115), ("ends", 120), ("cuts", 120), ("", 120)]
+)
+def test_who_does_something_runs_again(effect: str, ms: int) -> None:
+    """Of one that was only cut off it says nothing."""
+    given, judgement = told(f"{OUTLIVED} \n 1 read 115-116 = 7", effect)
+    (healed,) = (s for s in story.tell(given, judgement.findings[0]).steps if "healed" in s.text)
+    assert healed.time_ns == ns(ms)
+
+
+def test_several_nodes_and_when_it_took_effect() -> None:
+    given, judgement = told(OUTLIVED, "cuts", "n1,n7", "since=9.5 proven=80")
+    steps = [s for s in story.tell(given, judgement.findings[0]).steps if "odd" in s.text]
+    assert [(s.time_ns, s.who) for s in steps[:2]] == [(ns(5), "n1 and n7"), (ns(80), "n1 and n7")]
+    assert steps[0].text == "odd began, and took effect 4.5 ms later"
+    assert steps[1].text.startswith("odd proven")
+    (fault,) = given.faults
+    assert fault_name(fault) == "odd of n1 and n7"
+
+
+@pytest.mark.parametrize(("effect", "own"), [("stops", 0), ("ends", 0), ("", 0), ("cuts", 1)])
+def test_whose_a_stall_is(effect: str, own: int) -> None:
+    given, _ = told(f"{OUTLIVED} \n stall n1 10-100", effect, "n7,n1")
+    assert len(story.own_stalls(given, given.stalls)) == own
+
+
+@pytest.mark.parametrize(
+    ("nodes", "more", "lanes", "since"),
+    [
+        ("n1", "", ["n1"], 5),
+        ("n1,n2,r1", "", ["n1", "n2", "r1"], 5),
+        ("n2,r1", "since=7 proven=90", ["n2", "r1"], 7),
+        ("-", "", ["cluster"], 5),
+    ],
+)
+def test_a_band_in_the_lane_of_each_node(
+    nodes: str, more: str, lanes: list[str], since: float
+) -> None:
+    given, judgement = told(OUTLIVED, "cuts", nodes, more)
+    drawn = timeline(given, judgement, [], [])
+    data = json.loads(drawn.json)
+    (band,) = data["faults"]
+    assert [data["lanes"][number]["name"] for number in band["lanes"]] == lanes
+    assert (band["start"], band["since"]) == (5000, since * 1000)
+    assert drawn.kinds >= {"fault"}

@@ -1,0 +1,109 @@
+"""How a report tells of locks that are shared, entered again, or have permits."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from lockcheck.checker import judge
+from lockcheck.history import Terms
+from lockcheck.results import story
+from lockcheck.results.report.timeline import timeline
+from lockcheck.results.story.used import updates_lost, used
+from tests.checker.dsl import history
+
+COUNTS = judge(history()).counts
+
+
+@pytest.mark.parametrize(
+    ("terms", "counts", "words"),
+    [
+        (Terms(), {"held_together": 1, "entered_deepest": 1}, ""),
+        (Terms(), {"shared_together": 3}, "up to 3 clients shared it at once"),
+        (Terms(permits=3), {"held_together": 2}, "up to 2 of 3 permits were held at once"),
+        (Terms(model="reentrant"), {"entered_deepest": 3}, "it was entered on up to 3 levels"),
+    ],
+)
+def test_what_was_seen_of_it(terms: Terms, counts: dict[str, int], words: str) -> None:
+    assert used(terms, replace(COUNTS, **counts)) == words
+
+
+@pytest.mark.parametrize(
+    ("acknowledged", "lost", "words"),
+    [
+        (0, 0, ""),
+        (120, 0, "no acknowledged update lost"),
+        (120, 14, "14 of 120 acknowledged updates lost (12 %)"),
+        (1, 1, "1 of 1 acknowledged update lost (100 %)"),
+        (5000, 1, "1 of 5,000 acknowledged updates lost (0.02 %)"),
+    ],
+)
+def test_how_much_was_lost(acknowledged: int, lost: int, words: str) -> None:
+    counts = replace(COUNTS, updates_acknowledged=acknowledged, updates_lost=lost)
+    assert updates_lost(counts) == words
+
+
+PAUSED_READER = """
+    1 acquire 0-1 shared=true
+    2 acquire 110-111
+    2 release 120-121
+    1 release 150-151!"""
+PAUSED_WRITER = """
+    1 acquire 0-1
+    2 acquire 110-111 shared=true
+    3 acquire 112-113 shared=true
+    1 release 150-151!
+    2 release 160-161
+    3 release 160-161"""
+
+
+def test_a_writer_beside_a_reader() -> None:
+    told = history(PAUSED_READER, ttl_ms=100)
+    judgement = judge(told)
+    [finding] = judgement.findings
+    assert story.title(finding) == "n2 had k alone and n1 shared it, both for 9.0 ms"
+    assert story.headline(told, judgement).startswith(
+        "At 0.111 s k was held alone and shared at once, for 9.0 ms: n1 went on for 50 ms after its"
+        " lease had run out, while n2 was let in to have it alone."
+    )
+
+
+def test_readers_beside_a_writer() -> None:
+    told = history(PAUSED_WRITER, ttl_ms=100)
+    judgement = judge(told)
+    [incident] = story.incidents(judgement.findings)
+    assert story.incident_title(incident) == (
+        "n1 held k for 50 ms beyond its lease, while others were let in twice to share it"
+        " (n2 first)"
+    )
+
+
+def test_one_too_many_for_the_permits() -> None:
+    told = history(
+        "1 acquire 0-1\n2 acquire 95-96\n3 acquire 110-111\n1 release 150-151!",
+        "2 release 152-153\n3 release 152-153",
+        permits=2,
+        ttl_ms=100,
+    )
+    judgement = judge(told)
+    assert "three clients held one of the two permits of k at once" in story.headline(
+        told, judgement
+    )
+
+
+def test_a_run_that_is_right_says_what_it_saw() -> None:
+    told = history(
+        "1 acquire 0-1\n2 acquire 2-3\n1 release 10-11\n2 release 12-13", permits=2, ttl_ms=100
+    )
+    headline = story.headline(told, judge(told))
+    assert "no more than 2 clients held a lock at the same time." in headline
+    assert "Up to 2 of 2 permits were held at once." in headline
+
+
+def test_the_timeline_tells_readers_from_writers() -> None:
+    told = history(PAUSED_READER, ttl_ms=100)
+    drawn = timeline(told, judge(told), [], [])
+    assert json.loads(drawn.json)["holds"]["shared"] == [1, 0]
+    assert {"shared", "hold"} <= drawn.kinds

@@ -1,0 +1,186 @@
+"""Versions of servers: which one a run gets, and that it is that one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from lockcheck.compose.launching import image_of, programs_on_host
+from lockcheck.compose.local import fetching
+from lockcheck.config import RunConfig
+from lockcheck.errors import ClusterError, UserError
+from lockcheck.nodes.node import NodeSpec, Role
+from lockcheck.run.plan import node_specs, plan_rows, servers_of
+from lockcheck.servers import SERVERS, Server
+from lockcheck.servers.base import unpacked
+from lockcheck.servers.versions import check_kind, check_versions, program_of, server_of
+
+VERSIONS = [version for server in SERVERS.values() for version in server.versions.values()]
+
+
+def config(backend: str, *version: str) -> RunConfig:
+    return RunConfig(backend=backend, seed=1, version=version)
+
+
+def says(path: Path, version: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\necho '{version}'\n")
+    path.chmod(0o755)
+    return path
+
+
+@pytest.fixture
+def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A host without wheels or apt, whose programs are those of this folder."""
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr("lockcheck.servers.base.find_spec", lambda _name: None)
+    monkeypatch.delenv("LOCKCHECK_ETCD", raising=False)
+    return tmp_path / "bin"
+
+
+# --- what is asked for ---------------------------------------------------------------------------
+
+
+def test_the_servers_under_test_get_the_version_and_the_storage_does_not() -> None:
+    specs = node_specs(config("redis", "redis=7").checked())
+    kinds = {spec.name: spec.kind for spec in specs if spec.role is not Role.CLIENT}
+    assert kinds == {"r1": "redis=7", "s1": "redis"}
+    assert servers_of(config("redis", "redis=7")) == ("redis", "redis=7")
+    assert {image_of(spec) for spec in specs} == {"redis:bookworm", "redis", "client"}
+    rows = dict(plan_rows(config("etcd", "etcd=3.4"), Path("x"), "local"))
+    assert rows["servers"] == "3 etcd=3.4"
+
+
+@pytest.mark.parametrize(
+    ("backend", "version", "cure"),
+    [
+        ("etcd", ("etcd=2.3",), "choose from: etcd=3.5, etcd=3.4"),
+        ("etcd", ("redis=7",), "choose from: etcd=3.5, etcd=3.4"),
+        ("etcd", ("etcd",), "choose from: etcd=3.5, etcd=3.4"),
+        ("etcd", ("etcd=",), "choose from: etcd=3.5, etcd=3.4"),
+        ("redis", ("redis=7", "redis=8"), "choose one"),
+        ("zookeeper", ("zookeeper=3.9",), "zookeeper is had in one version only"),
+    ],
+)
+def test_what_there_is_not_is_refused(backend: str, version: tuple[str, ...], cure: str) -> None:
+    with pytest.raises(UserError, match="--version") as refused:
+        config(backend, *version).checked()
+    assert cure in refused.value.cure
+
+
+def test_the_version_of_a_program_is_that_of_all_kinds_that_run_it() -> None:
+    servers = config("redis-failover", "redis=7").checked().servers_under_test()
+    assert {spec.kind for spec in servers} == {"redis-replicated=7", "redis-sentinel=7"}
+    assert {server_of(spec.kind).unpacked_as for spec in servers} == {"redis-7"}
+
+
+def test_it_is_in_the_command_that_runs_it_again() -> None:
+    assert "--version etcd=3.4" in config("etcd", "etcd=3.4").command()
+
+
+@pytest.mark.parametrize("kind", ["no-such", "redis=6", "redis="])
+def test_a_kind_that_there_is_not_is_named(kind: str) -> None:
+    with pytest.raises(UserError, match=re.escape(repr(kind))) as refused:
+        check_kind(kind)
+    assert "redis=7" in refused.value.cure
+
+
+# --- what each version is ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("server", VERSIONS, ids=lambda server: server.kind)
+def test_a_version_is_the_same_server_with_a_pattern_of_its_own(server: Server) -> None:
+    assert server_of(server.kind) is server
+    assert server.says
+    assert (server.port, server.drivers) == (
+        SERVERS[server.name].port,
+        SERVERS[server.name].drivers,
+    )
+    assert server.title != SERVERS[server.name].title
+
+
+def test_versions_do_not_take_each_other_for_themselves() -> None:
+    for kind, said in {
+        "redis=7": "Redis server v=7.0.15",
+        "redis=8": "Redis server v=8.0.2",
+        "redis=valkey": "Valkey server v=8.1.1",
+        "etcd=3.4": "3.4.23",
+        "etcd=3.5": "3.5.16",
+    }.items():
+        same = [
+            name
+            for name, version in SERVERS[kind.partition("=")[0]].versions.items()
+            if re.search(version.says, said)
+        ]
+        assert same == [kind.partition("=")[2]]
+
+
+# --- what is here --------------------------------------------------------------------------------
+
+
+def test_another_version_on_path_is_not_it_and_is_told(bare: Path) -> None:
+    program = says(bare / "etcd", "etcd Version: 3.5.16")
+    assert program_of(server_of("etcd=3.4")) is None
+    assert program_of(server_of("etcd=3.5")) == (str(program),)
+    assert program_of(server_of("etcd")) == (str(program),)
+    reason = fetching.why_no_server(server_of("etcd=3.4"))
+    assert f"no etcd 3.4 here ({program} says 3.5.16)" in reason
+    assert "LOCKCHECK_ETCD" in reason
+    with pytest.raises(ClusterError, match="there is no etcd=3"):
+        programs_on_host(["etcd=3.4"])
+
+
+def test_what_was_unpacked_for_a_version_goes_before_path(bare: Path) -> None:
+    on_path = says(bare / "etcd", "etcd Version: 3.5.16")
+    ours = says(unpacked("etcd-3.4") / "usr/bin/etcd", "etcd Version: 3.4.23")
+    assert programs_on_host(["etcd", "etcd=3.4"]) == {
+        "etcd": (str(on_path),),
+        "etcd=3.4": (str(ours),),
+    }
+
+
+def test_a_variable_that_names_another_version_is_refused(
+    bare: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    named = says(bare / "mine", "etcd Version: 3.5.1")
+    monkeypatch.setenv("LOCKCHECK_ETCD", str(named))
+    assert f"{named} says 3.5.1" in fetching.why_no_server(server_of("etcd=3.4"))
+
+
+def test_libraries_go_with_the_program_that_was_unpacked_with_them(bare: Path) -> None:
+    program = says(unpacked("redis-7") / "usr/bin/redis-server", "Redis server v=7.0.15")
+    libraries = unpacked("redis-7") / "usr/lib/x86_64-linux-gnu"
+    libraries.mkdir(parents=True)
+    assert environment_of("redis=7", program) == {"LD_LIBRARY_PATH": str(libraries)}
+    assert environment_of("redis=7", bare / "redis-server") == {}
+
+
+def environment_of(kind: str, program: Path) -> dict[str, str]:
+    from lockcheck.compose.launching import node_orders
+
+    spec = NodeSpec("r1", Role.SERVER, *kind.split("="))
+    nowhere: Callable[[str], str] = lambda _name: "/d"  # noqa: E731
+    [orders] = node_orders([spec], {kind: (str(program),)}, nowhere, nowhere)
+    return orders.environment
+
+
+def test_a_cluster_of_another_version_is_refused_before_clients_come() -> None:
+    kinds = ["redis", "redis=7"]
+    check_versions(kinds, {"redis": "whatever", "redis=7": "Redis server v=7.0.15"})
+    with pytest.raises(ClusterError, match=r"redis=7 was asked for, and .* v=8\.0\.2"):
+        check_versions(kinds, {"redis": "whatever", "redis=7": "Redis server v=8.0.2"})
+
+
+def test_a_fetch_that_brings_another_version_is_an_error(
+    bare: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = replace(server_of("etcd=3.4"), find=lambda: (str(bare / "etcd"),))
+    says(bare / "etcd", "etcd Version: 3.3.1")
+    monkeypatch.setattr(fetching, "_fetch", lambda _server, _folder: None)
+    with pytest.raises(ClusterError, match=r"do not bring etcd 3\.4 here: .* says 3\.3\.1"):
+        fetching.bring_server(server, print)

@@ -1,0 +1,43 @@
+"""Right locks under three faults at once, drawn from all that there are: a short selection."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from lockcheck.nemesis import FAULTS, parse_nemesis
+from lockcheck.nemesis.drawing import applicable
+from tests.mixes import AT_ONCE, RIGHT, Mix, mixes, try_mix
+from tests.running import need
+
+MANY = list(mixes(300))
+FEWEST_KINDS = 3  # pause, partition and kill apply anywhere
+
+
+def test_every_fault_is_drawn_alone_and_together() -> None:
+    plans = [mix.config().plan_for_faults() for mix in MANY[: len(RIGHT)]]
+    able = {n for n, kind in FAULTS.items() for plan in plans if [*applicable(kind, plan)]}
+    assert len(able) >= FEWEST_KINDS
+    for number in (1, AT_ONCE):
+        texts = (text for mix in MANY if len(mix.faults) == number for text in mix.faults)
+        assert {text.partition(":")[0] for text in texts} == able
+    assert Counter(mix.backend for mix in MANY).keys() == {*RIGHT}
+
+
+def test_they_can_be_run_and_are_the_same_again() -> None:
+    assert [mix.config().checked() for mix in MANY]
+    assert list(mixes(300)) == MANY
+    assert all(parse_nemesis(text) for mix in MANY for text in mix.faults)
+
+
+THREE_AT_ONCE = [mix for mix in MANY if len(mix.faults) == AT_ONCE]
+SELECTED = [next(mix for mix in THREE_AT_ONCE if mix.backend == name) for name in RIGHT]
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("mix", SELECTED, ids=lambda mix: mix.backend)
+def test_a_right_lock_is_not_accused(mix: Mix, tmp_path: Path) -> None:
+    need("local", *(spec.kind for spec in mix.config().servers_under_test()))
+    assert try_mix(mix, "local", tmp_path).wrong == []

@@ -1,0 +1,231 @@
+"""A package from outside adds a lock, a fault and a workload: nothing of lockcheck's is touched."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import subprocess
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import lockcheck as lockcheck_package
+from lockcheck.config import RunConfig
+from tests.running import LOCKCHECK, need
+
+LOCK = '''
+"""`SET NX PX` with a counter beside it: a lock of somebody else's."""
+
+from lockcheck.backends.base import Backend, Claim, Grant, Lock, LockSettings, Promises
+from lockcheck.nodes.node import NodeSpec, Role
+from lockcheck.servers.redis import REDIS_ERRORS, RedisNode
+from lockcheck.servers.wire import Address, Refused
+
+
+class CountedLock(Lock):
+    def __init__(self, servers: tuple[Address, ...], settings: LockSettings) -> None:
+        self._node = RedisNode(servers[0], settings.ttl_ms)
+        self._settings = settings
+
+    def acquire(self, claim: Claim) -> Grant:
+        name, ttl_ms = f"lock:{claim.key}", self._settings.ttl_ms
+        if self._node.call("SET", name, self._settings.owner, "NX", "PX", ttl_ms) is None:
+            raise Refused("held")
+        return Grant(claim.key, None, token=int(self._node.call("INCR", "count")))
+
+    def release(self, grant: Grant) -> object:
+        return {"removed": self._node.call("DEL", f"lock:{grant.key}")}
+
+    def close(self) -> None:
+        self._node.close()
+
+
+BACKEND = Backend(
+    name="counted",
+    summary="one Redis, and a counter beside it",
+    promises=Promises(session=False, fencing=True),
+    servers=(NodeSpec("r1", Role.SERVER, "redis"),),
+    connect=CountedLock,
+    errors=REDIS_ERRORS,
+    retry_ms=(5, 25),
+)
+'''
+
+FAULT = '''
+"""Servers that are stopped for a blink."""
+
+import signal
+
+from lockcheck.errors import FaultError
+from lockcheck.history import Effect
+from lockcheck.nemesis.aims import SERVER
+from lockcheck.nemesis.base import FaultKind, wait_until
+
+
+class Blink:
+    def __init__(self, nodes):
+        self.nodes = nodes
+
+    async def inject(self):
+        for node in self.nodes:
+            node.signal(signal.SIGSTOP)
+            await wait_until(lambda: set(node.thread_states()) == {"T"}, "it stopped", 5)
+
+    async def prove(self):
+        if not all(set(node.thread_states()) == {"T"} for node in self.nodes):
+            raise FaultError("it runs")
+        return "its eyes are shut"
+
+    async def heal(self):
+        for node in self.nodes:
+            node.signal(signal.SIGCONT)
+            await wait_until(lambda: "T" not in node.thread_states(), "it runs again", 5)
+
+
+KIND = FaultKind(
+    name="blink",
+    summary="a server is stopped for a fraction of the lease",
+    effect=Effect.STOPS,
+    aims=(SERVER,),
+    strike=lambda step, nodes, scene: Blink([scene.nodes[name] for name in nodes]),
+    lasts_ms=lambda step, plan: plan.ttl_ms // 5,
+)
+'''
+
+WORKLOAD = '''
+"""Write without reading."""
+
+from lockcheck.workloads.base import Workload
+
+
+def section(session, held):
+    session.think()
+    session.write_mark(held, None)
+
+
+WORKLOAD = Workload(
+    name="scribble",
+    summary="write without reading",
+    run=lambda session: session.take_turns(section),
+    stores=True,
+    fewest=3,
+)
+'''
+
+ENTRY_POINTS = """
+[lockcheck.backends]
+counted = outside.lock:BACKEND
+[lockcheck.faults]
+blink = outside.fault:KIND
+[lockcheck.workloads]
+scribble = outside.workload:WORKLOAD
+"""
+
+
+def install(folder: Path, entry_points: str = ENTRY_POINTS) -> dict[str, str]:
+    """As pip would: a package, and what it says of itself. The environment that finds it."""
+    package, about = folder / "outside", folder / "outside-1.0.dist-info"
+    for each in (package, about):
+        each.mkdir()
+    for name, text in (("__init__", ""), ("lock", LOCK), ("fault", FAULT), ("workload", WORKLOAD)):
+        (package / f"{name}.py").write_text(text)
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: outside\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text(entry_points)
+    return {**os.environ, "PYTHONPATH": str(folder)}
+
+
+def lockcheck(environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*LOCKCHECK, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment,
+        timeout=120,
+    )
+
+
+@pytest.mark.cluster
+def test_a_run_of_nothing_but_what_was_added(tmp_path: Path) -> None:
+    need("local")
+    words = ["--backend", "counted", "--nemesis", "blink", "--workload", "scribble", "--json"]
+    words += ["--guard", "fence", "--time-limit", "5s", "--runtime", "local", "--seed", "1"]
+    said = lockcheck(install(tmp_path), "run", *words, "--out", str(tmp_path / "results"))
+    assert said.returncode == 0, said.stderr + said.stdout
+    result = json.loads(said.stdout)
+    assert result["counts"]["faults"] >= 1
+    assert result["counts"]["writes_accepted"] >= 3
+
+
+def test_what_was_added_is_listed(tmp_path: Path) -> None:
+    said = lockcheck(install(tmp_path), "list").stdout
+    assert all(name in said for name in ("counted", "blink", "scribble"))
+
+
+@pytest.mark.parametrize(
+    ("entry_points", "reason"),
+    [
+        ("[lockcheck.backends]\nodd = outside.nowhere:BACKEND\n", "ModuleNotFoundError"),
+        ("[lockcheck.backends]\nodd = outside.workload:WORKLOAD\n", "not a Backend"),
+        ("[lockcheck.backends]\nodd = lockcheck.backends.etcd:BACKEND\n", "'etcd' already"),
+    ],
+)
+def test_what_cannot_be_used_is_named(tmp_path: Path, entry_points: str, reason: str) -> None:
+    said = lockcheck(install(tmp_path, entry_points), "run", "--backend", "redis")
+    assert said.returncode == 2
+    assert "outside adds 'odd' to lockcheck.backends" in said.stderr
+    assert reason in said.stderr
+    assert "uninstall outside" in said.stderr
+
+
+@pytest.mark.parametrize(
+    ("room", "names"),
+    [
+        ("backends", ("etcd", "zookeeper")),
+        ("nemesis", ("kill", "failover")),
+        ("workloads", ("register", "mutex")),
+        ("servers", ("etcd", "zookeeper")),
+    ],
+)
+def test_ours_take_an_import_and_an_entry(room: str, names: tuple[str, ...]) -> None:
+    """All that names them outside of their own files is the registry of their room."""
+    package = Path(lockcheck_package.__file__).parent
+    for name in names:
+        importing = [
+            str(path.relative_to(package))
+            for path in package.rglob("*.py")
+            if f"lockcheck.{room}.{name}" in _imported(path)
+        ]
+        assert importing == [f"{room}/__init__.py"]
+        registry = (package / room / "__init__.py").read_text()
+        assert len(re.findall(rf"\b{name}\.[A-Z]+", registry)) == 1
+
+
+@cache
+def _imported(path: Path) -> set[str]:
+    """What a file imports from, and what it imports from there."""
+    imports = [
+        node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom)
+    ]
+    return {
+        name
+        for node in imports
+        for name in (node.module, *(f"{node.module}.{each.name}" for each in node.names))
+        if name
+    }
+
+
+@pytest.mark.cluster
+@pytest.mark.docker
+def test_containers_have_nothing_of_it(tmp_path: Path) -> None:
+    config = RunConfig(backend="redis", nemesis=("pause then kill:server",), seed=1)
+    assert config.from_outside() == ()
+    asked = ("--backend", "redis", "--workload", "scribble", "--runtime", "docker")
+    need("docker")
+    said = lockcheck(install(tmp_path), "run", *asked, "--out", str(tmp_path / "results"))
+    assert said.returncode == 2
+    assert "scribble is not there" in said.stderr
+    assert not (tmp_path / "results").exists()
