@@ -32,7 +32,7 @@ from tests.demands import demands_of
 from tests.running import lockcheck, why_not
 
 NONE = Guard.NONE
-SHORT_CONTROL = "3s"
+SHORT_CONTROL = "2s"
 RUN_TIMEOUT_S = 240
 EXIT_CODES = {str(verdict): verdict.exit_code for verdict in Verdict}
 
