@@ -41,8 +41,9 @@ class DidNotLastError(FaultError):
 class Strike(Protocol):
     """One fault against some nodes. Whatever it raises makes it unproven."""
 
-    async def inject(self) -> None:
-        """Returns when it has taken effect."""
+    async def inject(self) -> int | None:
+        """Returns when it has taken effect; where somebody may have felt it before that, the last
+        moment, by the history's clock, at which nobody had."""
 
     async def prove(self) -> str:
         """What was seen of its effect, in a few words; raises FaultError where nothing was."""

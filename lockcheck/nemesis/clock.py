@@ -62,15 +62,17 @@ class ClockFault:
         self._all = tuple(moved)
         self._scene = scene
         self._ours: dict[str, Moved] = {}  # and not given back yet
+        self._before_ns: list[int] = []  # the first write, on each node
         self._facts = ClockFacts(scene, {each.node.name: each.clocks for each in self._all})
         self._strobing: asyncio.Task[None] | None = None
 
-    async def inject(self) -> None:
+    async def inject(self) -> int:
         await self._facts.note_all()
         await each_of(self._take(each) for each in self._all)
         if self._motion.every_ms:
             self._strobing = asyncio.create_task(self._strobe(self._motion.every_ms / 1000))
         self._facts.start()
+        return min(self._before_ns)
 
     async def _take(self, moved: Moved) -> None:
         if not moved.node.alive:
@@ -78,7 +80,7 @@ class ClockFault:
         self._ours[moved.node.name] = moved
         for clock in moved.which:
             moved.skew = moved.skew.with_line(clock, self._motion.line(true_ns(clock)))
-        await moved.clocks.take(moved.skew)
+        self._before_ns.append(await moved.clocks.take(moved.skew, self._scene.now_ns))
 
     async def _strobe(self, every_s: float) -> None:
         away = {each.node.name: each.skew for each in self._all}

@@ -28,8 +28,9 @@ class Clocks(Protocol):
     readable: tuple[Clock, ...]  # those whose offsets can be told
     tolerance_ns: int  # how finely
 
-    async def take(self, skew: Skew) -> None:
-        """From now on they are ours, and go so. Where it cannot be done nothing is touched."""
+    async def take(self, skew: Skew, now_ns: Callable[[], int]) -> int:
+        """From now on they are ours, and go so. Where it cannot be done nothing is touched.
+        Returns the moment, by `now_ns`, right before that."""
 
     def tell(self, skew: Skew) -> None:
         """From now on they go so."""
@@ -53,13 +54,15 @@ class VdsoClocks:
         self._node = node
         self._opened: dict[int, Vdso] = {}
 
-    async def take(self, skew: Skew) -> None:
+    async def take(self, skew: Skew, now_ns: Callable[[], int]) -> int:
         for vdso in self._all():
             vdso.can_be_written()
         async with self._stopped_in_good_places() as all_of_them:
+            before_ns = now_ns()
             for vdso in all_of_them:
                 vdso.lead()
                 vdso.tell(skew)
+        return before_ns
 
     def tell(self, skew: Skew) -> None:
         """What is forked meanwhile may inherit what went before: so until all are seen to agree."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from lockcheck.errors import FaultError
@@ -38,10 +39,12 @@ class FaketimeClocks:
         self._up_since_ns = 0  # by the true clock, when it was still ours too
         self._text = ""
 
-    async def take(self, skew: Skew) -> None:
+    async def take(self, skew: Skew, now_ns: Callable[[], int]) -> int:
         self._file = _file_of(self._node)
         self._up_since_ns = true_ns(Clock.MONOTONIC) - await self._up_ns()
+        before_ns = now_ns()
         self.tell(skew)
+        return before_ns
 
     def tell(self, skew: Skew) -> None:
         self._text = file_text(skew.monotonic.told_from)

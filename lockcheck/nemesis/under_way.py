@@ -77,8 +77,8 @@ class UnderWay:
         try:
             async with asyncio.timeout(STRIKE_TIMEOUT_S):
                 self._strike = self._make()
-                await self._strike.inject()
-                since = self._now_ns()
+                before = await self._strike.inject()
+                since = self._now_ns() if before is None else before
                 self._struck()
                 proof = await self._strike.prove()
         except Exception as error:  # noqa: BLE001 - whatever it is, the others must be healed

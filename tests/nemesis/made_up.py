@@ -46,6 +46,7 @@ class Paper:
     nodes: tuple[str, ...]
     said: list[str]
     raises: dict[str, list[Exception]]  # by what it is doing, one after the other
+    before_ns: int | None = None  # when nobody had felt it yet
 
     async def _do(self, what: str) -> None:
         self.said.append(f"{what} {'+'.join(self.nodes)}")
@@ -53,8 +54,9 @@ class Paper:
         if self.raises.get(what):
             raise self.raises[what].pop(0)
 
-    async def inject(self) -> None:
+    async def inject(self) -> int | None:
         await self._do("inject")
+        return self.before_ns
 
     async def prove(self) -> str:
         await self._do("prove")
@@ -68,10 +70,11 @@ class Paper:
 class PaperKind:
     said: list[str] = field(default_factory=list)
     raises: dict[str, list[Exception]] = field(default_factory=dict)
+    before_ns: int | None = None
 
     def kind(self, name: str, effect: Effect = Effect.STOPS, lasts_ms: int | None = 1) -> FaultKind:
         def strike(_step: Step, nodes: tuple[str, ...], _scene: Scene) -> Paper:
-            return Paper(nodes, self.said, self.raises)
+            return Paper(nodes, self.said, self.raises, self.before_ns)
 
         return FaultKind(
             name=name,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -73,7 +74,7 @@ def test_it_jumps_to_and_fro_and_is_right_again_when_it_is_started_anew(
     clocks = FaketimeClocks(node)
 
     async def jumps() -> None:
-        await clocks.take(Skew())
+        await clocks.take(Skew(), time.monotonic_ns)
         for by_s in (30, 90, 2):
             skew = Skew(TRUE.jumped(by_s * S), TRUE.jumped(by_s * S))
             clocks.tell(skew)
@@ -94,6 +95,7 @@ def test_it_jumps_to_and_fro_and_is_right_again_when_it_is_started_anew(
 def test_what_does_not_run_under_it_is_not_touched(node: RealNode, tmp_path: Path) -> None:
     start(node, tmp_path, faked=False)
     asyncio.run(is_ready(node))
+    skew = Skew(monotonic=TRUE.jumped(S))
     with pytest.raises(FaultError, match="does not run under libfaketime"):
-        asyncio.run(FaketimeClocks(node).take(Skew(monotonic=TRUE.jumped(S))))
+        asyncio.run(FaketimeClocks(node).take(skew, time.monotonic_ns))
     assert (tmp_path / FILE).read_text() == file_text(0)

@@ -53,6 +53,19 @@ def test_what_a_fault_says(tmp_path: Path) -> None:
     acted(scene)
 
 
+def test_a_fault_that_is_felt_before_it_is_complete_says_since_when(tmp_path: Path) -> None:
+    paper = PaperKind(before_ns=7)
+
+    async def scene() -> None:
+        acting = play(["skew:gap=1ms"], [paper.kind("skew", Effect.SKEWS)], tmp_path)
+        acting.nemesis.start()
+        await wait_until(lambda: len(acting.events) >= 2, "it is proven", 30)
+        await acting.nemesis.finish(at_once=True)
+        assert acting.events[1].since == 7
+
+    acted(scene)
+
+
 BREAKS = {
     "inject": (OSError(28, "No space left on device"), "OSError: [Errno 28] No space left"),
     "prove": (FaultError("nothing was seen of it"), "nothing was seen of it"),

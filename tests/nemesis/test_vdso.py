@@ -148,20 +148,23 @@ def test_what_it_forks_inherits_it() -> None:
 
 # --- under load ----------------------------------------------------------------------------------
 
-# Reads both clocks in two threads, as fast as it can, and compares them with the kernel's own
-# answer before and after: by one of the distances it has to be off.
-READING = """
+# The kernel's own answer.
+KERNELS = """
 import ctypes, platform, sys, threading, time
 libc = ctypes.CDLL(None)
 number = {"x86_64": 228, "aarch64": 113}[platform.machine()]
-offsets = [int(word) for word in sys.argv[1:]]
-over = threading.Event()
-reads, wrong = [0, 0], []
 
 def kernels(clock):
     said = (ctypes.c_long * 2)()
     libc.syscall(number, clock, said)
     return said[0] * 10**9 + said[1]
+"""
+# Reads both clocks in two threads, as fast as it can, and compares them with the kernel's own
+# answer before and after: by one of the distances it has to be off.
+READING = f"""{KERNELS}
+offsets = [int(word) for word in sys.argv[1:]]
+over = threading.Event()
+reads, wrong = [0, 0], []
 
 def read(place, clock):
     while not over.is_set():
@@ -221,7 +224,7 @@ def test_led_and_restored_again_and_again_under_load() -> None:
 
         async def to_and_fro() -> None:
             for _ in range(50):
-                await clocks.take(Skew(TRUE.jumped(30 * S), TRUE.jumped(30 * S)))
+                await clocks.take(Skew(TRUE.jumped(30 * S), TRUE.jumped(30 * S)), time.monotonic_ns)
                 await clocks.give_back()
 
         asyncio.run(asyncio.wait_for(to_and_fro(), 120))
@@ -229,6 +232,29 @@ def test_led_and_restored_again_and_again_under_load() -> None:
         said, _ = process.communicate("enough\n", timeout=60)
     assert process.returncode == 0
     assert said.split()[1] == "0", said
+
+
+# Says when it last read the right time at the earliest, and when it had read a wrong one.
+NOTICING = f"""{KERNELS}
+print("ready", flush=True)
+right = before = kernels(1)
+while time.time_ns() < kernels(0) + 10**9:
+    right = before
+    before = kernels(1)
+print(right, kernels(1))
+"""
+
+
+def test_the_moment_before_is_after_the_last_right_reading_and_before_the_first_wrong() -> None:
+    command = [sys.executable, "-c", NOTICING]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        await_ready(process)
+        clocks = VdsoClocks(OneProcess("r1", process.pid))
+        taken = clocks.take(Skew(wall=TRUE.jumped(30 * S)), time.monotonic_ns)
+        before_ns = asyncio.run(asyncio.wait_for(taken, 60))
+        said, _ = process.communicate(timeout=60)
+    right_ns, wrong_ns = map(int, said.split())
+    assert right_ns < before_ns < wrong_ns
 
 
 # --- what is refused, before anything is touched --------------------------------------------------
