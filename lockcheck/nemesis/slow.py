@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cache
 from socket import if_nametoindex
 
 from lockcheck.errors import FaultError
@@ -173,26 +176,50 @@ def _why_not(step: Step, _plan: Plan) -> Refusal | None:
     return None
 
 
-ONLY_A_RUN_CAN_TELL = Refusal(
-    "only root, or a run, can tell whether this kernel can delay packets", "try it in a run"
+NOBODY_MAY_TRY = Refusal(
+    "this system gives ordinary users no networks to try it in", "try it as root, or in a run"
 )
+TRY = "import sys; from lockcheck.nemesis import slow; print(slow.why_not_here(sys.argv[1]))"
+AS_USER = ("unshare", "--user", "--map-root-user", "--net")
+AS_ITS_OWN_ROOT = (*AS_USER, sys.executable, "-P", "-c", TRY)
+TRIED_S = 30.0
 
 
 def _lacks(step: Step) -> Refusal | None:
     (name,) = _asked(step)
-    way = WAYS[name]
     try:
-        network = new_network()
+        why: str | None = why_not_here(name)
     except PermissionError:  # an ordinary user outside of a run
-        return ONLY_A_RUN_CAN_TELL if name == DELAY.name else None  # the others every kernel has
+        why = _why_not_in_a_run(name)
+    if why is None:
+        return NOBODY_MAY_TRY
+    missing = WAYS[name].missing
+    return Refusal(f"{missing.reason}: {why}", missing.cure) if why else None
+
+
+def why_not_here(name: str) -> str:
+    """What the kernel has to say against it, if anything."""
+    network = new_network()
     try:
         with inside(network):
-            way.try_here()
+            WAYS[name].try_here()
     except OSError as error:
-        return Refusal(f"{way.missing.reason}: {error.strerror}", way.missing.cure)
+        return error.strerror or str(error)
     finally:
         os.close(network)
-    return None
+    return ""
+
+
+@cache
+def _why_not_in_a_run(name: str) -> str | None:
+    """Where it will be root of namespaces of its own; None where it cannot have them."""
+    try:
+        said = subprocess.run(
+            (*AS_ITS_OWN_ROOT, name), capture_output=True, text=True, check=False, timeout=TRIED_S
+        )
+    except FileNotFoundError:
+        return None
+    return None if said.returncode else said.stdout.strip()
 
 
 KIND = FaultKind(

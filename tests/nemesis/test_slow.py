@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -14,7 +15,8 @@ import pytest
 
 from lockcheck.errors import FaultError
 from lockcheck.nemesis import Plan, parse_nemesis
-from lockcheck.nemesis.base import Step, Strike
+from lockcheck.nemesis import slow as kind
+from lockcheck.nemesis.base import Refusal, Step, Strike
 from lockcheck.nemesis.holders import Holders
 from lockcheck.nemesis.links import Link, Links
 from lockcheck.nemesis.scene import Scene
@@ -259,13 +261,35 @@ def test_what_is_slow_and_what_is_not(
     assert slowness.is_gone(looks) is gone
 
 
-def test_who_may_not_try_it_here_leaves_it_to_the_agent(monkeypatch: pytest.MonkeyPatch) -> None:
+ONE_OF_EACH = ("rate=8kbit", "loss=30", "delay=100ms")
+
+
+@pytest.fixture
+def ordinary(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Refusal | None]]:
+    """Somebody who may make no network; has what is told those who may."""
+
     def not_permitted() -> int:
         raise PermissionError
 
-    monkeypatch.setattr("lockcheck.nemesis.slow.new_network", not_permitted)
-    for words in ("rate=8kbit", "loss=30"):
-        assert KIND.lacks(step(words)) is None
-    refusal = KIND.lacks(step("delay=100ms"))
-    assert refusal is not None
-    assert "only root, or a run, can tell" in refusal.reason
+    told = [KIND.lacks(step(words)) for words in ONE_OF_EACH]
+    monkeypatch.setattr(kind, "new_network", not_permitted)
+    kind._why_not_in_a_run.cache_clear()
+    yield told
+    kind._why_not_in_a_run.cache_clear()
+
+
+def test_who_may_not_try_it_here_is_told_what_a_run_will_be(ordinary: list[Refusal | None]) -> None:
+    if subprocess.run([*kind.AS_USER, "true"], check=False).returncode:
+        pytest.skip("this system gives ordinary users no namespaces")
+    assert [KIND.lacks(step(words)) for words in ONE_OF_EACH] == ordinary
+
+
+@pytest.mark.usefixtures("ordinary")
+@pytest.mark.parametrize("instead", ["false", "not-to-be-found"])
+def test_who_cannot_try_it_at_all_is_not_promised_it(
+    instead: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kind, "AS_ITS_OWN_ROOT", (instead,))
+    assert [KIND.lacks(step(words)) for words in ONE_OF_EACH] == [kind.NOBODY_MAY_TRY] * len(
+        ONE_OF_EACH
+    )
