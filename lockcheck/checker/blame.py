@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
+from collections.abc import Iterable
 from functools import cached_property
 from itertools import accumulate
 from math import inf
@@ -216,7 +217,7 @@ class Court:
         stepped_ns = host_stepped_ns(self._steps, self._faults, start_ns, let_in_ns)
         if promised_ns is not None and by_ns <= stepped_ns:  # else the step explains a part only
             return Blame(Culprit.MACHINE, by_ns, promised_ns)
-        fault = self.fault_anywhere(start_ns, let_in_ns)
+        fault = self.fault_anywhere(start_ns, let_in_ns, (earlier.start_ns, let_in_ns))
         return Blame(Culprit.SERVICE, by_ns, promised_ns, fault)
 
     def _taken_by(self, earlier: Hold, later: Hold) -> BlindRelease | None:
@@ -229,15 +230,20 @@ class Court:
         proven = (release for release in suspects if release.was_foreign_to(earlier))
         return next(proven, suspects[0] if suspects else None)
 
-    def fault_anywhere(self, start_ns: int, end_ns: int) -> FaultSpan | None:
+    def fault_anywhere(
+        self, start_ns: int, end_ns: int, later_ns: Iterable[int] = ()
+    ) -> FaultSpan | None:
         """Of the servers' faults, or else of any, the one that lasted longest in that time; one
-        that only slows them down where there is no other."""
+        that only slows them down where there is no other. Rather than one that was healed before
+        each of the later moments, one that was not."""
         near = self._faults_near(start_ns, end_ns)
         active = [fault for fault in near if _explains(fault, start_ns, end_ns)]
         told = [fault for fault in active if not self._clients.issuperset(fault.nodes or [""])]
         told = told or active
-        strong = [fault for fault in told if fault.effect is not Effect.SLOWS]
-        return _longest(strong or told, start_ns, end_ns)
+        likely = [fault for fault in told if fault.effect is not Effect.SLOWS] or told
+        for moment_ns in later_ns:
+            likely = [fault for fault in likely if fault.touches(moment_ns, end_ns)] or likely
+        return _longest(likely, start_ns, end_ns)
 
     # --- the holder, unless the machine stopped it ------------------------------------------
 

@@ -153,6 +153,8 @@ def test_a_cut_has_two_ends(more: tuple[str, ...], expected: str) -> None:
         (("skews n1 5-49", "cuts - 40-49"), "cuts"),  # of the network as a whole
         (("ends r1 4-30", "stops r1 38-49"), "ends"),  # the longest
         (("ends r1 0-20", "stops r1 12-40"), "stops"),
+        (("ends r1 4-40", "stops r1 45-60"), "stops"),  # it went on when the other one was let in
+        (("ends r1 4-40", "stops n1 45-60"), "ends"),  # but it was a client's
     ],
 )
 def test_which_fault_explains_the_service(faults: tuple[str, ...], expected: str) -> None:
@@ -160,6 +162,15 @@ def test_which_fault_explains_the_service(faults: tuple[str, ...], expected: str
     assert found
     assert found.effect
     assert f"{found.effect.value} {found.where}".startswith(expected)
+
+
+def test_what_was_healed_while_the_holder_waited_is_not_the_first_to_explain_the_service() -> None:
+    before, then = fault("skews", "r1", "5-35", ""), fault("skews", "r2", "50-54", "")
+    found = blame(
+        "1 acquire 0-40 \n 2 acquire 45-60 \n 1 release 70-71 \n 2 release 80-81", before, then
+    )
+    assert found.fault
+    assert found.fault.where == "r2"
 
 
 @pytest.mark.parametrize(
