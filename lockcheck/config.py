@@ -161,6 +161,7 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
             stores=self.workload_to_run().stores and STORAGES[backend.storage].apart,
             writes=self.workload_to_run().stores,
             leads=any(SERVERS[server.server].leader for server in backend.servers),
+            independent=backend.independent,
             seed=self.seed,
             lapses_after=backend.promises.lapses_after,
             kinds=tuple(dict.fromkeys(spec.kind for spec in self.servers_under_test())),

@@ -155,6 +155,7 @@ class Backend:
     connect: Callable[[tuple[Address, ...], LockSettings], Lock]
     errors: tuple[ErrorRow, ...]
     retry_ms: tuple[float, float]  # between two attempts: at least, at most
+    independent: bool = False  # its servers know nothing of each other
     contact: str = ""  # the kind of server that clients connect to; empty: all that there are
     storage: str = "redis"  # the kind of storage that it protects: see lockcheck/storage
     workload: str = "register"  # the usual one

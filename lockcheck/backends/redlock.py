@@ -108,6 +108,7 @@ BACKEND = Backend(
     summary=f"{len(SERVERS)} independent Redis, a majority, as published",
     promises=Promises(session=False, fencing=False),
     servers=SERVERS,
+    independent=True,
     connect=Redlock,
     errors=(
         ErrorRow("command", "PartialReleaseError", EventType.INFO, "released on some servers only"),

@@ -71,6 +71,7 @@ class Plan:
     servers: int
     stores: bool = False  # there is a storage, on a node of its own
     leads: bool = False  # one of its servers leads the others
+    independent: bool = False  # its servers know nothing of each other
     seed: int = 0
     lapses_after: float = 1.0  # in TTLs: when the servers let go of what is not renewed
     kinds: tuple[str, ...] = ()  # of the lock's servers, as "etcd" or "etcd=3.4"

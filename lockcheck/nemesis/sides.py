@@ -15,6 +15,7 @@ from lockcheck.nemesis.aims import (
     LEADER,
     MAJORITIES_RING,
     MAJORITY,
+    MINORITY,
     NODE,
     SERVER,
 )
@@ -37,6 +38,7 @@ SIDES = {
 }
 FROM = choice("from", "what they are cut off from", tuple(SIDES), default="lock")
 ONE_WAY = choice("one-way", "only what they are sent (in), or send (out), is lost", ("in", "out"))
+BETWEEN_SERVERS = (SERVER, LEADER, MINORITY, MAJORITY, MAJORITIES_RING)  # from=servers
 SHAPES = (MAJORITIES_RING, BRIDGE)  # what they leave is as much a part of them as what they cut
 
 
@@ -121,6 +123,9 @@ def why_not(step: Step, plan: Plan) -> Refusal | None:
         )
     if side == "clients" and aim in (HOLDER, CLIENT):
         return Refusal("clients do not talk to each other", "leave out from=clients")
-    if side == "servers" and plan.servers < 2 and aim in (SERVER, LEADER, MAJORITY):
-        return Refusal(f"{plan.backend} has one server only", "leave out from=servers")
+    if side == "servers" and aim in BETWEEN_SERVERS and (plan.servers < 2 or plan.independent):
+        one, more = "has one server only", "has servers that do not talk to each other"
+        return Refusal(
+            f"{plan.backend} {one if plan.servers < 2 else more}", "leave out from=servers"
+        )
     return None

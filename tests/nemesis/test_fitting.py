@@ -18,7 +18,14 @@ REDIS = Plan(
     stores=True,
     writes=True,
 )
-REDLOCK = Plan(backend="redlock", ttl_ms=1000, time_limit_ms=15_000, clients=5, servers=5)
+REDLOCK = Plan(
+    backend="redlock",
+    ttl_ms=1000,
+    time_limit_ms=15_000,
+    clients=5,
+    servers=5,
+    independent=True,
+)
 ETCD = Plan(
     backend="etcd",
     ttl_ms=2000,
@@ -66,6 +73,8 @@ ALONE = Plan(backend="redis", ttl_ms=1000, time_limit_ms=15_000, clients=1, serv
         (ETCD, "partition:majorities-ring,one-way=in", "has no sides", "both ways"),
         (ETCD, "partition:node,from=clients", "nobody there", "leave out from=clients"),
         (REDIS, "partition:server,from=servers", "one server only", "leave out from=servers"),
+        (REDLOCK, "partition:minority,from=servers", "do not talk", "leave out from=servers"),
+        (REDLOCK, "swizzle:majorities-ring,from=servers", "do not talk", "leave out from=servers"),
         (REDIS, "kill:restart=1s,for=1s", "one and the same", "leave out for"),
         (REDIS, "kill:restart=never,no-data", "never comes back", "leave out no-data"),
         (REDIS, "kill:rolling", "server is one node", "majority, minority, all"),
@@ -115,8 +124,9 @@ def test_refused(plan: Plan, text: str, reason: str, cure: str) -> None:
         (REPLICATED, "failover then failover:by=sentinel,cut=one"),
         (ETCD, "kill:all,rolling,restart=1s"),
         (ETCD, "kill:holder,no-data"),
-        (REDLOCK, "partition:minority,from=servers"),
-        (REDLOCK, "partition:majorities-ring,from=servers"),
+        (ETCD, "partition:minority,from=servers"),
+        (ETCD, "partition:majorities-ring,from=servers"),
+        (REDLOCK, "partition:bridge,from=servers"),
         (ETCD, "partition:bridge,from=all,one-way=out"),
         (ETCD, "partition:node,from=all"),
         (ETCD, "swizzle:leader,every=138ms"),
