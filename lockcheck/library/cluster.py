@@ -32,7 +32,7 @@ from lockcheck.results.store import Store
 from lockcheck.run.experiment import await_ready
 from lockcheck.run.signals import deaf
 from lockcheck.servers import SERVERS
-from lockcheck.servers.versions import check_kind, check_versions, versions_asked
+from lockcheck.servers.versions import check_kind, check_versions, server_of, versions_asked
 
 RUNTIME_VARIABLE = "LOCKCHECK_RUN_RUNTIME"
 MOST_CLIENTS = 100
@@ -66,7 +66,7 @@ class Cluster:
         # For `run`: a Python with redis-py and lockcheck in it.
         self.python = CLIENT_ON_HOST[0] if runtime == "local" else CLIENT_IN_IMAGE[0]
         self.versions = dict(nodes.versions)
-        self.faults = Faults(self._link, self.log, plan, tuple(self._specs))
+        self.faults = Faults(self._link, self.log, plan, tuple(self._specs), self.clients)
 
     def _named(self, role: Role) -> tuple[str, ...]:
         return tuple(spec.name for spec in self._specs.values() if spec.role is role)
@@ -110,14 +110,18 @@ def cluster(
     runtime: str = "",
     folder: Path | None = None,
     seed: int = 0,
+    faketime: bool = False,
 ) -> Iterator[Cluster]:
     """The servers of a lock of lockcheck's (`redlock`), or so many servers of a kind (`etcd=3.4`,
     with `servers=3`); nodes for so many clients, c1, c2 ...; and a server that the lock protects.
 
     `image` is what the clients' nodes are made of in `docker`, instead of lockcheck's own. Without
-    a `folder`, nothing of what the nodes said is kept.
+    a `folder`, nothing of what the nodes said is kept. With `faketime`, servers that are JVMs run
+    under libfaketime: their monotonic clocks cannot be moved else.
     """
     specs = _specs(lock, servers, clients, storage, version)
+    if faketime:
+        specs = tuple(replace(spec, faketime=_waits_by_kernel(spec)) for spec in specs)
     kinds = sorted({spec.kind for spec in specs if spec.role is not Role.CLIENT})
     asked = runtime or os.environ.get(RUNTIME_VARIABLE, "auto")
     if asked not in (*RUNTIMES, "auto"):
@@ -169,6 +173,10 @@ def _servers(lock: str, servers: int | None, version: Sequence[str]) -> Sequence
     return [NodeSpec(f"{letter}{n}", Role.SERVER, *kind) for n in range(1, (servers or 1) + 1)]
 
 
+def _waits_by_kernel(spec: NodeSpec) -> bool:
+    return spec.role is Role.SERVER and server_of(spec.kind).waits_by_kernel
+
+
 def _plan(lock: str, specs: Sequence[NodeSpec], seed: int) -> Plan:
     servers = [spec for spec in specs if spec.role is Role.SERVER]
     return Plan(
@@ -181,6 +189,7 @@ def _plan(lock: str, specs: Sequence[NodeSpec], seed: int) -> Plan:
         leads=any(SERVERS[spec.server].leader for spec in servers),
         seed=seed,
         kinds=tuple(dict.fromkeys(spec.kind for spec in servers)),
+        faketime=any(spec.faketime for spec in servers),
     )
 
 

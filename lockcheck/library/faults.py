@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from types import TracebackType
 
@@ -29,11 +29,14 @@ class Faults:
     """`faults.pause("c1")`, `faults.partition("leader", one_way="in")`: a fault by its name, whom
     it strikes (nodes, or one of its aims), and its parameters: see `lockcheck list faults`."""
 
-    def __init__(self, link: AgentLink, log: Log, plan: Plan, nodes: tuple[str, ...]) -> None:
+    def __init__(
+        self, link: AgentLink, log: Log, plan: Plan, nodes: Sequence[str], clients: Sequence[str]
+    ) -> None:
         self._link = link
         self._log = log
         self._plan = plan
         self._nodes = nodes
+        self._clients = clients
         self._numbers = count(1)
 
     def __getattr__(self, name: str) -> Callable[..., Fault]:
@@ -74,7 +77,7 @@ class Faults:
                 f"there is no node {unknown[0]!r}", cure=f"choose from: {', '.join(self._nodes)}"
             )
         if nodes:
-            return at_nodes(step, nodes)
+            return at_nodes(step, nodes, at_clients={*nodes} <= {*self._clients})
         if step.aim.at_holders:
             raise UserError(
                 f"{step}: nobody here knows who holds the lock", cure="name the node that does"

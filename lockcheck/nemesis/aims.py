@@ -134,8 +134,8 @@ def _too_few_for_halves(plan: Plan) -> Refusal | None:
     return None
 
 
-HOLDER = Aim("holder", "a client that holds the lock", _hunted, at_holders=True)
-CLIENT = Aim("client", "a client, whatever it does", _client)
+HOLDER = Aim("holder", "a client that holds the lock", _hunted, at_holders=True, at_clients=True)
+CLIENT = Aim("client", "a client, whatever it does", _client, at_clients=True)
 SERVER = Aim("server", "one of the lock's servers", _server, _without_servers)
 LEADER = Aim("leader", "the server that leads the others", _leader, _without_leader, also="primary")
 NODE = Aim("node", "any single node: a server, a client or the storage", _node)

@@ -78,6 +78,7 @@ class Plan:
     writes: bool = False  # clients write something under the lock
     patience_ttls: float = 0.0  # how long an acquire waits before it gives up
     keys: tuple[str, ...] = ()  # of all locks
+    faketime: bool = True  # servers whose clocks cannot be moved else run under libfaketime
 
 
 def _never(_plan: Plan) -> Refusal | None:
@@ -94,6 +95,7 @@ class Aim:
     choose: Callable[[Scene, Random], Awaitable[tuple[str, ...]]]
     why_not: Callable[[Plan], Refusal | None] = _never
     at_holders: bool = False  # the schedule hunts them, instead of choosing
+    at_clients: bool = False  # and at nobody else
     also: str = ""  # another word for it, that is understood, too
 
     def words(self) -> str:

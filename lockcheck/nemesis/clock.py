@@ -43,7 +43,6 @@ from lockcheck.servers.versions import server_of
 
 WALL = flag("wall", "the wall clock alone")
 MONO = flag("mono", "the monotonic clock alone")
-WITH_CLIENTS = (CLIENT, HOLDER, RANDOM)
 
 
 @dataclass(slots=True)
@@ -156,7 +155,7 @@ def _waits_by_kernel(kind: str) -> bool:
 
 def _moves_monotonic(step: Step) -> bool:
     """Of servers."""
-    return step.aim not in (CLIENT, HOLDER) and not step.setting(WALL.name)
+    return not step.aim.at_clients and not step.setting(WALL.name)
 
 
 def _which(step: Step, role: Role) -> tuple[Clock, ...]:
@@ -174,6 +173,12 @@ def _why_not_there(step: Step, plan: Plan) -> Refusal | None:
     """Not with every server."""
     if not (any(map(_waits_by_kernel, plan.kinds)) and _moves_monotonic(step)):
         return None
+    if not plan.faketime:
+        return Refusal(
+            f"{plan.backend}'s servers do not run under libfaketime, which alone can move their "
+            "monotonic clock",
+            f"lockcheck.cluster(..., faketime=True); or move the {WALL.name} clock alone",
+        )
     if step.setting(MONO.name):
         return Refusal(
             f"libfaketime, which it takes to move the monotonic clock of {plan.backend}'s servers, "
@@ -197,7 +202,7 @@ def _why_not_so(step: Step) -> Refusal | None:
         return Refusal("a clock that counts 1 for each second is right", f"{DRIFT.name}=1.5")
     if {WALL.name, MONO.name} <= given:
         return Refusal("both clocks are moved anyway", f"leave out {WALL.name} and {MONO.name}")
-    if MONO.name in given and step.aim in WITH_CLIENTS:
+    if MONO.name in given and (step.aim.at_clients or step.aim is RANDOM):
         return Refusal(
             "a client's monotonic clock is what its history is written by",
             f"leave out {MONO.name}: of a client the wall clock is moved; or aim at server",

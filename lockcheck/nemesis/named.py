@@ -9,8 +9,9 @@ from lockcheck.nemesis.base import Aim, Step
 from lockcheck.nemesis.scene import Scene
 
 
-def at_nodes(step: Step, names: tuple[str, ...]) -> Step:
+def at_nodes(step: Step, names: tuple[str, ...], *, at_clients: bool = False) -> Step:
     async def these(_scene: Scene, _choices: Random) -> tuple[str, ...]:
         return names
 
-    return replace(step, aim=Aim("+".join(names), "the nodes that were named", these))
+    aim = Aim("+".join(names), "the nodes that were named", these, at_clients=at_clients)
+    return replace(step, aim=aim)

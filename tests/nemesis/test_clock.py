@@ -19,6 +19,7 @@ from lockcheck.nemesis.clock import ClockFault
 from lockcheck.nemesis.clock_engines import VdsoClocks
 from lockcheck.nemesis.holders import Holders
 from lockcheck.nemesis.links import Links
+from lockcheck.nemesis.named import at_nodes
 from lockcheck.nemesis.scene import Scene
 from lockcheck.nemesis.skew import TRUE, Skew
 from lockcheck.nemesis.vdso import Vdso
@@ -228,6 +229,17 @@ def test_what_libfaketime_cannot_do_is_refused_where_nothing_else_can(text: str,
         check_nemesis([text], plan(kinds=("zookeeper",)))
     assert why in refused.value.cure
     check_nemesis(["clock:drift=2,wall", "clock:client,drift=2"], plan(kinds=("zookeeper",)))
+
+
+def test_servers_that_need_libfaketime_and_do_not_have_it_are_refused() -> None:
+    without = plan(kinds=("zookeeper",), faketime=False)
+    with pytest.raises(UserError, match="do not run under libfaketime") as refused:
+        check_nemesis(["clock"], without)
+    assert "faketime=True" in refused.value.cure
+    check_nemesis(["clock:wall", "clock:client"], without)
+    (step,) = parse_nemesis("clock")
+    named = at_nodes(step, ("c1",), at_clients=True)
+    assert named.kind.why_not(named, without) is None
 
 
 @pytest.mark.parametrize(
