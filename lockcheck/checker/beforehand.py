@@ -1,12 +1,14 @@
 """What an object may have held before its log began: a log of somebody's day does not say.
 
 Answers that fit no order may fit one with a value, or with holders, that were there already. Few of
-them can help: what was seen before the first change, what was read of a counter or a set, as many
-holders as let go without having asked. Each is tried, as operations that were done before all else.
+them can help: what was seen before the first change, what was read of a counter or a set, those who
+let go without having asked. Each is tried, as operations that were done before all else. What had
+been asked for before, of a lock, may also have been granted since, or not at all.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
@@ -14,7 +16,7 @@ from itertools import islice
 import numpy as np
 
 from lockcheck.checker.linearizability import Answer, Decision, Model, Patience, decide
-from lockcheck.checker.linearizability.models import LOCKING, STORING
+from lockcheck.checker.linearizability.models import LOCKING, STORING, permits_of
 from lockcheck.checker.midway import early
 from lockcheck.history.ordering import order_by
 from lockcheck.history.table import NEVER, NO_TOKEN, NOTHING, TYPES, Ints, Op, Outcome, Table
@@ -22,7 +24,7 @@ from lockcheck.history.table import NEVER, NO_TOKEN, NOTHING, TYPES, Ints, Op, O
 MOST_TRIED = 20
 MOST_SUMS = 1_000
 
-Before = tuple[int, ...]  # what was written, or added: symbols; or as many holders
+Before = tuple[int, ...]  # symbols: of what was written, or added, or of those who were granted it
 
 
 def explained(
@@ -61,33 +63,40 @@ def _beginning_with(
     rows = np.flatnonzero(np.isin(table.key, list(before)))
     time_ns = int(table.start[rows].min()) - 1
     keys = [key for key, way in before.items() for _ in way]
-    arguments = [argument for way in before.values() for argument in way]
-    locks = model.operations == LOCKING
-    f = Op.ACQUIRE if locks else Op.WRITE if model.operations == STORING else Op.ADD
-    holders = [table.symbols.number(f"somebody {number}") for number in range(len(keys))]
-    given = {"start": time_ns, "end": time_ns, "f": f, "outcome": Outcome.OK, "token": NO_TOKEN}
+    what = np.array([symbol for way in before.values() for symbol in way], np.int32)
+    given = {"start": time_ns, "end": time_ns, "token": NO_TOKEN}
+    if model.operations == LOCKING:
+        given |= {"f": Op.ACQUIRE, "outcome": Outcome.INFO, "end": NEVER}
+    else:
+        given |= {"f": Op.WRITE if model.operations == STORING else Op.ADD, "outcome": Outcome.OK}
     added = {name: np.full(len(keys), given.get(name, NOTHING), TYPES[name]) for name in TYPES}
-    added |= {"key": np.array(keys, np.int32), "process": np.array(holders, np.int32)}
-    added |= {"owner": added["process"]}
-    if not locks:
-        added["argument"] = np.array(arguments, np.int32)
+    added["key"] = np.array(keys, np.int32)
+    for name in ("process", "owner") if model.operations == LOCKING else ("argument",):
+        added[name] = what
     columns = {name: np.concatenate((added[name], getattr(table, name)[rows])) for name in TYPES}
-    if until is not None:  # nobody knows how long their leases were
-        until = np.concatenate((np.full(len(keys), time_ns), until[rows]))
+    if until is not None:
+        until = np.concatenate((np.full(len(keys), NEVER), until[rows]))
     return Table(**columns, symbols=table.symbols), until
 
 
 def _ways(part: Table, model: Model) -> Iterator[Before]:
     """`part` is of one object."""
     if model.operations == LOCKING:
-        holders = 0 if model.owners else len(early(part))
-        yield from ((NOTHING,) * number for number in range(1, holders + 1))
+        yield () if model.owners else _holders(part, permits_of(model))
     elif model.operations == STORING:
         yield from ((value,) for value in _seen_first(part))
     elif model.many:
         yield from _in_all_reads(part)
     else:
         yield from ((part.symbols.number(number),) for number in _counted_before(part))
+
+
+def _holders(part: Table, permits: int) -> Before:
+    """Those who let go of it, or renewed it, as often as they can have been granted it."""
+    rows = early(part)
+    releases = rows[part.f[rows] == Op.RELEASE]
+    often = Counter(set(part.owner[rows].tolist())) | Counter(part.owner[releases].tolist())
+    return tuple(owner for owner, grants in often.items() for _ in range(min(grants, permits)))
 
 
 def _seen_first(part: Table) -> list[int]:

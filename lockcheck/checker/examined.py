@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from lockcheck.checker.beforehand import explained
 from lockcheck.checker.forgiven import forgiven_keys, without_blind_releases
 from lockcheck.checker.linearizability import Answer, Decision, Model, Patience, decide
-from lockcheck.checker.midway import as_told, let_go_unsaid
+from lockcheck.checker.midway import as_counted, as_told, let_go_unsaid
 from lockcheck.checker.modelling import is_lock, misfit, models_for
 from lockcheck.checker.promise import promised_until
 from lockcheck.checker.subject import Subject
@@ -54,9 +54,10 @@ def _examined(
 ) -> Examined:
     until = until if is_lock(model) else None
     counted = until
-    if terms.partial and model.owners:
+    if terms.partial and is_lock(model):
         counted = until if model.reentrant else let_go_unsaid(table, until)
-        table = as_told(table, reentrant=model.reentrant)
+        own = model.owners
+        table = as_told(table, reentrant=model.reentrant) if own else as_counted(table)
     decision = decide(table, model, counted, patience)
     if terms.partial:
         decision = explained(decision, table, model, counted, patience)

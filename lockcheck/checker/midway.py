@@ -25,6 +25,20 @@ def as_told(table: Table, *, reentrant: bool) -> Table:
     return _without(table, _without_consequence(table))
 
 
+def as_counted(table: Table) -> Table:
+    """Of a lock that anybody releases: the same rows. A release that was asked for once more, or
+    only to be sure, is as right if there was nothing to release."""
+    rows = _by_client(table, (table.outcome != Outcome.FAIL) & (table.f <= Op.RELEASE))
+    spots = np.arange(1, len(rows))
+    after = (table.f[rows] == Op.RELEASE)[1:] & (table.outcome[rows] == Outcome.OK)[1:]
+    after &= (table.outcome[rows] == Outcome.INFO)[:-1] & _same(table, rows, spots, spots - 1)
+    if not after.any():
+        return table
+    outcome = table.outcome.copy()
+    outcome[rows[1:][after]] = Outcome.EITHER
+    return replace(table, outcome=outcome)
+
+
 def let_go_unsaid(table: Table, until: Ints | None) -> Ints | None:
     """Until when each grant counts, where a client may have crashed, and come back under its name:
     when it asks again it has given up what it held, and the service, that may know it by its name,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right, insort
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -147,6 +148,7 @@ class _Assembly:
     _pending: dict[int | str, int] = field(default_factory=dict)  # where in `events` they began
     _held: dict[tuple[int | str, str], _OpenHold] = field(default_factory=dict)
     _keepers_told: list[int] = field(default_factory=list)  # places of holds that they lost
+    _strangers: dict[str, list[int]] = field(default_factory=dict)  # when they asked for releases
     _faults: dict[int, _OpenFault] = field(default_factory=dict)
     _last_seen: dict[int | str, int] = field(default_factory=dict)
     _last_told: dict[tuple[int | str, str], int] = field(default_factory=dict)  # of each key
@@ -178,6 +180,7 @@ class _Assembly:
             self._close_unreleased(process, key, self._last_seen[process])
         for place in self._keepers_told:
             self.holds[place] = self._seen_until_told(self.holds[place])
+        self.holds = [self._given_up(hold) for hold in self.holds]
         invoked = {id(event): number for number, event in enumerate(self.events)}
         self.operations.sort(key=lambda operation: invoked[id(operation.invoke)])
         self.holds.sort(key=lambda hold: hold.start_ns)
@@ -288,7 +291,7 @@ class _Assembly:
             if held.entered == 0:
                 self._close(process, operation.key, operation.start_ns, Ending.RELEASED, operation)
         elif operation.f == F.RELEASE and self.terms.released_by_anyone and not operation.failed:
-            self._give_up_all(operation)
+            insort(self._strangers.setdefault(operation.key, []), operation.start_ns)
 
     def _renew(self, renewal: Operation) -> None:
         """It is about the hold that there was when it was asked for: what a keeper still has under
@@ -314,12 +317,15 @@ class _Assembly:
             return hold
         return replace(hold, end_ns=seen_ns, ending=Ending.LAST_SEEN)
 
-    def _give_up_all(self, release: Operation) -> None:
-        """Somebody else's release: nobody knows whose hold it ended, so none is certain after."""
-        for process, key in [held for held in self._held if held[1] == release.key]:
-            granted = self._held[process, key].acquire.answer
-            end_ns = max(release.start_ns, granted.time if granted else release.start_ns)
-            self._close(process, key, end_ns, Ending.RELEASED, None)
+    def _given_up(self, hold: Hold) -> Hold:
+        """By the release of somebody who held nothing: nobody knows whose hold it ended, so none
+        that had been asked for by then is certain after it."""
+        released = self._strangers.get(hold.key, [])
+        first = bisect_right(released, hold.acquire.start_ns)
+        if first == len(released) or released[first] >= hold.end_ns:
+            return hold
+        end_ns = max(released[first], hold.start_ns)
+        return replace(hold, end_ns=end_ns, ending=Ending.RELEASED, release=None)
 
     def _close(
         self, process: int | str, key: str, end_ns: int, ending: Ending, release: Operation | None

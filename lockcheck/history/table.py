@@ -58,6 +58,7 @@ class Outcome(IntEnum):
     OK = 0
     FAIL = 1
     INFO = 2  # nobody knows; its end is NEVER
+    EITHER = 3  # confirmed, whether or not there was anything to do
 
 
 class Symbols:

@@ -108,6 +108,23 @@ def test_of_a_lock_that_anyone_releases_a_hold_is_certain_until_anyone_does() ->
     assert hold(lines).end_ns == ns(10)
 
 
+def test_who_releases_what_it_does_not_hold_ends_no_hold_later_than_its_own_release_does() -> None:
+    lines = "1 acquire 0-1 \n 1 release 2- \n 2 release 20-21"
+    assert hold(lines, model="mutex").end_ns == ns(2)
+
+
+def test_nor_one_that_was_asked_for_after_it() -> None:
+    lines = "2 release 0-1? \n 1 acquire 2-3 \n 1 release 10-11"
+    assert hold(lines, model="mutex").end_ns == ns(10)
+
+
+def test_whoever_released_it_and_whenever_that_was_answered() -> None:
+    """Two that were granted it one after the other, of which either may have been let go by 3."""
+    lines = "1 acquire 0-1 \n 3 release 5- \n 2 acquire 6-7 \n 1 release 10-11 \n 2 release 12-13"
+    ends = [hold.end_ns for hold in history(lines, model="mutex").holds]
+    assert ends == [ns(5), ns(12)]
+
+
 def test_an_empty_history_is_one() -> None:
     empty = History.of([])
     assert (empty.operations, empty.holds, empty.end_ns) == ((), (), 0)

@@ -41,7 +41,7 @@ def calls_of(table: Table, model: Model, until: Ints | None = None) -> Calls:
     What failed did not happen. What nobody confirmed and only looks leaves no trace: whether
     it took effect makes no difference to anybody.
     """
-    confirmed = table.outcome == Outcome.OK
+    confirmed = _confirmed(table)
     known = np.isin(table.f, sorted(model.operations))
     matters = known & (confirmed | ((table.outcome == Outcome.INFO) & ~np.isin(table.f, LOOKS)))
     rows = np.flatnonzero(matters)
@@ -57,7 +57,7 @@ def calls_of(table: Table, model: Model, until: Ints | None = None) -> Calls:
 
 def _telling(table: Table, model: Model) -> Ints:
     """The columns that make calls differ, without what the model does not look at."""
-    confirmed = table.outcome == Outcome.OK
+    confirmed = _confirmed(table)
     reads, writes = table.f == Op.READ, table.f == Op.CAS
     granted = confirmed & (table.f == Op.ACQUIRE)
     nobody = np.full(len(table), NOBODY)
@@ -69,8 +69,14 @@ def _telling(table: Table, model: Model) -> Ints:
         np.where(reads, table.result, NOTHING),
         np.where(granted, table.token, NO_TOKEN) if model.tokens else nobody,
         confirmed,
+        table.outcome == Outcome.EITHER,
     )
     return np.stack([column.astype(np.int64) for column in columns])
+
+
+def _confirmed(table: Table) -> NDArray[np.bool_]:
+    confirmed: NDArray[np.bool_] = np.isin(table.outcome, (Outcome.OK, Outcome.EITHER))
+    return confirmed
 
 
 def _promised(table: Table, until: Ints) -> Ints:
@@ -102,7 +108,7 @@ def _renumbered(values: Ints) -> tuple[Ints, int]:
 
 
 def _call(column: list[int], symbols: Symbols, model: Model) -> Call:
-    f, process, argument, second, result, token, confirmed, *until = column
+    f, process, argument, second, result, token, confirmed, either, *until = column
     plural = model.many and f == Op.READ
     return Call(
         Op(f),
@@ -112,6 +118,7 @@ def _call(column: list[int], symbols: Symbols, model: Model) -> Call:
         result=_elements(symbols, result) if plural else symbols.hashable(result),
         token=token if model.tokens and token != NO_TOKEN else None,
         confirmed=bool(confirmed),
+        either=bool(either),
         until=until[0] if until else None,
     )
 

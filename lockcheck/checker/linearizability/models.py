@@ -25,6 +25,7 @@ class Call(NamedTuple):
     result: Hashable = None  # what was answered: of a read the value
     token: int | None = None
     confirmed: bool = True
+    either: bool = False  # it is as right if it did nothing
     until: int | None = None  # up to when the lock was promised by it, where there are leases
 
 
@@ -79,6 +80,14 @@ def semaphore(permits: int) -> Model:
     name = "mutex" if permits == 1 else "semaphore"
     meaning = "held or free, whoever releases it" if permits == 1 else f"{permits} permits"
     return Model(name, meaning, 0, step, LOCKING)
+
+
+def permits_of(model: Model) -> int:
+    """How many may hold it at once."""
+    state, permits = model.initial, 0
+    while not isinstance(after := model.step(state, Call(Op.ACQUIRE)), Illegal):
+        state, permits = after, permits + 1
+    return permits
 
 
 def _owner_mutex(owner: State, call: Call) -> State | Illegal:

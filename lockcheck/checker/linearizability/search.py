@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from lockcheck.checker.linearizability.answer import Answer, Patience, endless
 from lockcheck.checker.linearizability.calls import calls_of
+from lockcheck.checker.linearizability.either import either
 from lockcheck.checker.linearizability.leases import leased
 from lockcheck.checker.linearizability.models import Model
 from lockcheck.checker.linearizability.search_evidence import evidence
@@ -13,7 +16,7 @@ from lockcheck.checker.linearizability.search_native import native_search
 from lockcheck.checker.linearizability.search_plan import Transitions, plan_of
 from lockcheck.checker.linearizability.search_python import Search
 from lockcheck.checker.linearizability.search_window import SIZES, Window, window
-from lockcheck.history.table import Ints, Table
+from lockcheck.history.table import NEVER, Ints, Outcome, Table
 from lockcheck.native import core
 
 ENGINE = "search"
@@ -29,6 +32,10 @@ def search(
     """
     if until is not None:
         model = leased(model)
+    if (table.outcome == Outcome.EITHER).any():
+        model = either(model)
+        # A renewal tells which of its states it may be: so it does not only look.
+        until = np.full(len(table), NEVER) if until is None else until
     if not model.owners:
         return _searched(table, model, patience, until)[0]
     brief = Brief(patience)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lockcheck.checker.linearizability.answer import Answer
-from lockcheck.checker.linearizability.models import Call, Illegal, Model
+from lockcheck.checker.linearizability.models import Call, Illegal, Model, permits_of
 from lockcheck.checker.linearizability.sweep_clients import Clients, Spots
 from lockcheck.checker.linearizability.sweep_holds import NOWHERE, Holds, holds_of
 from lockcheck.checker.linearizability.sweep_order import (
@@ -32,7 +32,7 @@ from lockcheck.checker.linearizability.sweep_tokens import (
     placed,
 )
 from lockcheck.history.ordering import order_by
-from lockcheck.history.table import Ints, Op, Table
+from lockcheck.history.table import Ints, Op, Outcome, Table
 
 SWEEP = "sweep"
 LEFT = "it takes a search to tell"
@@ -52,7 +52,9 @@ def sweep(table: Table, model: Model, until: Ints | None = None) -> dict[int, An
     intricate = clients.key(np.concatenate((clients.overlapping, clients.going_on)))
     doubtful = np.union1d(wrong, clients.key(clients.overlapping))
     if not model.owners and until is None:
-        return _counted(table, _permits(model), doubtful)
+        unsure = np.isin(doubtful, table.key[table.outcome == Outcome.EITHER])
+        left = dict.fromkeys(doubtful[unsure].tolist(), _left())
+        return left | _counted(table, permits_of(model), doubtful[~unsure])
     if not model.owners or _reentrant(model):
         intricate = doubtful
     answers = dict.fromkeys(doubtful[np.isin(doubtful, intricate)].tolist(), _left())
@@ -73,7 +75,7 @@ def _reentrant(model: Model) -> bool:
 
 def _conflicts(holds: Holds, model: Model) -> Ints:
     if not model.owners:
-        return keys_crowded(holds, _permits(model))
+        return keys_crowded(holds, permits_of(model))
     if not model.tokens:
         return keys_in_conflict(holds)
     # Holds in the order of their tokens, the others put in where they have a place, are one order
@@ -169,13 +171,6 @@ def _rows(holds: Holds, which: int) -> tuple[int, ...]:
     spots = [int(holds.first[which]), int(holds.last[which]), int(holds.cut[which])]
     distinct = dict.fromkeys(spot for spot in spots if spot != NOWHERE)
     return tuple(int(holds.clients.row[spot]) for spot in distinct)
-
-
-def _permits(model: Model) -> int:
-    state, permits = model.initial, 0
-    while not isinstance(after := model.step(state, Call(Op.ACQUIRE)), Illegal):
-        state, permits = after, permits + 1
-    return permits
 
 
 def _counted(table: Table, permits: int, keys: Ints) -> dict[int, Answer]:

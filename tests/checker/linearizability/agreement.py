@@ -17,7 +17,7 @@ from lockcheck.checker.linearizability.keepers import in_their_clients_name
 from lockcheck.checker.linearizability.models import MODELS, Model, semaphore
 from tests.checker.linearizability.brute import brute
 from tests.checker.linearizability.brute_leases import brute_with_leases
-from tests.checker.linearizability.drawn import drawn
+from tests.checker.linearizability.drawn import drawn, some_either
 
 LOCKS: dict[str, Model] = {
     **{name: MODELS[name] for name in ("mutex", "owner-mutex", "fenced")},
@@ -28,6 +28,8 @@ LOCKS: dict[str, Model] = {
 
 def expected_and_told(model: Model, seed: int, *, leases: bool) -> tuple[bool, bool | None]:
     table, until = drawn(Random(seed), leases=leases)
+    if not model.owners:
+        table = some_either(Random(seed), table)
     own = in_their_clients_name(table)
     expected = brute_with_leases(own, model, until) if leases else brute(own, model)
     return expected, decide(table, model, until if leases else None).linearizable

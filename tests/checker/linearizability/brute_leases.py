@@ -46,7 +46,9 @@ def brute_with_leases(table: Table, model: Model, until: Ints) -> bool:
         first_end = min(todo[j].end for j in left if todo[j].call.confirmed)
         if any(possible(after, left) for after in _ended(model, state, first_end)):
             return True
-        begun = (i for i in left if todo[i].start <= first_end)
+        begun = [i for i in left if todo[i].start <= first_end]
+        if any(todo[i].call.either and possible(state, left - {i}) for i in begun):
+            return True
         afters = ((i, _after(model, state, todo[i])) for i in begun)
         return any(after is not None and possible(after, left - {i}) for i, after in afters)
 
@@ -59,9 +61,11 @@ def timed(table: Table, model: Model, until: Ints) -> list[Timed]:
         f, outcome = Op(int(table.f[row])), Outcome(int(table.outcome[row]))
         if outcome is Outcome.FAIL or (outcome is Outcome.INFO and f is Op.RENEW):
             continue
-        ok, token, client = outcome is Outcome.OK, int(table.token[row]), int(table.owner[row])
+        either, client = outcome is Outcome.EITHER, int(table.owner[row])
+        ok, token = either or outcome is Outcome.OK, int(table.token[row])
         told = token if model.tokens and ok and token != NO_TOKEN else None
-        call = Call(f, process=client if model.owners else None, token=told, confirmed=ok)
+        caller = client if model.owners else None
+        call = Call(f, process=caller, token=told, confirmed=ok, either=either)
         end = int(table.end[row]) if ok else NEVER
         promised = int(until[row]) if ok and f is not Op.RELEASE else NO_PROMISE
         found.append(Timed(int(table.start[row]), end, call, client, promised))

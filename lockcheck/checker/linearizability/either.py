@@ -1,0 +1,57 @@
+"""Locks of which some operations are as right if they did nothing: a state is all that it may be.
+
+What takes effect leads from each state in which it is legal to the next one. What may have done
+nothing leaves them as they are, too. A lease that ends by itself may as well not end yet, so what
+that leads to is added; where several may end, the one that may soonest is the next.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TypeAlias
+
+from lockcheck.checker.linearizability.models import Call, Illegal, Model, Rank, State
+from lockcheck.history.table import NEVER
+
+States: TypeAlias = frozenset[State]
+
+
+def either(model: Model) -> Model:
+    """The same lock; the calls tell what may have done nothing."""
+
+    def step(state: State, call: Call) -> State | Illegal:
+        before = _states(state)
+        afters = [model.step(each, call) for each in before]
+        legal = frozenset(after for after in afters if not isinstance(after, Illegal))
+        if call.either:
+            legal |= before
+        illegal = (after for after in afters if isinstance(after, Illegal))
+        return legal or min(illegal, key=lambda each: each.reason)
+
+    return _leased(replace(model, initial=frozenset({model.initial}), step=step), model)
+
+
+def _leased(model: Model, of_one: Model) -> Model:
+    end, rank_one = of_one.lapse, of_one.rank
+    if end is None or rank_one is None:
+        return model
+
+    def ends(states: States) -> list[tuple[int, State]]:
+        """From when on a lease may have ended, and what else the state may be then."""
+        after = ((rank_one(each).promised, end(each)) for each in states)
+        return [(promised, state) for promised, state in after if state not in states]
+
+    def lapse(state: State) -> State:
+        after, first = ends(_states(state)), rank(state).promised
+        return _states(state) | {each for promised, each in after if promised == first}
+
+    def rank(state: State) -> Rank:
+        after = ends(_states(state))
+        return Rank(state, promised=min((promised for promised, _ in after), default=NEVER))
+
+    return replace(model, lapse=lapse, rank=rank)
+
+
+def _states(state: State) -> States:
+    assert isinstance(state, frozenset)  # noqa: S101 - the states are this model's own
+    return state
