@@ -161,7 +161,7 @@ def test_what_it_unpacked_is_put_away_however_it_is_ended(
         command, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment
     ) as checking:
         assert checking.stdin
-        checking.stdin.write(two_holders("edn", "0", "1").encode() * 10_000)
+        checking.stdin.write(two_holders("json", "0", "1").encode() * 10_000)
         checking.stdin.flush()
         wait_for(lambda: list(tmp_path.glob("lockcheck-*/history")), "it has begun to unpack")
         checking.send_signal(number)

@@ -5,19 +5,22 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lockcheck.errors import HistoryError, UserError
-from lockcheck.formats import Asked, Reading, events_of, format_of
+from lockcheck.formats import Asked, Format, format_of, understood
 from lockcheck.formats.opening import GZIP, STANDARD_INPUT, ZSTD, Stream, name_of, opened
+from lockcheck.formats.row_events import RowEvents
 from lockcheck.formats.source import Source
-from lockcheck.history import History
+from lockcheck.history import Event, History
 from lockcheck.history.scan import Scan, scan
 
-LONG = 4 << 20  # bytes: below, reading events costs less than importing what reads columns
+# Below, reading events costs less than importing what reads columns.
+LONG = 4 << 20  # bytes of JSON Lines
+MANY = 50_000  # events of others
 JSON_LINES = "jsonl"
 AT_ONCE = 1 << 20
 LOOKED_AT_DISK_EVERY = 64 << 20
@@ -38,28 +41,58 @@ def loaded(
 ) -> Iterator[Loaded]:
     """`given` is a file, packed or not, or `-` for standard input. What is long is read from its
     file again while it is judged, so that is there for as long as this is."""
-    name = name_of(given)
+    source = Source(name_of(given), asked)
     with tempfile.TemporaryDirectory(prefix="lockcheck-") as folder:
         try:
-            path = _unpacked(given, asked, Path(folder))
-            found = _scanned(path, name, asked, on_bytes) or _by_events(path, name, asked)
+            with opened(given) as data:
+                form = format_of(data, source)
+                if form.name == JSON_LINES:
+                    path = _unpacked(given, data, Path(folder))
+                    found = _of_lines(path, form, source, on_bytes)
+                else:
+                    found = _of_others(data, form, source)
         except OSError as error:
-            raise HistoryError(f"cannot be read: {error.strerror}", source=name) from error
+            raise HistoryError(f"cannot be read: {error.strerror}", source=source.name) from error
         yield found
 
 
-def _unpacked(given: str, asked: Asked, folder: Path) -> Path:
+def _of_lines(
+    path: Path, form: Format, source: Source, on_bytes: Callable[[int], object] | None
+) -> Loaded:
+    if path.stat().st_size >= LONG:
+        found = scan(lambda: path.open("rb"), source.name, on_bytes, source.asked.terms)
+        if found is not None:
+            return Loaded(found, form.name)
+    with path.open("rb") as data:
+        return _by_events(form.read(data, source), form, source)
+
+
+def _of_others(data: Stream, form: Format, source: Source) -> Loaded:
+    told = form.read(data, source)
+    if isinstance(told, RowEvents) and len(told) >= MANY:
+        columns = told.columns()
+        if columns is not None:
+            terms = replace(source.asked, partial=form.partial).terms
+            found = Scan.of_columns(columns, told, source.name, terms)
+            return Loaded(found, form.name, tuple(source.notes))
+    return _by_events(told, form, source)
+
+
+def _by_events(told: Iterable[Event], form: Format, source: Source) -> Loaded:
+    events = understood(told, form, source)
+    history = History.of(events, source=source.name, place=source.place)
+    return Loaded(history, form.name, tuple(source.notes))
+
+
+def _unpacked(given: str, data: Stream, folder: Path) -> Path:
     """What can be read again from any place in it."""
-    path = Path(given)
-    if given != STANDARD_INPUT and not _is_packed(path):
-        return path
+    if given != STANDARD_INPUT and not _is_packed(Path(given)):
+        return Path(given)
     path, name = folder / "history", name_of(given)
-    with opened(given) as data:
-        format_of(data, Source(name, asked))  # what is no history is not copied
-        try:
-            _copy(data, path, name)
-        except OSError as error:
-            raise _no_room(name, folder, os.strerror(error.errno or 0)) from error
+    try:
+        _copy(data, path, name)
+    except OSError as error:
+        raise _no_room(name, folder, os.strerror(error.errno or 0)) from error
     return path
 
 
@@ -94,28 +127,3 @@ def _is_packed(path: Path) -> bool:
         return True
     with path.open("rb") as data:
         return data.read(len(ZSTD)).startswith((GZIP, ZSTD))
-
-
-def _scanned(
-    path: Path, name: str, asked: Asked, on_bytes: Callable[[int], object] | None
-) -> Loaded | None:
-    if path.stat().st_size < LONG:
-        return None
-    with _reading(path, name, asked) as reading:
-        if reading.format.name != JSON_LINES:
-            return None
-    found = scan(lambda: path.open("rb"), name, on_bytes, asked.terms)
-    return None if found is None else Loaded(found, JSON_LINES)
-
-
-def _by_events(path: Path, name: str, asked: Asked) -> Loaded:
-    with _reading(path, name, asked) as reading:
-        source = reading.source
-        history = History.of(reading.events, source=name, place=source.place)
-        return Loaded(history, reading.format.name, tuple(source.notes))
-
-
-@contextmanager
-def _reading(path: Path, name: str, asked: Asked) -> Iterator[Reading]:
-    with opened(str(path)) as data:
-        yield events_of(data, Source(name, asked))

@@ -7,7 +7,7 @@ of their times; whatever else is in the file is data, and never looked up or run
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -17,7 +17,8 @@ import msgspec
 
 from lockcheck.errors import UserError
 from lockcheck.formats.asked import Asked, with_terms
-from lockcheck.formats.csv_rows import NEEDED, read_csv
+from lockcheck.formats.csv_rows import read_csv
+from lockcheck.formats.intervals import NEEDED
 from lockcheck.formats.jepsen_edn import read_edn
 from lockcheck.formats.jepsen_json import read_json
 from lockcheck.formats.jepsen_text import (
@@ -29,16 +30,25 @@ from lockcheck.formats.jepsen_text import (
 )
 from lockcheck.formats.opening import Stream, name_of, opened, plain_name
 from lockcheck.formats.otlp import read_otlp
-from lockcheck.formats.source import SINCE_1970_NS, Source
+from lockcheck.formats.source import Source
 from lockcheck.history import Event, History
-from lockcheck.history.event import Notice
+from lockcheck.history.event import SINCE_1970_NS, Notice, earlier
 from lockcheck.history.files import BYTE_ORDER_MARK, events_in
 
-__all__ = ["FORMATS", "Asked", "Format", "Reading", "events_of", "format_of", "read_any", "reading"]
+__all__ = [
+    "FORMATS",
+    "Asked",
+    "Format",
+    "Reading",
+    "format_of",
+    "read_any",
+    "reading",
+    "understood",
+]
 
 LOOKED_AT = 1 << 16  # bytes from the beginning
 
-Reader = Callable[[IO[bytes], Source], Iterator[Event]]
+Reader = Callable[[IO[bytes], Source], Iterable[Event]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,12 +173,16 @@ def format_of(data: Stream, source: Source) -> Format:
     return FORMATS[asked] if asked else guessed(head, source.name)
 
 
-def events_of(data: Stream, source: Source) -> Reading:
-    """The events of a stream, the terms of the user first."""
+def _events_of(data: Stream, source: Source) -> Reading:
     form = format_of(data, source)
+    return Reading(source, form, understood(form.read(data, source), form, source))
+
+
+def understood(told: Iterable[Event], form: Format, source: Source) -> Iterator[Event]:
+    """What was read, the terms of the user first."""
     asked = replace(source.asked, partial=form.partial)
-    events = _counted_from_the_first(form.read(data, source), source)
-    return Reading(source, form, with_terms(events, asked, lambda: source.began_ns))
+    events = _counted_from_the_first(iter(told), source)
+    return with_terms(events, asked, lambda: source.began_ns)
 
 
 def _counted_from_the_first(events: Iterator[Event], source: Source) -> Iterator[Event]:
@@ -179,19 +193,14 @@ def _counted_from_the_first(events: Iterator[Event], source: Source) -> Iterator
     source.counts_from(first.time)
     if first.time < SINCE_1970_NS:
         return chain([first], events)
-    return (_earlier(event, first.time) for event in chain([first], events))
-
-
-def _earlier(event: Event, by_ns: int) -> Event:
-    since_ns = None if event.since is None else event.since - by_ns
-    return msgspec.structs.replace(event, time=event.time - by_ns, since=since_ns)
+    return (earlier(event, first.time) for event in chain([first], events))
 
 
 @contextmanager
 def reading(given: str, asked: Asked | None = None) -> Iterator[Reading]:
     """`given` is a file, packed or not, or `-` for standard input."""
     with opened(given) as data:
-        yield events_of(data, Source(name_of(given), asked or Asked()))
+        yield _events_of(data, Source(name_of(given), asked or Asked()))
 
 
 def read_any(given: str, asked: Asked | None = None) -> tuple[History, Reading]:

@@ -21,9 +21,12 @@ class Asked:
     keyed: bool | None = None  # are Jepsen's values pairs of a key and a value? None: look
     partial: bool = False  # the format is one in which people log what goes on for years
 
-    def terms(self, said: Terms) -> Terms:
-        """What the file says, unless the user knows better."""
+    def terms(self, said: Terms, began_ns: int = 0) -> Terms:
+        """What the file says, unless the user knows better. `began_ns`: when the log began by its
+        own clock, if that is known."""
         changes: dict[str, Any] = {"partial": True} if self.partial else {}
+        if began_ns:
+            changes["began_ns"] = began_ns
         if self.model:
             changes["model"] = self.model
         if self.permits is not None:
@@ -44,9 +47,7 @@ def with_terms(
     said = _terms_in(first)
     if said is None and first.process == RUN and first.f == Notice.TERMS:
         return chain([first], events)  # damaged: whoever understands the history says so
-    terms = asked.terms(said or Terms())
-    if began_ns():
-        terms = msgspec.structs.replace(terms, began_ns=began_ns())
+    terms = asked.terms(said or Terms(), began_ns())
     if said is not None:
         return chain([msgspec.structs.replace(first, value=msgspec.to_builtins(terms))], events)
     if terms == Terms():

@@ -34,13 +34,6 @@ def maybe_number(text: str) -> int | None:
     return number(text) if text else None
 
 
-def ttl_ms_of(text: str) -> int | None:
-    ttl_ms = maybe_number(text)
-    if ttl_ms is not None and not 0 <= ttl_ms <= LARGEST_TTL_MS:
-        raise ValueError(f"no lease: {text}")
-    return ttl_ms
-
-
 def json_or_text(text: str) -> object:
     """JSON, or a text as it is."""
     if not text:

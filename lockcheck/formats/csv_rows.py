@@ -48,219 +48,115 @@ operation is under way; `end_ns` is empty or the same, `outcome` may be empty:
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterator, Sequence
-from itertools import repeat
-from typing import IO, TypeVar
+from collections.abc import Iterable, Iterator, Sequence
+from io import BytesIO
+from itertools import chain
+from typing import IO
 
 from lockcheck.errors import HistoryError
-from lockcheck.formats.cells import (
-    LARGEST_NUMBER,
-    NO_PAIR,
-    NO_RENEWAL,
-    NOT_LOST,
-    is_pair,
-    json_or_text,
-    maybe_number,
-    number,
-    ttl_ms_of,
-)
-from lockcheck.formats.intervals import Intervals, events_of_intervals
-from lockcheck.formats.lines import read_lines
-from lockcheck.formats.names import our_row_f
+from lockcheck.formats.intervals import NEEDED, OPTIONAL, Cells, Intervals
+from lockcheck.formats.lines import bounded, read_lines
+from lockcheck.formats.row_events import RowEvents
+from lockcheck.formats.rows import Rows
 from lockcheck.formats.source import Source
-from lockcheck.history.event import Event, EventType, F, Notice
+from lockcheck.history.event import Event
 from lockcheck.history.files import LONGEST_LINE
 
-NEEDED = ("client", "key", "op", "start_ns", "end_ns", "outcome")
-OPTIONAL = ("token", "value", "result", "ttl_ms", "node", "seq", "base", "of")
-OUTCOMES = {
-    "ok": EventType.OK,
-    "fail": EventType.FAIL,
-    "info": EventType.INFO,
-    "": EventType.INFO,
-}
-AT_ONCE = 4096  # rows
-T = TypeVar("T")
+AT_ONCE = 1 << 20  # bytes
+ROWS_AT_ONCE = 4096  # of those that are no plain ones
+
+Columns = list[Sequence[str]]
 
 
-def read_csv(data: IO[bytes], source: Source) -> Iterator[Event]:
-    rows = Intervals()
+def read_csv(data: IO[bytes], source: Source) -> Iterable[Event]:
     csv.field_size_limit(LONGEST_LINE)
-    reader = csv.reader(read_lines(data, source.name), strict=True)
-    try:
-        header = _header(next(reader, []), source)
-        for lines, batch in _batches(reader):
-            _Batch(source, header, lines, batch).add_to(rows)
-    except csv.Error as error:
-        raise source.error(f"not CSV: {error}", max(1, reader.line_num)) from error
-    source.counts_from(min(rows.starts, default=0))
-    return events_of_intervals(rows, source.name)
+    rows, table = Intervals(), _Table(data, source)
+    for cells in table.cells():
+        rows.take(cells)
+    return RowEvents(Rows(rows, source)) if len(rows) else ()
 
 
-def _header(row: list[str], source: Source) -> dict[str, int]:
-    names = [name.strip().lower() for name in row]
-    missing = [name for name in NEEDED if name not in names]
-    if missing:
-        raise source.error(f"its first row names no column {', '.join(missing)}", 1)
-    known = [name for name in names if name in NEEDED + OPTIONAL]
-    if len(set(known)) != len(known):
-        raise source.error("its first row names a column twice", 1)
-    return {name: names.index(name) for name in known}
-
-
-Rows = list[list[str]]
-
-
-def _batches(reader: Iterator[list[str]]) -> Iterator[tuple[list[int], Rows]]:
-    lines: list[int] = []
-    batch: Rows = []
-    for row in reader:
-        if row:
-            batch.append(row)
-            lines.append(reader.line_num)  # type: ignore[attr-defined]
-        if len(batch) == AT_ONCE:
-            yield lines, batch
-            lines, batch = [], []
-    if batch:
-        yield lines, batch
-
-
-class _Batch:
-    """Some rows, column after column: a function called for each cell would take the longest."""
-
-    def __init__(
-        self, source: Source, header: dict[str, int], lines: list[int], rows: Rows
-    ) -> None:
+class _Table:
+    def __init__(self, data: IO[bytes], source: Source) -> None:
+        self._data = data
         self._source = source
-        self._header = header
-        self._lines = lines
-        self._rows = rows
-        width = max(header.values()) + 1
-        if min(map(len, rows)) < width:
-            place = next(place for place, row in enumerate(rows) if len(row) < width)
-            reason = f"a row of {len(rows[place])} cells where {width} are needed"
-            raise source.error(reason, lines[place])
-        self._columns = list(zip(*rows, strict=False))
-        ops = self._cells("op")
-        self._notices = {place for place, op in enumerate(ops) if our_row_f(op) == Notice.LOST}
+        self._line = 0  # that was read last
+        header = next(self._rows(bounded(data)), [])
+        self._width = len(header)
+        self._header = self._known(header)
 
-    def add_to(self, rows: Intervals) -> None:
-        rows.lines += self._lines
-        rows.clients += self._converted("client", _client)
-        rows.keys += self._converted("key", _name)
-        rows.fs += self._converted("op", _f)
-        rows.starts += self._numbers("start_ns")
-        rows.ends += self._ends()
-        rows.outcomes += self._outcomes()
-        rows.tokens += self._maybe_numbers("token")
-        rows.values += self._values()
-        rows.results += self._converted("result", json_or_text)
-        rows.nodes += self._converted("node", _name)
-        rows.ttls_ms += self._converted("ttl_ms", ttl_ms_of)
-        rows.seqs += self._maybe_numbers("seq")
-        rows.bases += self._converted("base", json_or_text)
-        rows.ofs += self._owners()
+    def _known(self, row: list[str]) -> dict[str, int]:
+        names = [name.strip().lower() for name in row]
+        missing = [name for name in NEEDED if name not in names]
+        if missing:
+            raise self._source.error(f"its first row names no column {', '.join(missing)}", 1)
+        known = [name for name in names if name in NEEDED + OPTIONAL]
+        if len(set(known)) != len(known):
+            raise self._source.error("its first row names a column twice", 1)
+        return {name: names.index(name) for name in known}
 
-    def _cells(self, name: str) -> Sequence[str]:
-        return self._columns[self._header[name]]
+    def cells(self) -> Iterator[Cells]:
+        """Many rows at once, as long as there is nothing about them but commas."""
+        while piece := self._data.read(AT_ONCE):
+            piece += self._data.readline(LONGEST_LINE + 1)
+            columns = _plain(piece, self._width)
+            if columns is None:
+                yield from self._one_by_one(chain(BytesIO(piece), bounded(self._data)))
+                return
+            first, self._line = self._line + 1, self._line + len(columns[0])
+            yield self._told(columns, range(first, self._line + 1))
 
-    def _converted(self, name: str, convert: Callable[[str], T]) -> list[T]:
-        if name not in self._header:
-            return [convert("")] * len(self._lines)
+    def _one_by_one(self, given: Iterator[bytes]) -> Iterator[Cells]:
+        rows: list[list[str]] = []
+        lines: list[int] = []
+        for row in self._rows(given):
+            if len(row) <= max(self._header.values()):
+                width = max(self._header.values()) + 1
+                reason = f"a row of {len(row)} cells where {width} are needed"
+                raise self._source.error(reason, self._line)
+            rows.append(row)
+            lines.append(self._line)
+            if len(rows) == ROWS_AT_ONCE:
+                yield self._told(list(zip(*rows, strict=False)), lines)
+                rows, lines = [], []
+        if rows:
+            yield self._told(list(zip(*rows, strict=False)), lines)
+
+    def _rows(self, given: Iterable[bytes]) -> Iterator[list[str]]:
+        """Empty ones are none."""
+        before = self._line
+        reader = csv.reader(read_lines(given, self._source.name, before), strict=True)
         try:
-            return list(map(convert, self._cells(name)))
-        except ValueError as error:
-            found: ValueError = error
-        for place, cell in enumerate(self._cells(name)):
-            try:
-                convert(cell)
-            except ValueError as error:
-                raise self._error(place, name, str(error)) from error
-        raise found
+            for row in reader:
+                self._line = before + reader.line_num
+                if row:
+                    yield row
+        except csv.Error as error:
+            line = max(1, before + reader.line_num)
+            raise self._source.error(f"not CSV: {error}", line) from error
 
-    def _numbers(self, name: str) -> list[int]:
-        cells = self._cells(name)
-        signs = "".join(cells)
-        if not signs.isascii() or not signs.replace("-", "").replace(" ", "").isdigit():
-            return self._converted(name, number)  # finds the one that is none
-        try:
-            numbers = list(map(int, cells))
-        except ValueError:
-            return self._converted(name, number)
-        if max(numbers) > LARGEST_NUMBER or min(numbers) < -LARGEST_NUMBER:
-            return self._converted(name, number)
-        return numbers
+    def _told(self, columns: Columns, lines: Sequence[int]) -> Cells:
+        def error(place: int, name: str, reason: str) -> HistoryError:
+            """The column is exact where no cell before it is quoted."""
+            before = columns[: self._header.get(name, 0)]
+            column = 1 + sum(len(cells[place]) + 1 for cells in before)
+            return self._source.error(f"{name}: {reason}", lines[place], column)
 
-    def _maybe_numbers(self, name: str) -> list[int | None]:
-        if name not in self._header:
-            return list(repeat(None, len(self._lines)))
-        cells = self._cells(name)
-        if all(cells):
-            return [*self._numbers(name)]
-        return self._converted(name, maybe_number)
-
-    def _ends(self) -> list[int | None]:
-        ends = self._maybe_numbers("end_ns")
-        for place in self._notices:
-            if ends[place] not in (None, number(self._cells("start_ns")[place])):
-                raise self._error(place, "end_ns", "a notice has one time only, when it came")
-            ends[place] = None
-        return ends
-
-    def _outcomes(self) -> list[EventType]:
-        outcomes = self._converted("outcome", _outcome)
-        ends, told = self._cells("end_ns"), self._cells("outcome")
-        for place in self._notices:
-            if outcomes[place] is EventType.FAIL:
-                raise self._error(place, "outcome", NOT_LOST)
-        for place, (end, outcome) in enumerate(zip(ends, told, strict=True)):
-            if place in self._notices:
-                continue
-            if end and not outcome:
-                raise self._error(place, "outcome", "an answer without its outcome")
-            if not end and outcomes[place] is not EventType.INFO:
-                raise self._error(place, "end_ns", "an answer without its time")
-        return outcomes
-
-    def _owners(self) -> list[str | None]:
-        owners = self._converted("of", _name)
-        for place, owner in enumerate(owners):
-            if owner is not None and our_row_f(self._cells("op")[place]) != F.RENEW:
-                raise self._error(place, "of", NO_RENEWAL)
-        return owners
-
-    def _values(self) -> list[object]:
-        values = self._converted("value", json_or_text)
-        for place, op in enumerate(self._cells("op")):
-            if our_row_f(op) == F.CAS and not is_pair(values[place]):
-                raise self._error(place, "value", NO_PAIR)
-        return values
-
-    def _error(self, place: int, name: str, reason: str) -> HistoryError:
-        """The column is exact where no cell before it is quoted."""
-        before = self._rows[place][: self._header.get(name, 0)]
-        column = 1 + sum(len(cell) + 1 for cell in before)
-        return self._source.error(f"{name}: {reason}", self._lines[place], column)
+        return Cells({name: columns[at] for name, at in self._header.items()}, lines, error)
 
 
-def _client(text: str) -> str:
-    if not text:
-        raise ValueError("an operation of nobody")
-    return text
-
-
-def _name(text: str) -> str | None:
-    return text or None
-
-
-def _f(text: str) -> str:
-    if not text:
-        raise ValueError("no operation")
-    return our_row_f(text)
-
-
-def _outcome(text: str) -> EventType:
-    outcome = OUTCOMES.get(text) or OUTCOMES.get(text.strip().lower())
-    if outcome is None:
-        raise ValueError(f"neither ok, fail nor info: {text[:40]!r}")
-    return outcome
+def _plain(piece: bytes, width: int) -> Columns | None:
+    """Cells, column after column; None where a row is not as wide as the first, or has cells that
+    are more than what stands between two commas."""
+    try:
+        text = piece.decode().replace("\r\n", "\n")
+    except UnicodeDecodeError:
+        return None
+    if '"' in text or "\r" in text or len(piece) > AT_ONCE + LONGEST_LINE:
+        return None
+    text = text if text.endswith("\n") else f"{text}\n"
+    rows = text.count("\n")
+    cells = text.replace("\n", ",\n,").split(",")  # each row ends with a cell of its own
+    if len(cells) != rows * (width + 1) + 1 or cells[width :: width + 1].count("\n") != rows:
+        return None
+    return [cells[at : -1 : width + 1] for at in range(width)]

@@ -25,7 +25,7 @@ from lockcheck.errors import HistoryError
 from lockcheck.formats.edn import Keyword, read_value
 from lockcheck.formats.jepsen_edn import events_of_jepsen
 from lockcheck.formats.jepsen_op import Op, process_named
-from lockcheck.formats.lines import read_lines
+from lockcheck.formats.lines import bounded, read_lines
 from lockcheck.formats.names import our_f
 from lockcheck.formats.source import Source
 from lockcheck.history.event import Event, EventType
@@ -53,13 +53,13 @@ Line = tuple[int, int, str]  # its number, the column where the operation begins
 
 
 def _numbered(data: IO[bytes], source: Source) -> Iterator[Line]:
-    for number, line in enumerate(read_lines(data, source.name), 1):
+    for number, line in enumerate(read_lines(bounded(data), source.name), 1):
         if line.strip():
             yield number, 1, line
 
 
 def _said_by_jepsen(data: IO[bytes], source: Source) -> Iterator[Line]:
-    for number, line in enumerate(read_lines(data, source.name), 1):
+    for number, line in enumerate(read_lines(bounded(data), source.name), 1):
         speaker = SPEAKER.search(line)
         if speaker and MEANT_AS_OPERATION.match(line, speaker.end()):
             yield number, speaker.end() + 1, line[speaker.end() :]

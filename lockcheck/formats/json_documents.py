@@ -30,13 +30,16 @@ class Document(NamedTuple, Generic[T]):
 
 
 def read_documents(
-    data: IO[bytes], source: str, decode: Callable[[str], T]
+    data: IO[bytes], source: str, decode: Callable[[str], T], *, by_lines: bool = False
 ) -> Iterator[Document[T]]:
-    return _Splitter(Text(data, source), decode).documents()
+    """With `by_lines` a line that is a document is taken as it stands: where what is decoded cannot
+    be nested deeply."""
+    return _Splitter(Text(data, source), decode, by_lines=by_lines).documents()
 
 
 class _Splitter(Generic[T]):
-    def __init__(self, text: Text, decode: Callable[[str], T]) -> None:
+    def __init__(self, text: Text, decode: Callable[[str], T], *, by_lines: bool) -> None:
+        self._by_lines = by_lines
         self._text = text
         self._decode = decode
         self._begun = False
@@ -59,7 +62,24 @@ class _Splitter(Generic[T]):
         if self._depth or self._wrapper:
             raise self._error("the file ends inside an object", len(self._text.window))
 
+    def _lines(self) -> Iterator[Document[T]]:
+        """As long as each is a document."""
+        window, text = self._text.window, self._text
+        while end := window.find("\n", self._start) + 1 or (len(window) if text.ended else 0):
+            line, column = text.place(self._start)
+            try:
+                document = Document(self._decode(window[self._start : end]), line, column)
+            except (msgspec.DecodeError, RecursionError, UnicodeError):
+                self._by_lines = False
+                return
+            yield document
+            self._begun, self._start, self._scanned = True, end, end
+
     def _in_window(self) -> Iterator[Document[T]]:
+        if self._by_lines:
+            yield from self._lines()
+        if self._by_lines:
+            return
         window, text = self._text.window, self._text
         for match in STRUCTURE.finditer(window, self._scanned):
             word, at = match[1], match.start(1)

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import IO
 
 from lockcheck.errors import HistoryError
 from lockcheck.history.files import BYTE_ORDER_MARK, LONGEST_LINE
 
 
-def read_lines(data: IO[bytes], source: str) -> Iterator[str]:
-    """Each with its end, which may be that of Windows."""
-    number = 0
-    read = data.readline
-    while line := read(LONGEST_LINE + 1):
-        number += 1
-        if number == 1:
-            line = line.removeprefix(BYTE_ORDER_MARK)
+def bounded(data: IO[bytes]) -> Iterator[bytes]:
+    """Its lines, of one that is too long only as much as shows that it is."""
+    return iter(partial(data.readline, LONGEST_LINE + 1), b"")
+
+
+def read_lines(lines: Iterable[bytes], source: str, before: int = 0) -> Iterator[str]:
+    """Each with its end, which may be that of Windows; so many are before them."""
+    for number, given in enumerate(lines, before + 1):
+        line = given.removeprefix(BYTE_ORDER_MARK) if number == 1 else given
         if len(line) > LONGEST_LINE:
             raise HistoryError(f"longer than {LONGEST_LINE} bytes", source=source, line=number)
         try:

@@ -37,32 +37,28 @@ Other spans are passed over, and counted.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from typing import IO, TypeVar
+from collections.abc import Iterable, Sequence
+from typing import IO, TypeAlias
 
 import msgspec
 
-from lockcheck.formats.cells import (
-    NO_PAIR,
-    NO_RENEWAL,
-    NOT_LOST,
-    is_pair,
-    json_or_text,
-    maybe_number,
-    ttl_ms_of,
-)
-from lockcheck.formats.intervals import Intervals, events_of_intervals
+from lockcheck.errors import HistoryError
+from lockcheck.formats.intervals import COLUMNS, Cells, Intervals
 from lockcheck.formats.json_documents import Document, read_documents
 from lockcheck.formats.names import known_row_f, our_row_f
+from lockcheck.formats.row_events import RowEvents
+from lockcheck.formats.rows import Rows
 from lockcheck.formats.source import Source
-from lockcheck.history.event import Event, EventType, F, Notice
+from lockcheck.history.event import Event, EventType, Notice
 
 ATTRIBUTE = "lock."
 NEEDED = "a span of a lock has lock.op, lock.key and lock.client among its attributes"
 ERROR_CODES = (2, "2", "STATUS_CODE_ERROR")
-OUTCOMES = {kind.value: kind for kind in (EventType.OK, EventType.FAIL, EventType.INFO)}
 SEPARATOR = re.compile(r"[./:#]")
-T = TypeVar("T")
+AT_ONCE = 4096  # spans
+NAMES = {"start_ns": "startTimeUnixNano", "end_ns": "endTimeUnixNano", "node": "host.name"}
+WORKED_OUT = ("client", "op", "start_ns", "end_ns", "outcome", "node")  # see `_worked_out`
+AS_SAID = tuple(name for name in COLUMNS if name not in WORKED_OUT)
 
 
 class _Value(msgspec.Struct, rename="camel"):
@@ -73,12 +69,12 @@ class _Value(msgspec.Struct, rename="camel"):
 
     @property
     def said(self) -> str | None:
+        if self.string_value is not None:
+            return self.string_value
         if self.bool_value is not None:
             return str(self.bool_value).lower()
-        for value in (self.string_value, self.int_value, self.double_value):
-            if value is not None:
-                return str(value)
-        return None
+        value = self.double_value if self.int_value is None else self.int_value
+        return None if value is None else str(value)
 
 
 class _Attribute(msgspec.Struct):
@@ -118,16 +114,19 @@ class _Export(msgspec.Struct, rename="camel"):
 _decode = msgspec.json.Decoder(_Export).decode
 
 
-def read_otlp(data: IO[bytes], source: Source) -> Iterator[Event]:
+Place: TypeAlias = tuple[Document[_Export], str, int, _Span]  # the path to the spans, and which
+
+
+def read_otlp(data: IO[bytes], source: Source) -> Iterable[Event]:
     taking = _Taking(source)
-    for document in read_documents(data, source.name, _decode):
+    for document in read_documents(data, source.name, _decode, by_lines=True):
         taking.take(document)
-    if not taking.rows.lines:
-        raise source.error(f"{_none_of(taking.passed_over)}: {NEEDED}")
-    if taking.passed_over:
-        source.notes.append(_about(taking.passed_over))
-    source.counts_from(min(taking.rows.starts, default=0))
-    return events_of_intervals(taking.rows, source.name)
+    rows, passed_over = taking.rows(), taking.passed_over
+    if not len(rows):
+        raise source.error(f"{_none_of(passed_over)}: {NEEDED}")
+    if passed_over:
+        source.notes.append(_about(passed_over))
+    return RowEvents(Rows(rows, source))
 
 
 def _none_of(spans: int) -> str:
@@ -144,69 +143,95 @@ def _about(spans: int) -> str:
 
 class _Taking:
     def __init__(self, source: Source) -> None:
-        self.rows = Intervals()
         self.passed_over = 0
         self._source = source
+        self._rows = Intervals()
+        self._said: list[dict[str, str]] = []  # of each span
+        self._worked_out: list[tuple[str, ...]] = []
+        self._places: list[Place] = []
+
+    def rows(self) -> Intervals:
+        self._hand_over()
+        return self._rows
 
     def take(self, document: Document[_Export]) -> None:
-        for span, path, resource in _spans(document.value):
-            try:
-                self._take_span(span, path, resource, document.line)
-            except ValueError as error:
-                reason = f"{path}, {span.name[:40]!r}: {error}"
-                raise self._source.error(reason, document.line, document.column) from error
+        for i, of_resource in enumerate(document.value.resource_spans):
+            resource = _said(of_resource.resource.attributes)
+            for j, scope in enumerate(of_resource.scope_spans):
+                path = f"resourceSpans[{i}].scopeSpans[{j}].spans"
+                for number, span in enumerate(scope.spans):
+                    self._take_span(span, resource, (document, path, number, span))
+        if len(self._places) >= AT_ONCE:
+            self._hand_over()
 
-    def _take_span(self, span: _Span, path: str, resource: dict[str, str], line: int) -> None:
+    def _take_span(self, span: _Span, resource: dict[str, str], place: Place) -> None:
         said = _said(span.attributes)
-        f = _operation(span.name, said)
-        if f is None:
+        op = said.get("lock.op") or _named(span.name, said)
+        if op is None:
             self.passed_over += 1
             return
-        rows, value = self.rows, _asked(f, said)
-        end = _end(f, span, said)
-        rows.paths.append(path)
-        rows.lines.append(line)
-        rows.clients.append(_client(said, resource))
-        rows.keys.append(said.get("lock.key"))
-        rows.fs.append(f)
-        rows.starts.append(_start(span))
-        rows.ends.append(end)
-        rows.outcomes.append(EventType.INFO if end is None else _outcome(said, span))
-        rows.tokens.append(_converted("lock.token", said, maybe_number))
-        rows.values.append(value)
-        rows.results.append(_converted("lock.result", said, json_or_text))
-        rows.nodes.append(resource.get("host.name"))
-        rows.ttls_ms.append(_converted("lock.ttl_ms", said, ttl_ms_of))
-        rows.seqs.append(_converted("lock.seq", said, maybe_number))
-        rows.bases.append(_converted("lock.base", said, json_or_text))
-        rows.ofs.append(_owner(f, said))
+        try:
+            self._worked_out.append(_worked_out(span, op, said, resource))
+        except ValueError as error:
+            raise self._error(place, str(error)) from error
+        self._said.append(said)
+        self._places.append(place)
 
+    def _hand_over(self) -> None:
+        spans, places, worked_out = self._said, self._places, self._worked_out
+        if not places:
+            return
+        self._said, self._places, self._worked_out = [], [], []
 
-def _spans(export: _Export) -> Iterator[tuple[_Span, str, dict[str, str]]]:
-    """Each with where it is, and what its resource says."""
-    for i, of_resource in enumerate(export.resource_spans):
-        resource = _said(of_resource.resource.attributes)
-        for j, scope in enumerate(of_resource.scope_spans):
-            for k, span in enumerate(scope.spans):
-                yield span, f"resourceSpans[{i}].scopeSpans[{j}].spans[{k}]", resource
+        def error(place: int, name: str, reason: str) -> HistoryError:
+            return self._error(places[place], f"{NAMES.get(name) or ATTRIBUTE + name}: {reason}")
+
+        columns: dict[str, Sequence[str]] = dict(
+            zip(WORKED_OUT, zip(*worked_out, strict=True), strict=True)
+        )
+        known = set().union(*spans)
+        for name in AS_SAID:
+            key = ATTRIBUTE + name
+            if key in known:
+                columns[name] = [said.get(key, "") for said in spans]
+        documents, paths, numbers, _ = zip(*places, strict=True)
+        lines = [document.line for document in documents]
+        self._rows.take(Cells(columns, lines, error, paths, numbers))
+
+    def _error(self, place: Place, reason: str) -> HistoryError:
+        document, path, number, span = place
+        reason = f"{path}[{number}], {span.name[:40]!r}: {reason}"
+        return self._source.error(reason, document.line, document.column)
 
 
 def _said(attributes: list[_Attribute]) -> dict[str, str]:
-    return {each.key: each.value.said for each in attributes if each.value.said is not None}
+    return {each.key: said for each in attributes if (said := each.value.said) is not None}
 
 
-def _operation(name: str, said: dict[str, str]) -> str | None:
-    if said.get("lock.op"):
-        return our_row_f(said["lock.op"])
+def _named(name: str, said: dict[str, str]) -> str | None:
     if not any(key.startswith(ATTRIBUTE) for key in said):
         return None
     return known_row_f(SEPARATOR.split(name)[-1].replace(" ", ""))
 
 
+def _worked_out(
+    span: _Span, op: str, said: dict[str, str], resource: dict[str, str]
+) -> tuple[str, ...]:
+    start, end = _time(span.start_time_unix_nano), _time(span.end_time_unix_nano)
+    if not start:
+        raise ValueError("it has no startTimeUnixNano")
+    outcome = said.get("lock.outcome")
+    if our_row_f(op) == Notice.LOST:
+        end, outcome = "", outcome or ""
+    elif not end:
+        outcome = EventType.INFO
+    elif outcome is None:
+        outcome = EventType.INFO if span.status.code in ERROR_CODES else EventType.OK
+    client = said.get("lock.client") or _client(said, resource)
+    return client, op, start, end, outcome, resource.get("host.name", "")
+
+
 def _client(said: dict[str, str], resource: dict[str, str]) -> str:
-    client = said.get("lock.client")
-    if client:
-        return client
     service = resource.get("service.instance.id") or resource.get("service.name")
     if not service:
         raise ValueError(f"nobody's: {NEEDED}")
@@ -214,54 +239,6 @@ def _client(said: dict[str, str], resource: dict[str, str]) -> str:
     return f"{service} thread {thread}" if thread else service
 
 
-def _owner(f: str, said: dict[str, str]) -> str | None:
-    owner = said.get("lock.of") or None
-    if owner is not None and f != F.RENEW:
-        raise ValueError(f"lock.of: {NO_RENEWAL}")
-    return owner
-
-
-def _start(span: _Span) -> int:
-    start = _time("startTimeUnixNano", span.start_time_unix_nano)
-    if start is None:
-        raise ValueError("it has no startTimeUnixNano")
-    return start
-
-
-def _end(f: str, span: _Span, said: dict[str, str]) -> int | None:
-    """None for what has no answer, which a notice never has."""
-    end = _time("endTimeUnixNano", span.end_time_unix_nano)
-    if f != Notice.LOST:
-        return end
-    if _outcome(said, span) is EventType.FAIL:
-        raise ValueError(f"lock.outcome: {NOT_LOST}")
-    return None
-
-
-def _time(name: str, said: int | str) -> int | None:
+def _time(said: int | str) -> str:
     """Zero is OTLP's word for none."""
-    return _converted(name, {name: str(said)}, maybe_number) or None
-
-
-def _converted(name: str, said: dict[str, str], convert: Callable[[str], T]) -> T:
-    try:
-        return convert(said.get(name, ""))
-    except ValueError as error:
-        raise ValueError(f"{name}: {error}") from error
-
-
-def _outcome(said: dict[str, str], span: _Span) -> EventType:
-    named = said.get("lock.outcome")
-    if named is None:
-        return EventType.INFO if span.status.code in ERROR_CODES else EventType.OK
-    outcome = OUTCOMES.get(named.lower())
-    if outcome is None:
-        raise ValueError(f"lock.outcome is neither ok, fail nor info: {named[:40]!r}")
-    return outcome
-
-
-def _asked(f: str, said: dict[str, str]) -> object:
-    value = _converted("lock.value", said, json_or_text)
-    if f == F.CAS and not is_pair(value):
-        raise ValueError(f"lock.value: {NO_PAIR}")
-    return value
+    return "" if said in (0, "0") else str(said)

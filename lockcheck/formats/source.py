@@ -6,10 +6,8 @@ from dataclasses import dataclass, field
 
 from lockcheck.errors import HistoryError
 from lockcheck.formats.asked import Asked
+from lockcheck.history.event import SINCE_1970_NS
 from lockcheck.history.files import Place
-
-# Whoever counts from its own beginning has not run for so long; clocks on the wall have.
-SINCE_1970_NS = 1 << 57
 
 
 @dataclass(slots=True)

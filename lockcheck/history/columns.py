@@ -68,6 +68,7 @@ class Columns:
     base: Codes
     told: Told
     lent: bool  # there is something, besides renewals, that is about somebody else's hold
+    began_ns: int  # what was 0, by the clock of a log that counts from 1970; else 0
     end_ns: int
     events: int
 
@@ -135,6 +136,7 @@ class _Reader:
             base=base,
             told=Told(**told),
             lent=bool(self._call("lent", ctypes.c_int32, self._handle)),
+            began_ns=self._call("began", ctypes.c_int64, self._handle),
             end_ns=self._call("time", ctypes.c_int64, self._handle),
             events=self._call("events", ctypes.c_int64, self._handle),
         )

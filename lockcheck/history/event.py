@@ -18,6 +18,8 @@ RUN = "run"
 # Times, tokens and lengths have to fit into columns of 64 and 32 bits.
 # Those of a clock on the wall, counted from 1970, fit as well, and every lease after them.
 LATEST_NS = (1 << 61) - (1 << 53)
+# Whoever counts from its own beginning has not run for so long; clocks on the wall have.
+SINCE_1970_NS = 1 << 57
 Time: TypeAlias = Annotated[int, msgspec.Meta(ge=-LATEST_NS, le=LATEST_NS)]
 Token: TypeAlias = Annotated[int, msgspec.Meta(ge=1 - (1 << 63), le=(1 << 63) - 1)]
 Length: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=(1 << 31) - 1)]
@@ -109,6 +111,13 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
         if self.nodes:
             return tuple(dict.fromkeys(self.nodes))
         return (self.node,) if self.node else ()
+
+
+def earlier(event: Event, by_ns: int) -> Event:
+    if not by_ns:
+        return event
+    since_ns = None if event.since is None else event.since - by_ns
+    return msgspec.structs.replace(event, time=event.time - by_ns, since=since_ns)
 
 
 EVERYBODY = 1_000_000  # permits, where nobody is kept out: as many as there could be clients

@@ -56,6 +56,7 @@ class History:
     queued: tuple[Event, ...] = ()  # clients that were told that they have their place
     quiet_ns: int | None = None  # when the last fault had been healed, and clients went on
     known_clients: frozenset[str] = frozenset()  # of a part of a history, those of all of it
+    known_table: Table | None = field(default=None, compare=False)  # where it was made before
 
     @cached_property
     def clients(self) -> frozenset[str]:
@@ -71,7 +72,7 @@ class History:
         """The same operations as columns, row by row."""
         from lockcheck.history.table import Table
 
-        return Table.of(self.operations)
+        return self.known_table or Table.of(self.operations)
 
     @staticmethod
     def of(

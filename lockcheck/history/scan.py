@@ -6,16 +6,16 @@ for the events of the few operations that they cannot clear.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import IO, TypeAlias
+from typing import IO, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lockcheck.history.columns import Columns, read_columns
-from lockcheck.history.event import Event, Terms
+from lockcheck.history.event import Event, Terms, earlier
 from lockcheck.history.files import decode_line, events_in
 from lockcheck.history.history import History
 from lockcheck.history.model import Operation
@@ -23,6 +23,7 @@ from lockcheck.history.ordering import order_by
 from lockcheck.history.table import NEVER, NOTHING, Ints, Op, Outcome, Table
 
 Opener: TypeAlias = Callable[[], IO[bytes]]  # the same bytes each time
+AskTerms: TypeAlias = Callable[[Terms, int], Terms]
 
 
 @dataclass(frozen=True)
@@ -36,10 +37,19 @@ class Holds:
     end: Ints
 
 
+class Events(Protocol):
+    """Those of a history, each by its place: the order of places is that of times."""
+
+    def at(self, places: Ints) -> dict[int, Event]:
+        """In the order of their places; one below zero is none."""
+
+    def __iter__(self) -> Iterator[Event]: ...
+
+
 @dataclass(frozen=True)
 class Scan:
     source: str
-    opener: Opener
+    events: Events
     columns: Columns
     beside: History  # what is no operation: notices, stalls, faults
     terms: Terms
@@ -54,8 +64,8 @@ class Scan:
 
     def operations(self, rows: Iterable[int]) -> list[Operation]:
         wanted = list(rows)
-        invoked = self._by_offset(self.columns.invoked_at[wanted])
-        answered = self._by_offset(self.columns.answered_at[wanted])
+        invoked = self.events.at(self.columns.invoked_at[wanted])
+        answered = self.events.at(self.columns.answered_at[wanted])
         return [
             Operation(
                 invoked[int(self.columns.invoked_at[row])],
@@ -70,7 +80,7 @@ class Scan:
         columns = self.columns
         at = [columns.invoked_at[chosen], columns.answered_at[chosen], columns.special_at]
         at += [] if told is None else [columns.told.at[told]]
-        read = self._by_offset(np.concatenate(at))
+        read = self.events.at(np.concatenate(at))
         part = History.of(read.values(), source=self.source, terms=self.terms)
         return replace(part, known_clients=self.clients)
 
@@ -152,38 +162,54 @@ class Scan:
 
     def rows(self) -> History:
         """All of it, event by event."""
+        history = History.of(self.events, source=self.source, terms=self.terms)
+        return replace(history, known_table=self.table)
+
+    @staticmethod
+    def of_columns(
+        columns: Columns, events: Events, source: str, terms: AskTerms = lambda said, _: said
+    ) -> Scan:
+        """`terms` are asked what its own come to, of a log that began then by its own clock."""
+        beside = History.of(events.at(columns.special_at).values(), source=source)
+        given = terms(beside.terms, columns.began_ns)
+        return Scan(source, events, columns, replace(beside, terms=given), given)
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Of JSON Lines, whose places are where in the file they begin."""
+
+    opener: Opener
+    source: str
+    began_ns: int  # what is 0 in the columns
+
+    def at(self, places: Ints) -> dict[int, Event]:
+        found = {}
         with self.opener() as lines:
-            return History.of(events_in(lines, self.source), source=self.source, terms=self.terms)
+            for offset in np.unique(places[places >= 0]).tolist():
+                lines.seek(offset)
+                event = decode_line(lines.readline(), self.source, 0)
+                found[offset] = earlier(event, self.began_ns)
+        return found
 
-    def _by_offset(self, offsets: Ints) -> dict[int, Event]:
-        return _events_at(self.opener, self.source, offsets)
-
-
-def _events_at(opener: Opener, source: str, offsets: Ints) -> dict[int, Event]:
-    """By where their lines begin, in that order; a negative offset is none."""
-    found = {}
-    with opener() as lines:
-        for offset in np.unique(offsets[offsets >= 0]).tolist():
-            lines.seek(offset)
-            found[offset] = decode_line(lines.readline(), source, 0)
-    return found
+    def __iter__(self) -> Iterator[Event]:
+        with self.opener() as lines:
+            for event in events_in(lines, self.source):
+                yield earlier(event, self.began_ns)
 
 
 def scan(
     opener: Opener,
     source: str,
     on_bytes: Callable[[int], object] | None = None,
-    terms: Callable[[Terms], Terms] = lambda said: said,
+    terms: AskTerms = lambda said, _: said,
 ) -> Scan | None:
-    """None where the history has to be read event by event. `terms` are what its own come to."""
+    """Of JSON Lines. None where the history has to be read event by event."""
     with opener() as lines:
         columns = read_columns(lines, on_bytes)
     if columns is None:
         return None
-    read = _events_at(opener, source, columns.special_at)
-    beside = History.of(read.values(), source=source)
-    given = terms(beside.terms)
-    return Scan(source, opener, columns, replace(beside, terms=given), given)
+    return Scan.of_columns(columns, Lines(opener, source, columns.began_ns), source, terms)
 
 
 def _holds(columns: Columns, *, reentrant: bool) -> Holds:

@@ -20,7 +20,8 @@ enum refusal { FINE = 0, NOT_PLAIN = 1, OUT_OF_ORDER = 2, NOT_PAIRED = 3, NO_MEM
 
 static const int64_t NEVER = (int64_t)1 << 61;
 static const int64_t NO_TOKEN = INT64_MIN;
-static const int64_t LATEST = (int64_t)1 << 60;
+static const int64_t LATEST = ((int64_t)1 << 61) - ((int64_t)1 << 53);  /* as LATEST_NS in event.py */
+static const int64_t SINCE_1970 = (int64_t)1 << 57;
 
 /* --- columns that grow --------------------------------------------------------------------- */
 
@@ -143,18 +144,18 @@ static int digit(const Cursor *cursor) {
     return cursor->at < cursor->end && (unsigned char)(*cursor->at - '0') < 10;
 }
 
-/* An integer of at most 18 digits, or any other number. */
+/* An integer of at most 19 digits that fits, or any other number. */
 static int number(Cursor *cursor, Value *value) {
     int negative = take(cursor, '-'), digits = 0;
-    int64_t integer = 0;
+    uint64_t integer = 0;
     const char *first = cursor->at;
     while (digit(cursor)) {
-        if (++digits <= 18) integer = integer * 10 + (*cursor->at - '0');
+        if (++digits <= 19) integer = integer * 10 + (uint64_t)(*cursor->at - '0');
         cursor->at++;
     }
     if (digits == 0 || (digits > 1 && *first == '0')) return 0;
-    value->kind = digits <= 18 ? INTEGER : NUMBER;
-    value->integer = negative ? -integer : integer;
+    value->kind = digits <= 19 && integer <= INT64_MAX ? INTEGER : NUMBER;
+    if (value->kind == INTEGER) value->integer = negative ? -(int64_t)integer : (int64_t)integer;
     if (negative && integer == 0) value->kind = NUMBER; /* -0 is written otherwise when it comes out */
     if (take(cursor, '.')) {
         value->kind = NUMBER;
@@ -322,6 +323,7 @@ typedef struct {
     int64_t *open;
     int64_t open_room;
     int64_t time, read;
+    int64_t began; /* what is 0, where times count from 1970 */
     int64_t events;
     int32_t why;
     int32_t lent; /* what is no renewal is about somebody else's hold */
@@ -619,11 +621,14 @@ static int line(Reader *reader, Span text, int64_t offset) {
     if (cursor.at == cursor.end) return 1;
     if (!fields_of(&cursor, fields, reader->expected)) return 0;
     int outcome = outcome_named(&fields[TYPE]);
-    const Value *time = &fields[TIME], *ttl = &fields[TTL_];
+    Value *time = &fields[TIME];
+    const Value *ttl = &fields[TTL_];
     if (time->kind == ABSENT || fields[PROCESS_].kind == ABSENT || fields[F_].kind == ABSENT)
         return 0;
     if (outcome < 0 || time->integer > LATEST || time->integer < -LATEST) return 0;
     if (ttl->kind == INTEGER && (ttl->integer < 0 || ttl->integer > INT32_MAX)) return 0;
+    if (reader->events == 0 && time->integer >= SINCE_1970) reader->began = time->integer;
+    time->integer -= reader->began;
     if (reader->events++ > 0 && time->integer < reader->time) {
         reader->why = OUT_OF_ORDER;
         return 0;
@@ -678,6 +683,7 @@ int64_t lockcheck_reader_feed(void *given, const char *piece, int64_t length, in
 int32_t lockcheck_reader_why(const void *given) { return ((const Reader *)given)->why; }
 int32_t lockcheck_reader_lent(const void *given) { return ((const Reader *)given)->lent; }
 int64_t lockcheck_reader_time(const void *given) { return ((const Reader *)given)->time; }
+int64_t lockcheck_reader_began(const void *given) { return ((const Reader *)given)->began; }
 int64_t lockcheck_reader_events(const void *given) { return ((const Reader *)given)->events; }
 
 int64_t lockcheck_reader_length(const void *given, int32_t which) {

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lockcheck.errors import UserError
-from lockcheck.formats.csv_rows import NEEDED, OPTIONAL
 from lockcheck.formats.export import EXPORTS, left_out, write
 from lockcheck.formats.export_csv import COLUMNS, lost_notices
+from lockcheck.formats.intervals import NEEDED, OPTIONAL
 from lockcheck.history import Event, EventType, History, Hold, Operation, Terms
 from lockcheck.history.event import terms_event
 from tests.checker.dsl import history

@@ -431,7 +431,7 @@ DAMAGED_SPANS = {
     ),
     "another outcome": (
         export(span("acquire", 1, 2, lock__outcome="yes"), service__name="w"),
-        f"{SPANS}[0], 'acquire': lock.outcome is neither",
+        f"{SPANS}[0], 'acquire': lock.outcome: neither",
     ),
     "another shape": (
         '{"resourceSpans": [7]}',

@@ -20,7 +20,7 @@ def events_of(name: str, text: str | bytes, asked: Asked | None = None) -> list[
 
 def _events(name: str, text: str | bytes, source: Source) -> Iterator[Event]:
     data = text.encode() if isinstance(text, str) else text
-    return with_terms(FORMATS[name].read(BytesIO(data), source), source.asked)
+    return with_terms(iter(FORMATS[name].read(BytesIO(data), source)), source.asked)
 
 
 def history_of(name: str, text: str | bytes, asked: Asked | None = None) -> History:

@@ -14,7 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lockcheck.errors import HistoryError
-from lockcheck.history import Event, EventType, History
+from lockcheck.history import Event, EventType, History, Terms
 from lockcheck.history.columns import Columns, read_columns
 from lockcheck.history.event import encode_event
 from lockcheck.history.files import events_in
@@ -213,3 +213,31 @@ def test_a_newline_may_lie_anywhere_between_two_reads() -> None:
     columns = read_columns(Drops(text))
     assert columns is not None
     assert len(columns.table) == 51
+
+
+def test_times_since_1970_are_counted_from_the_first() -> None:
+    began_ns = 1_700_000_000_000_000_000
+    told = [
+        msgspec.structs.replace(event, time=began_ns + event.time) for event in events_of_many(50)
+    ]
+    found = scan(
+        lambda: io.BytesIO(lines(told)),
+        "h",
+        None,
+        lambda said, at: Terms(began_ns=at, seed=said.seed),
+    )
+    assert found is not None
+    assert found.terms.began_ns == began_ns
+    assert found.table.start.tolist() == list(range(0, 100, 2))
+    assert list(found.rows().events) == list(events_of_many(50))
+    assert [operation.start_ns for operation in found.operations([7])] == [14]
+
+
+def test_numbers_are_exact_up_to_the_longest() -> None:
+    tokens = ((1 << 63) - 1, 1 - (1 << 63), 999_999_999_999_999_999, 1_000_000_000_000_000_000)
+    for token in tokens:
+        answer = ACQUIRE.replace(b"invoke", b"ok").replace(b"}", b',"token":%d}' % token)
+        columns = by_columns(ACQUIRE + answer)
+        assert columns is not None
+        assert columns.table.token.tolist() == [token]
+    assert by_columns(ACQUIRE.replace(b"}", b',"token":%d}' % (1 << 63))) is None

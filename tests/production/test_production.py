@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+import lockcheck.check.loading
 from lockcheck.check.recheck import recheck
 from lockcheck.checker import Code, Culprit, Judgement, Verdict
 from lockcheck.formats import Asked
@@ -25,10 +26,16 @@ in_fuzz = pytest.mark.skipif(settings().max_examples < 1_000, reason="long: make
 
 
 def judged(found: Lived, folder: Path) -> Judgement:
+    return looked_at(found, folder)[0]
+
+
+def looked_at(found: Lived, folder: Path) -> tuple[Judgement, int]:
+    """And at how many of its operations."""
     path = folder / f"{found.day.seed}.csv"
     path.write_text(found.text)
     asked = Asked(ttl_ms=found.ttl_ms)
-    return recheck(str(path), None, asked=asked, patience=lambda: True, out=folder).judgement
+    checked = recheck(str(path), None, asked=asked, patience=lambda: True, out=folder)
+    return checked.judgement, len(checked.history.operations)
 
 
 def right(first: int, logs: int) -> Iterator[Lived]:
@@ -73,6 +80,18 @@ def test_a_service_that_is_right_is_not_accused(tmp_path: Path) -> None:
 
 def test_a_mistake_is_found(tmp_path: Path) -> None:
     assert [said for life in wrong(0, WRONG) if (said := missed(life, tmp_path))] == []
+
+
+def test_a_log_is_judged_alike_from_columns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logs = [*right(0, RIGHT // 10), *wrong(0, WRONG // 10)]
+    by_events = [looked_at(life, tmp_path) for life in logs]
+    monkeypatch.setattr(lockcheck.check.loading, "MANY", 0)
+    by_columns = [looked_at(life, tmp_path) for life in logs]
+    assert [judgement for judgement, _ in by_columns] == [judgement for judgement, _ in by_events]
+    fewer = [part < whole for (_, part), (_, whole) in zip(by_columns, by_events, strict=True)]
+    assert sum(fewer) > len(logs) // 10  # else it shows nothing
 
 
 @in_fuzz
