@@ -19,7 +19,17 @@ from lockcheck.checker.linearizability import Answer, Decision, Model, Patience,
 from lockcheck.checker.linearizability.models import LOCKING, STORING, permits_of
 from lockcheck.checker.midway import early
 from lockcheck.history.ordering import order_by
-from lockcheck.history.table import NEVER, NO_TOKEN, NOTHING, TYPES, Ints, Op, Outcome, Table
+from lockcheck.history.table import (
+    NEVER,
+    NO_TOKEN,
+    NOTHING,
+    TYPES,
+    Ints,
+    Op,
+    Outcome,
+    Table,
+    among,
+)
 
 MOST_TRIED = 20
 MOST_SUMS = 1_000
@@ -48,7 +58,7 @@ def explained(
 
 
 def _parts(table: Table, model: Model, keys: list[int]) -> Iterator[tuple[int, Table]]:
-    known = np.isin(table.f, sorted(model.operations)) & (table.outcome != Outcome.FAIL)
+    known = among(table.f, model.operations) & (table.outcome != Outcome.FAIL)
     rows = np.flatnonzero(known & np.isin(table.key, keys))
     rows = rows[order_by(table.key[rows])]
     for part in np.split(rows, np.flatnonzero(np.diff(table.key[rows])) + 1):

@@ -12,7 +12,7 @@ from lockcheck.checker.finding import Definition, Verdict
 from lockcheck.checker.linearizability import Answer, Model
 from lockcheck.checker.modelling import SEMAPHORE, is_lock
 from lockcheck.checker.subject import Subject
-from lockcheck.history.table import Op, Table
+from lockcheck.history.table import Op, Table, among
 
 
 def definitions(
@@ -45,7 +45,7 @@ def _amount(number: int, noun: str) -> str:
 
 
 def _only_key(table: Table, model: Model) -> str:
-    rows = np.flatnonzero(np.isin(table.f, [int(f) for f in model.operations]))
+    rows = np.flatnonzero(among(table.f, model.operations))
     return key_name(table, int(table.key[rows[0]]))
 
 

@@ -10,7 +10,17 @@ from numpy.typing import NDArray
 
 from lockcheck.checker.linearizability.leases import NO_PROMISE
 from lockcheck.checker.linearizability.models import Call, Model
-from lockcheck.history.table import NO_TOKEN, NOTHING, Codes, Ints, Op, Outcome, Symbols, Table
+from lockcheck.history.table import (
+    NO_TOKEN,
+    NOTHING,
+    Codes,
+    Ints,
+    Op,
+    Outcome,
+    Symbols,
+    Table,
+    among,
+)
 
 # They tell about the state and never change it; but where there are leases, a renewal does.
 LOOKS = (Op.READ, Op.RENEW)
@@ -42,8 +52,8 @@ def calls_of(table: Table, model: Model, until: Ints | None = None) -> Calls:
     it took effect makes no difference to anybody.
     """
     confirmed = _confirmed(table)
-    known = np.isin(table.f, sorted(model.operations))
-    matters = known & (confirmed | ((table.outcome == Outcome.INFO) & ~np.isin(table.f, LOOKS)))
+    known = among(table.f, model.operations)
+    matters = known & (confirmed | ((table.outcome == Outcome.INFO) & ~among(table.f, LOOKS)))
     rows = np.flatnonzero(matters)
     rows = rows[np.argsort(table.start[rows], kind="stable")]
     columns = _telling(table.take(rows), model)
@@ -75,8 +85,7 @@ def _telling(table: Table, model: Model) -> Ints:
 
 
 def _confirmed(table: Table) -> NDArray[np.bool_]:
-    confirmed: NDArray[np.bool_] = np.isin(table.outcome, (Outcome.OK, Outcome.EITHER))
-    return confirmed
+    return among(table.outcome, (Outcome.OK, Outcome.EITHER))
 
 
 def _promised(table: Table, until: Ints) -> Ints:
@@ -89,6 +98,8 @@ def _numbered(columns: Ints) -> tuple[Codes, NDArray[np.intp]]:
     kind, kinds = np.zeros(columns.shape[1], dtype=np.int64), 1
     for row in columns if columns.size else ():
         codes, count = row, int(row.max()) - int(row.min()) + 1
+        if count == 1:
+            continue
         if count > WIDEST:
             codes, count = _renumbered(row)
         if kinds > WIDEST:

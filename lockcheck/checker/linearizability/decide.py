@@ -19,7 +19,7 @@ from lockcheck.checker.linearizability.models import LOCKING, STORING, Model
 from lockcheck.checker.linearizability.search import search
 from lockcheck.checker.linearizability.sweep import sweep
 from lockcheck.checker.linearizability.zones import zones
-from lockcheck.history.table import NEVER, Ints, Table
+from lockcheck.history.table import NEVER, Ints, Table, among
 
 SWEEP, ZONES, SEARCH = "sweep", "zones", "search"
 CROSSING = "a keeper's renewal was under way while its client may have been granted it anew"
@@ -45,8 +45,7 @@ def decide(
     table: Table, model: Model, until: Ints | None = None, patience: Patience = endless
 ) -> Decision:
     """`until`: for each granted acquire and renewal the moment up to which it was promised."""
-    wanted = np.isin(table.f, [int(f) for f in model.operations])
-    rows = np.flatnonzero(wanted)
+    rows = np.flatnonzero(among(table.f, model.operations))
     part = table if len(rows) == len(table) else table.take(rows)
     promised = None if until is None else until[rows]
     objects = _objects(part)
@@ -98,7 +97,7 @@ def _searched(
     table: Table, key: int, model: Model, until: Ints | None, patience: Patience
 ) -> Answer:
     rows = np.flatnonzero(table.key == key)
-    part = table.take(rows)
+    part = table if len(rows) == len(table) else table.take(rows)
     promised = None if until is None else until[rows]
     if promised is not None and not (promised < NEVER).any():
         promised = None

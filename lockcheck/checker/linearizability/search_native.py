@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from ctypes import POINTER, byref, c_int8, c_int32, c_int64
+from ctypes import POINTER, byref, c_int32, c_int64, c_void_p
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,6 @@ from lockcheck.checker.linearizability.models import Call, Held, State
 from lockcheck.checker.linearizability.search_plan import (
     ILLEGAL,
     Found,
-    Numbers,
     Plan,
     Transitions,
 )
@@ -41,19 +40,19 @@ class PlanColumns(ctypes.Structure):
         ("kinds", c_int32),
         ("maybes", c_int32),
         ("slots", c_int32),
-        ("kind", POINTER(c_int32)),
-        ("slot", POINTER(c_int32)),
-        ("twin", POINTER(c_int32)),
-        ("called", POINTER(c_int32)),
-        ("time", POINTER(c_int64)),
-        ("calls", POINTER(c_int32)),
-        ("looks", POINTER(c_int8)),
-        ("maybe", POINTER(c_int32)),
+        ("kind", c_void_p),
+        ("slot", c_void_p),
+        ("twin", c_void_p),
+        ("called", c_void_p),
+        ("time", c_void_p),
+        ("calls", c_void_p),
+        ("looks", c_void_p),
+        ("maybe", c_void_p),
     )
 
 
 class Lock(ctypes.Structure):
-    _fields_ = (("many", c_int32), ("fenced", c_int32), ("calls", POINTER(c_int64)))
+    _fields_ = (("many", c_int32), ("fenced", c_int32), ("calls", c_void_p))
 
 
 # Those that C knows: whether their owner may enter again, and whether their grants have tokens.
@@ -152,25 +151,27 @@ def native_search(
 
 def _columns(plan: Plan) -> PlanColumns:
     """Pointers into the arrays of the plan, which has to outlive them."""
-
-    def column(numbers: Numbers) -> object:
-        return numbers.ctypes.data_as(POINTER(c_int32))
-
     return PlanColumns(
         len(plan.kind),
         len(plan.calls),
         len(plan.looks),
         len(plan.maybe),
         plan.slots,
-        column(plan.kind),
-        column(plan.slot),
-        column(plan.twin),
-        column(plan.called),
-        plan.time.ctypes.data_as(POINTER(c_int64)),
-        column(plan.calls),
-        plan.looks.ctypes.data_as(POINTER(c_int8)),
-        column(plan.maybe),
+        _address(plan.kind),
+        _address(plan.slot),
+        _address(plan.twin),
+        _address(plan.called),
+        _address(plan.time),
+        _address(plan.calls),
+        _address(plan.looks),
+        _address(plan.maybe),
     )
+
+
+def _address(column: NDArray[np.integer]) -> int:
+    """Not by `ndarray.ctypes`: for all columns that takes longer than a short search."""
+    address: int = column.__array_interface__["data"][0]
+    return address
 
 
 class LockColumns:
@@ -182,7 +183,7 @@ class LockColumns:
         self._processes = [call.process for call in transitions.classes]
         self._calls = np.array([self._call(call) for call in transitions.classes], np.int64)
         many, fenced = LOCKS[transitions.model.name]
-        self.columns = Lock(many, fenced, self._calls.ctypes.data_as(POINTER(c_int64)))
+        self.columns = Lock(many, fenced, _address(self._calls))
 
     def _call(self, call: Call) -> tuple[int, int, int, int]:
         token = NO_TOKEN if call.token is None else call.token

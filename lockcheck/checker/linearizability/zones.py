@@ -39,12 +39,14 @@ def zones(table: Table, initial: int = NOTHING) -> dict[int, Answer]:
 
     `table` has reads, writes and cas only. Keys that are not in the answer are linearizable.
     """
-    story = _Story.of(table, initial)
+    story = _Story(table, written(table, initial))
     key, names = story.written.columns.key, story.written.columns.keys
     told = np.zeros(len(names), dtype=np.bool_)
     answers: dict[int, Answer] = {}
     explainer, explained = _Explainer(story), 0
     for faults in _all_faults(story):
+        if not len(faults.rows):
+            continue
         keys, first = np.unique(key[faults.rows], return_index=True)
         for place in first[~told[keys]].tolist():
             row, other = int(faults.rows[place]), int(faults.others[place])
@@ -54,6 +56,8 @@ def zones(table: Table, initial: int = NOTHING) -> dict[int, Answer]:
                 answer = explainer.explained(faults.kind, row, other)
             answers[int(names[key[row]])] = answer
         told[keys] = True
+        if told.all():
+            break
     return answers
 
 
@@ -72,32 +76,32 @@ def _all_faults(story: _Story) -> Iterator[Faults]:
     yield _conflicts(story)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Story:
+    """Pieces are only asked for where values are unique."""
+
     table: Table
     written: Written
-    pieces: Pieces
-    first: Ints  # by the row that began a piece: when the first of its operations ended
-    last: Rows  # ... and which of them began last
 
-    @staticmethod
-    def of(table: Table, initial: int) -> _Story:
-        story = written(table, initial)
-        found = pieces(story)
-        taking, end = found.taking, story.columns.end
+    @cached_property
+    def pieces(self) -> Pieces:
+        return pieces(self.written)
+
+    @cached_property
+    def first(self) -> Ints:
+        """By the row that began a piece: when the first of its operations ended."""
+        taking, end = self.pieces.taking, self.written.columns.end
         first = np.full(len(end), np.iinfo(np.int64).max)
-        last = np.full(len(end), NOBODY, dtype=np.intp)
-        np.minimum.at(first, found.piece[taking], end[taking])
-        np.maximum.at(last, found.piece[taking], taking)
-        return _Story(table, story, found, first, last)
+        np.minimum.at(first, self.pieces.piece[taking], end[taking])
+        return first
 
-
-class _Explainer:
-    """Asked about few keys only: what it looks up takes a look at all rows."""
-
-    def __init__(self, story: _Story) -> None:
-        self.table, self.written, self.pieces = story.table, story.written, story.pieces
-        self.first, self.last = story.first, story.last
+    @cached_property
+    def last(self) -> Rows:
+        """... and which of them began last."""
+        taking, piece = self.pieces.taking, self.pieces.piece
+        last = np.full(len(piece), NOBODY, dtype=np.intp)
+        np.maximum.at(last, piece[taking], taking)
+        return last
 
     @cached_property
     def ended_first(self) -> Rows:
@@ -107,6 +111,13 @@ class _Explainer:
         found = np.full(len(piece), NOBODY, dtype=np.intp)
         found[piece[rows]] = rows
         return found
+
+
+class _Explainer:
+    """Asked about few keys only: what it looks up takes a look at all rows."""
+
+    def __init__(self, story: _Story) -> None:
+        self.story, self.table, self.written = story, story.table, story.written
 
     def explained(self, kind: Kind, row: int, other: int) -> Answer:
         if kind is Kind.UNWRITTEN:
@@ -119,7 +130,9 @@ class _Explainer:
             return explain(self.table, [self._loose(row), self._loose(other)])
         rows = {row, other}
         if kind is Kind.ZONES:
-            rows = {int(of[piece]) for of in (self.ended_first, self.last) for piece in rows}
+            rows = {
+                int(of[piece]) for of in (self.story.ended_first, self.story.last) for piece in rows
+            }
         real = [each for each in sorted(rows) if each >= len(self.written.columns.keys)]
         return explain(self.table, [self._part(each) for each in real])
 
@@ -140,8 +153,8 @@ class _Explainer:
 
     def _part(self, row: int) -> Part:
         wrote, source = self.written.columns.wrote[row], int(self.written.source[row])
-        depth = self.pieces.depth[row if wrote else source]
-        piece = self._in_table(int(self.pieces.piece[row]))
+        depth = self.story.pieces.depth[row if wrote else source]
+        piece = self._in_table(int(self.story.pieces.piece[row]))
         return replace(self._loose(row), piece=piece, stage=2 * int(depth) + (not wrote))
 
     def _loose(self, row: int) -> Part:
