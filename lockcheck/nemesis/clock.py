@@ -36,6 +36,7 @@ from lockcheck.nemesis.parameters import flag
 from lockcheck.nemesis.scene import Scene
 from lockcheck.nemesis.skew import CLOCKS, Skew, true_ns
 from lockcheck.nemesis.triggers import Trigger
+from lockcheck.nemesis.vdso_image import kernels_image
 from lockcheck.nodes.node import Node, Role
 from lockcheck.servers import SERVERS
 from lockcheck.servers.base import Clock
@@ -210,6 +211,14 @@ def _why_not_so(step: Step) -> Refusal | None:
     return None
 
 
+def _lacks(_step: Step) -> Refusal | None:
+    try:
+        kernels_image()
+    except FaultError as error:
+        return Refusal(error.message, error.cure)
+    return None
+
+
 def _when(step: Step, _plan: Plan) -> Trigger:
     """What a server forgets with a jump it must have granted to somebody."""
     return Trigger.SCHEDULE if step.aim in (CLIENT, RANDOM) else Trigger.ACQUIRE
@@ -225,6 +234,7 @@ KIND = FaultKind(
     parameters=(JUMP, DRIFT, STROBE, WALL, MONO),
     when=_when,
     why_not=_why_not,
+    lacks=_lacks,
     variants=("", "jump=-30s", "drift=1.5", "drift=0.7", "strobe=50ms", "wall"),
     wants_faketime=_moves_monotonic,
     needs="an x86-64 or aarch64 processor, and the right to trace the nodes' processes",

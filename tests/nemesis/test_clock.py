@@ -15,8 +15,9 @@ from lockcheck.errors import FaultError, UserError
 from lockcheck.history import Event
 from lockcheck.nemesis import Plan, check_nemesis, parse_nemesis
 from lockcheck.nemesis.base import DidNotLastError
-from lockcheck.nemesis.clock import ClockFault
+from lockcheck.nemesis.clock import KIND, ClockFault
 from lockcheck.nemesis.clock_engines import VdsoClocks
+from lockcheck.nemesis.drawing import applicable
 from lockcheck.nemesis.holders import Holders
 from lockcheck.nemesis.links import Links
 from lockcheck.nemesis.named import at_nodes
@@ -24,6 +25,7 @@ from lockcheck.nemesis.scene import Scene
 from lockcheck.nemesis.skew import TRUE, Skew
 from lockcheck.nemesis.vdso import Vdso
 from lockcheck.nemesis.vdso_code import this_processor
+from lockcheck.nemesis.vdso_image import prepared
 from lockcheck.nodes.node import NodeSpec, Role
 from lockcheck.servers.base import Clock
 from tests.nemesis.real import FORKED, RealFleet, RealNode, cluster
@@ -240,6 +242,19 @@ def test_servers_that_need_libfaketime_and_do_not_have_it_are_refused() -> None:
     (step,) = parse_nemesis("clock")
     named = at_nodes(step, ("c1",), at_clients=True)
     assert named.kind.why_not(named, without) is None
+
+
+def test_a_processor_that_nobody_knows_is_told_of_before_it_is_drawn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def unknown() -> None:
+        prepared(bytes(64), None)
+
+    monkeypatch.setattr("lockcheck.nemesis.clock.kernels_image", unknown)
+    lacking = KIND.lacks(parse_nemesis("clock")[0])
+    assert lacking
+    assert "and not here" in lacking.reason
+    assert list(applicable(KIND, plan())) == []
 
 
 @pytest.mark.parametrize(
