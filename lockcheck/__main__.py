@@ -1,3 +1,3 @@
-from lockcheck.cli.commands import entry
+from lockcheck.cli.entry import entry
 
 entry()

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from lockcheck.cli.commands import main
-from lockcheck.cli.terminal import print_error
+from lockcheck.cli.gate import print_error
 from lockcheck.compose.docker.compose_file import Names
 from lockcheck.compose.docker.engine import connect
 from lockcheck.errors import LockcheckError

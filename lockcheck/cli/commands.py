@@ -2,33 +2,28 @@
 
 from __future__ import annotations
 
-import errno
 import os
-import sys
-import traceback
-from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 import click
 
 from lockcheck import __version__
 from lockcheck.check.collecting import not_collecting
 from lockcheck.check.patience import patient_for
+from lockcheck.cli.gate import as_json as json_of
+from lockcheck.cli.gate import print_error, printable, say, tell
 from lockcheck.cli.options import Duration, LateChoice, read_config_file
-from lockcheck.cli.outlived import outlive_readers
 from lockcheck.cli.run_options import RunCommand, config_from
-from lockcheck.errors import InternalError, LockcheckError, UserError
-from lockcheck.run.signals import Terminated, unwinding_when_terminated
+from lockcheck.errors import InternalError, UserError
+from lockcheck.run.signals import unwinding_when_terminated
 
 if TYPE_CHECKING:
     from lockcheck.config import RunConfig
     from lockcheck.run.execute import Outcome
 
 CONFIG_FILE = "lockcheck.toml"
-INTERRUPTED = 130
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -66,7 +61,7 @@ def run_command(
 ) -> int:
     """Run a lock under faults, and judge it."""
     config = config_from(context, given, _stored(again))
-    return _run_and_tell(config, as_json=as_json)
+    return _run_andtell(config, as_json=as_json)
 
 
 def _stored(again: str | None) -> RunConfig | None:
@@ -82,8 +77,8 @@ def _stored(again: str | None) -> RunConfig | None:
     return read_config(store.folder / CONFIG_FILE)
 
 
-def _run_and_tell(config: RunConfig, *, as_json: bool) -> int:
-    from lockcheck.cli.terminal import Terminal, print_error
+def _run_andtell(config: RunConfig, *, as_json: bool) -> int:
+    from lockcheck.cli.terminal import Terminal
     from lockcheck.run.execute import execute
 
     with Terminal() as terminal:
@@ -93,7 +88,7 @@ def _run_and_tell(config: RunConfig, *, as_json: bool) -> int:
     else:
         _print_outcome(outcome)
     if outcome.error is not None:
-        _tell(partial(print_error, outcome.error.message, outcome.error.cure))
+        tell(partial(print_error, outcome.error.message, outcome.error.cure))
     return outcome.exit_code
 
 
@@ -118,7 +113,7 @@ def _print_json(outcome: Outcome) -> None:
         "interrupted": outcome.interrupted,
         "exit_code": outcome.exit_code,
     }
-    click.echo(msgspec.json.encode(summary).decode())
+    click.echo(json_of(summary))
 
 
 @main.command("check")
@@ -164,7 +159,7 @@ def check_command(
     (client,key,op,start_ns,end_ns,outcome,token), or OpenTelemetry's spans.
     """
     from lockcheck.check.recheck import recheck
-    from lockcheck.cli.terminal import print_error, print_verdict, reading_progress
+    from lockcheck.cli.terminal import print_verdict, reading_progress
     from lockcheck.formats import Asked
 
     asked = Asked(format=format_ or "", model=model or "", permits=permits, ttl_ms=ttl)
@@ -179,18 +174,16 @@ def check_command(
                 on_bytes=on_bytes,
             )
         if as_json:
-            import msgspec
-
             from lockcheck.results.summary import verdict_summary
 
             summary = verdict_summary(checked.judgement, checked.facts.problem)
-            click.echo(msgspec.json.encode(summary).decode())
+            click.echo(json_of(summary))
         else:
             print_verdict(checked.history, checked.judgement, checked.report, checked.facts)
     for note in checked.notes:
-        _tell(partial(click.echo, f"lockcheck: {note}", err=True))
+        tell(partial(print_error, note, ""))
     if checked.unwritten:
-        _tell(partial(print_error, f"judged, but not written down: {checked.unwritten}", ""))
+        tell(partial(print_error, f"judged, but not written down: {checked.unwritten}", ""))
     return checked.exit_code
 
 
@@ -219,7 +212,7 @@ def export_command(history: str, format_: str, from_: str | None, out: str | Non
     with unwinding_when_terminated():
         notes = export(history, format_, Asked(format=from_ or ""), to, _out_of_runs())
     for note in notes:
-        _tell(partial(click.echo, f"lockcheck: {note}", err=True))
+        tell(partial(print_error, note, ""))
     return 0
 
 
@@ -260,9 +253,9 @@ def doctor_command() -> int:
     able = True
     for finding in examine():
         mark = click.style(f"{finding.mark:<4}", fg="green" if finding.ok else "yellow")
-        click.echo(f"{mark}{finding.what:<22} {finding.found}")
+        click.echo(f"{mark}{finding.what:<22} {printable(finding.found)}")
         if finding.cure:
-            click.echo(f"    {'':<22} cure: {finding.cure}")
+            say(f"    {'':<22} cure: {finding.cure}")
         able = able and (finding.ok or not finding.needed)
     return 0 if able else InternalError.exit_code
 
@@ -272,7 +265,7 @@ def clean_command() -> int:
     """Remove what killed runs left in Docker."""
     from lockcheck.compose.docker.runtime import clean_docker
 
-    removed = clean_docker(click.echo)
+    removed = clean_docker(say)
     click.echo(f"{removed} leftover{'' if removed == 1 else 's'} removed")
     return 0
 
@@ -293,76 +286,5 @@ def images_build_command(kinds: tuple[str, ...]) -> int:
 
     for kind in kinds:
         check_kind(kind)
-    build_images(kinds or tuple(SERVERS), click.echo)
+    build_images(kinds or tuple(SERVERS), say)
     return 0
-
-
-def _main() -> object:
-    """A closed pipe to stderr is an error of its own: click would leave with 1, a violation."""
-    try:
-        code: object = main(standalone_mode=False, auto_envvar_prefix="LOCKCHECK")
-        sys.stdout.flush()
-    except SystemExit as left:
-        raise BrokenPipeError from left
-    return code
-
-
-def entry() -> NoReturn:
-    """Exit codes are a promise: whatever goes wrong in here is 4, never 1."""
-    outlive_readers()
-    try:
-        code = _exit_code()
-    except Terminated as left:
-        code = left.exit_code
-    except Exception:  # noqa: BLE001 - while an error was told: even that must not look like a finding
-        code = _is_a_bug()
-    try:
-        for stream in (sys.stdout, sys.stderr):
-            stream.flush()
-    except (OSError, ValueError, AttributeError):  # closed or full: it must not change the code
-        os._exit(code)
-    sys.exit(code)
-
-
-def _exit_code() -> int:
-    try:
-        code = _main()
-    except click.ClickException as error:
-        _tell(error.show)
-        return UserError.exit_code
-    except (click.Abort, KeyboardInterrupt):
-        return INTERRUPTED
-    except LockcheckError as error:
-        from lockcheck.cli.terminal import print_error
-
-        _tell(partial(print_error, error.message, error.cure))
-        return error.exit_code
-    except OSError as error:
-        return _cannot_write(error)
-    except Exception:  # noqa: BLE001 - the last resort: the cause is printed, the code is right
-        return _is_a_bug()
-    return code if isinstance(code, int) else 0
-
-
-def _cannot_write(error: OSError) -> int:
-    """A reader that went away needs no words, and a full disk is nobody's bug."""
-    if not isinstance(error, BrokenPipeError):
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-            return _is_a_bug()
-        from lockcheck.cli.terminal import print_error
-
-        _tell(partial(print_error, f"cannot be written: {error.strerror}", "make room for it"))
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return InternalError.exit_code
-
-
-def _is_a_bug() -> int:
-    _tell(traceback.print_exc)
-    _tell(partial(click.echo, "lockcheck: this is a bug; please report the above", err=True))
-    return InternalError.exit_code
-
-
-def _tell(say: Callable[[], object]) -> None:
-    """Where nobody can be told, the exit code still says it."""
-    with suppress(OSError, ValueError, AttributeError):
-        say()

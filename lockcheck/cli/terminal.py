@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from lockcheck.checker.finding import Judgement, Verdict
+from lockcheck.cli.gate import lines_of, printable
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -135,7 +136,8 @@ def print_verdict(
     console.width = min(console.width, WIDEST) if console.is_terminal else WIDTH_OF_A_LOG
     console.print()
     if facts.problem:
-        _print_beside(console, "[bold black on yellow] NOT FINISHED [/]", _plain(facts.problem))
+        problem = "\n".join(map(_plain, lines_of(facts.problem)))
+        _print_beside(console, "[bold black on yellow] NOT FINISHED [/]", problem)
         console.print()
     _print_head(console, history, judgement)
     _print_first_incident(console, history, judgement)
@@ -289,17 +291,7 @@ def _plain(text: str) -> str:
     """What comes out of a history or a server is words, never markup or control codes."""
     from rich.markup import escape
 
-    return escape(_printable(text))
-
-
-def _printable(text: str) -> str:
-    return "".join(c if c.isprintable() or c == "\n" else "?" for c in text)
-
-
-def print_error(message: str, cure: str) -> None:
-    sys.stderr.write(f"lockcheck: {_printable(message)}\n")
-    if cure:
-        sys.stderr.write(f"  cure: {_printable(cure)}\n")
+    return escape(printable(text))
 
 
 @contextmanager

@@ -26,7 +26,7 @@ from lockcheck.results.publish import publish
 from lockcheck.results.store import CONFIG_FILE, Store, out_of_space
 from lockcheck.run.experiment import Watcher, await_ready, conduct, keep
 from lockcheck.run.plan import Rows, node_specs, plan_rows, servers_of, terms
-from lockcheck.run.signals import deaf, interrupted_when_terminated
+from lockcheck.run.signals import deaf, interrupted_once
 from lockcheck.servers.base import NOT_INSTALLED, check_drivers, driver_versions
 from lockcheck.servers.versions import check_versions, server_of
 from lockcheck.workloads.session import LONGEST_THINK
@@ -64,7 +64,7 @@ def execute(config: RunConfig, watcher: Watcher) -> Outcome:
     started_at, versions = now_in_words(), _own_versions(config)
     error: LockcheckError | None = None
     interrupted = False
-    with interrupted_when_terminated():
+    with interrupted_once():
         try:
             config.save(store.folder / CONFIG_FILE)
             plan = ClusterPlan(store.run_id, node_specs(config), store.folder)

@@ -34,13 +34,17 @@ def deaf() -> AbstractContextManager[None]:
     return handling((signal.SIGINT, *TERMINATING), signal.SIG_IGN)
 
 
-def interrupted_when_terminated() -> AbstractContextManager[None]:
-    """SIGTERM and SIGHUP end a run in the same order as Ctrl-C does."""
+def interrupted_once() -> AbstractContextManager[None]:
+    """SIGTERM and SIGHUP end a run in the same order as Ctrl-C does; and the first of them all is
+    the last that is heard, so that nothing cuts short what it has begun to undo."""
+    numbers = (signal.SIGINT, *TERMINATING)
 
     def interrupt(_number: int, _frame: FrameType | None) -> None:
+        for number in numbers:
+            signal.signal(number, signal.SIG_IGN)
         raise KeyboardInterrupt
 
-    return handling(TERMINATING, interrupt)
+    return handling(numbers, interrupt)
 
 
 def unwinding_when_terminated() -> AbstractContextManager[None]:

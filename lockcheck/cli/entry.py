@@ -1,0 +1,29 @@
+"""Where lockcheck begins and ends. It imports next to nothing: an early Ctrl-C is answered, too."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import NoReturn
+
+from lockcheck.cli.supervising import DECIDED, supervise
+
+INTERRUPTED = 130
+
+
+def entry() -> NoReturn:
+    try:
+        supervise()
+        # More threads are of no use to columns; where there are none to be had, BLAS interrupts us.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+        from lockcheck.cli.exits import exit_code
+
+        code = exit_code()
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    try:
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+    except (OSError, ValueError, AttributeError):  # closed or full: it must not change the code
+        os._exit(DECIDED + code)
+    sys.exit(DECIDED + code)

@@ -1,0 +1,96 @@
+"""Exit codes are a promise: whatever goes wrong in a command is 4, never 1."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import sys
+import traceback
+from functools import partial
+
+import click
+
+from lockcheck.cli.commands import main
+from lockcheck.cli.gate import lines_of, print_error, tell
+from lockcheck.cli.outlived import outlive_readers
+from lockcheck.errors import InternalError, LockcheckError, UserError
+from lockcheck.run.signals import Terminated
+
+
+def exit_code() -> int:
+    outlive_readers()
+    try:
+        return _exit_code()
+    except Terminated as left:
+        return left.exit_code
+    except Exception:  # noqa: BLE001 - while an error was told: even that must not look like a finding
+        return _is_a_bug()
+
+
+def _exit_code() -> int:
+    try:
+        code = _main()
+    except click.ClickException as error:
+        tell(partial(_show, error))
+        return UserError.exit_code
+    except click.Abort as left:  # what click makes of a Ctrl-C
+        raise KeyboardInterrupt from left
+    except LockcheckError as error:
+        return _failed(error.message, error.cure, error.exit_code)
+    except (MemoryError, ImportError) as error:
+        return _short_of_memory(error)
+    except OSError as error:
+        return _cannot_write(error)
+    except Exception:  # noqa: BLE001 - the last resort: the cause is printed, the code is right
+        return _is_a_bug()
+    return code if isinstance(code, int) else 0
+
+
+def _main() -> object:
+    """A closed pipe to stderr is an error of its own: click would leave with 1, a violation."""
+    try:
+        code: object = main(standalone_mode=False, auto_envvar_prefix="LOCKCHECK")
+        sys.stdout.flush()
+    except SystemExit as left:
+        raise BrokenPipeError from left
+    return code
+
+
+def _show(error: click.ClickException) -> None:
+    shown = io.StringIO()
+    error.show(shown)
+    _print_lines(shown.getvalue())
+
+
+def _print_lines(text: str) -> None:
+    click.echo("\n".join(lines_of(text)), err=True, nl=False)
+
+
+def _failed(message: str, cure: str, code: int = InternalError.exit_code) -> int:
+    tell(partial(print_error, message, cure))
+    return code
+
+
+def _short_of_memory(error: MemoryError | ImportError) -> int:
+    """Libraries that are installed cannot be loaded where there is no room for them."""
+    if isinstance(error, MemoryError):
+        return _failed("there was not enough memory", "give it more, or judge less at once")
+    reason = error.__cause__ or error
+    return _failed(f"cannot be loaded: {reason}", "give it more memory, or install lockcheck anew")
+
+
+def _cannot_write(error: OSError) -> int:
+    """A reader that went away needs no words, and a full disk is nobody's bug."""
+    if not isinstance(error, BrokenPipeError):
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            return _is_a_bug()
+        _failed(f"cannot be written: {error.strerror}", "make room for it")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return InternalError.exit_code
+
+
+def _is_a_bug() -> int:
+    said = f"{traceback.format_exc()}lockcheck: this is a bug; please report the above\n"
+    tell(partial(_print_lines, said))
+    return InternalError.exit_code

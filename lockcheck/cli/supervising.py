@@ -1,0 +1,61 @@
+"""The command runs in a child, so that exit 0 and 1 mean a verdict and nothing else.
+
+Libraries in C end a process as they like: BLAS calls `exit(1)` where it gets no memory, which a
+nightly job would read as a violation. What the child decides it says in codes of its own.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+from contextlib import suppress
+
+DECIDED = 64  # added to what a command decided; the highest, 128 + SIGTERM, still fits a byte
+ENDED_BY_ITSELF = 4
+PR_SET_PDEATHSIG = 1
+FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+WAITED_FOR = (*FORWARDED, signal.SIGCHLD)
+
+
+def supervise() -> None:
+    """Returns in the child. The parent ends as that decided; signals to it reach the child."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, WAITED_FOR)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # where it is ignored, nobody learns of an exit
+    parent = os.getpid()
+    child = os.fork()
+    if child == 0:
+        _end_with(parent)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    else:
+        os._exit(_code_of(_status_of(child)))
+
+
+def _end_with(parent: int) -> None:
+    """Whoever kills lockcheck knows of one process."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(ENDED_BY_ITSELF)
+
+
+def _status_of(child: int) -> int:
+    while True:
+        pid, status = os.waitpid(child, os.WNOHANG)
+        if pid:
+            return status
+        heard = signal.sigwaitinfo(WAITED_FOR)
+        sent_to_us_alone = heard.si_pid != 0  # a terminal's Ctrl-C comes from nobody, and to both
+        if heard.si_signo in FORWARDED and sent_to_us_alone:
+            os.kill(child, heard.si_signo)
+
+
+def _code_of(status: int) -> int:
+    code = os.waitstatus_to_exitcode(status)
+    if code >= DECIDED:
+        return code - DECIDED
+    how = f"ended with {code}" if code >= 0 else f"was killed by {signal.Signals(-code).name}"
+    said = f"lockcheck: its process {how} before a verdict\n"
+    said += "  cure: see what was printed above, and whether there was memory enough\n"
+    with suppress(OSError):  # nobody reads it: the code still says it
+        os.write(2, said.encode())
+    return ENDED_BY_ITSELF

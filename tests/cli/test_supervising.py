@@ -1,0 +1,86 @@
+"""Exit 0 and 1 are said by whoever judged, and by nobody else."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lockcheck.cli.supervising import DECIDED, ENDED_BY_ITSELF
+from tests.running import LOCKCHECK
+from tests.waiting import wait_for
+
+SUPERVISED = "import os, signal, time; from lockcheck.cli.supervising import supervise; supervise()"
+HISTORY = """client,key,op,start_ns,end_ns,outcome,token
+a,k,acquire,1000,2000,ok,1
+a,k,release,3000,4000,ok,
+b,k,acquire,5000,6000,ok,2
+b,k,release,7000,8000,ok,
+"""
+
+
+@pytest.mark.parametrize(
+    ("ending", "code"),
+    [
+        (f"os._exit({DECIDED})", 0),
+        (f"os._exit({DECIDED} + 1)", 1),
+        (f"os._exit({DECIDED} + 143)", 143),
+        ("os._exit(0)", ENDED_BY_ITSELF),
+        ("os._exit(1)", ENDED_BY_ITSELF),
+        ("os.kill(os.getpid(), signal.SIGKILL)", ENDED_BY_ITSELF),
+    ],
+)
+def test_only_what_was_decided_is_said(ending: str, code: int) -> None:
+    said = subprocess.run(
+        [sys.executable, "-c", f"{SUPERVISED}; {ending}"], capture_output=True, check=False
+    )
+    assert said.returncode == code
+    assert bool(said.stderr) == (code == ENDED_BY_ITSELF)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_reaches_the_command(tmp_path: Path, number: signal.Signals) -> None:
+    ready = tmp_path / "ready"
+    decide = f"signal.signal({number.value}, lambda n, _: os._exit({DECIDED} + n))"
+    program = f"{SUPERVISED}; {decide}; open({str(ready)!r}, 'w').close(); time.sleep(60)"
+    with subprocess.Popen([sys.executable, "-c", program]) as process:
+        wait_for(ready.exists, "it listens")
+        process.send_signal(number)
+        assert process.wait(30) == number
+
+
+def test_a_command_whose_parent_is_killed_is_killed(tmp_path: Path) -> None:
+    ready = tmp_path / "ready"
+    tell = f"open({str(ready)!r} + '~', 'w').write(str(os.getpid()))"
+    move = f"os.rename({str(ready)!r} + '~', {str(ready)!r})"
+    with subprocess.Popen(
+        [sys.executable, "-c", f"{SUPERVISED}; {tell}; {move}; time.sleep(60)"]
+    ) as process:
+        wait_for(ready.exists, "it says who it is")
+        process.kill()
+    command = Path(f"/proc/{ready.read_text()}/stat")
+    wait_for(lambda: not command.exists() or ") Z " in command.read_text(), "it is gone")
+
+
+@pytest.mark.parametrize("megabytes", [50, 70, 90, 110, 130, 170])
+def test_short_of_memory_it_says_so_or_gives_a_verdict(tmp_path: Path, megabytes: int) -> None:
+    history = tmp_path / "history.csv"
+    history.write_text(HISTORY)
+    limit = f'ulimit -v {megabytes << 10}; exec "$@"'
+    said = subprocess.run(
+        ["bash", "-c", limit, "bash", *LOCKCHECK, "check", str(history)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "NO_COLOR": "1"},
+    )
+    if said.returncode == 0:
+        assert " OK " in said.stdout
+    else:
+        assert said.returncode == ENDED_BY_ITSELF
+        assert "memory" in said.stderr
+        assert "this is a bug" not in said.stderr
