@@ -30,7 +30,7 @@ from lockcheck.formats import Asked
 from lockcheck.history import read_history
 from lockcheck.history.event import decode_event
 from lockcheck.history.scan import scan
-from lockcheck.results.publish import write_page
+from lockcheck.results.publish import page_of
 from tests.long_histories import crowded, lock, register, rows, run, write
 
 SIZES = (10_000, 100_000, 1_000_000, 10_000_000)
@@ -82,7 +82,8 @@ def measure_command(path: Path) -> None:
         judged = time.perf_counter()
         with redirect_stdout(io.StringIO()):
             print_verdict(checked.history, checked.judgement, None, checked.facts)
-        write_page(path.with_suffix(".html"), checked.history, checked.judgement, checked.facts)
+        page = page_of(checked.history, checked.judgement, checked.facts)
+        path.with_suffix(".html").write_text(page)
     told = {
         "verdict": checked.judgement.verdict.value,
         "findings": len(checked.judgement.findings),

@@ -22,7 +22,7 @@ from lockcheck.history import F, History
 from lockcheck.history.scan import Scan
 from lockcheck.history.table import OP_OF
 from lockcheck.results.facts import RunFacts
-from lockcheck.results.publish import publish, write_page
+from lockcheck.results.publish import page_of, publish
 from lockcheck.results.store import HISTORY_FILE, Store
 
 
@@ -133,7 +133,7 @@ def run_folder(given: str, out: Path) -> Store | None:
                     f"{folder} holds no {HISTORY_FILE}",
                     cure="name the folder of a run, or a history file",
                 )
-            return Store(folder.resolve())
+            return Store.at(folder)
     raise UserError(
         f"{given} is neither a run nor a history file",
         cure="name a run's folder, `latest`, a history file, or - for standard input",
@@ -153,7 +153,7 @@ def _facts_of_a_stranger(given: str, found: Loaded) -> RunFacts:
 
 def _write_report(path: Path, history: History, judgement: Judgement, facts: RunFacts) -> None:
     try:
-        write_page(path, history, judgement, facts)
+        path.write_text(page_of(history, judgement, facts), encoding="utf-8")
     except OSError as error:
         raise UserError(
             f"{path} cannot be written: {error.strerror}", cure="choose another --report FILE"

@@ -46,6 +46,9 @@ def main(context: click.Context) -> None:
     130 interrupted.
     """
     context.default_map = read_config_file(Path(CONFIG_FILE), main.commands)
+    if context.invoked_subcommand in context.default_map:
+        where = f"settings of [{context.invoked_subcommand}] in {Path(CONFIG_FILE).absolute()}"
+        tell(partial(print_error, f"used: {where}", ""))
 
 
 @main.command("run", cls=RunCommand)
@@ -61,7 +64,7 @@ def run_command(
 ) -> int:
     """Run a lock under faults, and judge it."""
     config = config_from(context, given, _stored(again))
-    return _run_andtell(config, as_json=as_json)
+    return _run_and_tell(config, as_json=as_json)
 
 
 def _stored(again: str | None) -> RunConfig | None:
@@ -77,7 +80,7 @@ def _stored(again: str | None) -> RunConfig | None:
     return read_config(store.folder / CONFIG_FILE)
 
 
-def _run_andtell(config: RunConfig, *, as_json: bool) -> int:
+def _run_and_tell(config: RunConfig, *, as_json: bool) -> int:
     from lockcheck.cli.terminal import Terminal
     from lockcheck.run.execute import execute
 

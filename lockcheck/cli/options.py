@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
@@ -12,15 +13,27 @@ from lockcheck.errors import UserError
 
 
 def read_config_file(path: Path, commands: Mapping[str, click.Command]) -> dict[str, object]:
+    """Nobody else's: what it says is done with the rights of whoever stands in its folder."""
     if not path.exists():
         return {}
     import tomllib
 
     try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+        with path.open("rb") as file:
+            _refuse_a_strangers(os.fstat(file.fileno()).st_uid, path)
+            tables = tomllib.load(file)
     except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UserError(f"{path} cannot be read: {error}") from error
     return {name: _by_parameter(commands, name, table, path) for name, table in tables.items()}
+
+
+def _refuse_a_strangers(owner: int, path: Path) -> None:
+    ours = {0, os.geteuid(), int(os.environ.get("SUDO_UID") or os.geteuid())}
+    if owner not in ours:
+        raise UserError(
+            f"{path} in this folder belongs to another user (uid {owner}): it is not obeyed",
+            cure=f"chown {os.geteuid()} {path} if you trust it, or start lockcheck elsewhere",
+        )
 
 
 def _by_parameter(

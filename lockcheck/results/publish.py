@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from lockcheck.checker.finding import Judgement
 from lockcheck.history import History
 from lockcheck.results.facts import RunFacts
@@ -14,11 +12,11 @@ from lockcheck.results.store import Store
 def publish(store: Store, history: History, judgement: Judgement, facts: RunFacts) -> None:
     store.save_facts(facts)
     store.save_verdict(judgement, facts.problem)
-    write_page(store.report, history, judgement, facts)
+    store.save_page(page_of(history, judgement, facts))
 
 
-def write_page(path: Path, history: History, judgement: Judgement, facts: RunFacts) -> None:
-    page = render(
+def page_of(history: History, judgement: Judgement, facts: RunFacts) -> str:
+    return render(
         ReportInput(
             run_id=facts.run_id,
             started_at=facts.started_at,
@@ -31,4 +29,3 @@ def write_page(path: Path, history: History, judgement: Judgement, facts: RunFac
             problem=facts.problem,
         )
     )
-    path.write_text(page, encoding="utf-8")

@@ -5,18 +5,20 @@ from __future__ import annotations
 import errno
 import os
 import secrets
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import IO
 
 import msgspec
 
 from lockcheck.checker.finding import Judgement
 from lockcheck.errors import ClusterError, UserError
-from lockcheck.history import History, Terms, write_events
+from lockcheck.history import History, Terms
 from lockcheck.history.event import terms_event
-from lockcheck.history.files import merge_event_files
+from lockcheck.history.files import event_lines, merge_event_files
 from lockcheck.results.facts import RunFacts
 from lockcheck.results.summary import verdict_summary
 
@@ -26,7 +28,11 @@ CONFIG_FILE, FACTS_FILE = "config.json", "facts.json"
 
 @dataclass(frozen=True, slots=True)
 class Store:
+    """What is put in the folder's place while it is used is not written to, nor what a link in it
+    points to: it may be a stranger's, and we root."""
+
     folder: Path
+    device_and_inode: tuple[int, int]
 
     @property
     def run_id(self) -> str:
@@ -41,6 +47,11 @@ class Store:
         return self.folder / REPORT_FILE
 
     @staticmethod
+    def at(folder: Path) -> Store:
+        folder = folder.resolve()
+        return Store(folder, _identity(folder.stat()))
+
+    @staticmethod
     def create(out: Path) -> Store:
         """A new folder below `out`, and `out/latest` pointing to it."""
         run_id = f"{datetime.now():%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
@@ -53,14 +64,15 @@ class Store:
                 f"{out} cannot hold results: {error.strerror}",
                 cure="choose another folder with --out DIR",
             ) from error
-        return Store(folder.resolve())
+        return Store.at(folder)
 
     def assemble_history(self, terms: Terms) -> History:
         """One history out of what the clients, the nemesis and the storage wrote."""
         nodes = self.folder / "nodes"
         parts = sorted([*nodes.glob("*/history.jsonl"), *nodes.glob("*.jsonl")])
         events = [terms_event(terms), *merge_event_files(parts)]
-        write_events(self.history, events)
+        with self.writing(HISTORY_FILE) as out:
+            out.writelines(event_lines(events))
         return History.of(events, source=str(self.history))
 
     def save_facts(self, facts: RunFacts) -> None:
@@ -75,17 +87,49 @@ class Store:
     def save_verdict(self, judgement: Judgement, problem: str = "") -> None:
         self._write(VERDICT_FILE, verdict_summary(judgement, problem))
 
+    def save_config(self, config: bytes) -> None:
+        with self.writing(CONFIG_FILE) as out:
+            out.write(config)
+
+    def save_page(self, page: str) -> None:
+        with self.writing(REPORT_FILE) as out:
+            out.write(page.encode())
+
     def _write(self, name: str, value: object) -> None:
-        text = msgspec.json.format(msgspec.json.encode(value), indent=2)
-        (self.folder / name).write_bytes(text + b"\n")
+        with self.writing(name) as out:
+            out.write(msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
+
+    @contextmanager
+    def writing(self, name: str) -> Iterator[IO[bytes]]:
+        """A file of the folder, which is there as a whole or not at all."""
+        folder = os.open(self.folder, os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            if _identity(os.fstat(folder)) != self.device_and_inode:
+                raise OSError(errno.ESTALE, "another folder is in its place", str(self.folder))
+            unfinished = f".{name}-{secrets.token_hex(4)}"
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+            try:
+                with open(os.open(unfinished, flags, 0o644, dir_fd=folder), "wb") as out:  # noqa: PTH123
+                    yield out
+                os.replace(unfinished, name, src_dir_fd=folder, dst_dir_fd=folder)
+            finally:
+                with suppress(FileNotFoundError):  # it has its name by now
+                    os.unlink(unfinished, dir_fd=folder)
+        finally:
+            os.close(folder)
+
+
+def _identity(stat: os.stat_result) -> tuple[int, int]:
+    return stat.st_dev, stat.st_ino
 
 
 def _point_latest_to(folder: Path) -> None:
     link = folder.parent / "latest"
     fresh = folder.parent / f".latest-{folder.name}"
-    with suppress(OSError):  # a convenience; some file systems have no links
-        fresh.symlink_to(folder.name)
-        fresh.replace(link)
+    if link.is_symlink() or not link.exists():  # else it is the user's own
+        with suppress(OSError):  # a convenience; some file systems have no links
+            fresh.symlink_to(folder.name)
+            fresh.replace(link)
 
 
 def out_of_space(error: OSError, folder: Path) -> ClusterError:
@@ -95,4 +139,4 @@ def out_of_space(error: OSError, folder: Path) -> ClusterError:
             f"no space is left for the run's files in {folder}",
             cure="make room, or choose another place with --out DIR",
         )
-    return ClusterError(f"{error.filename or folder}: {os.strerror(error.errno or 0)}")
+    return ClusterError(f"{error.filename or folder}: {error.strerror}")

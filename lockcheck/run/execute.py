@@ -23,7 +23,7 @@ from lockcheck.errors import LockcheckError, UserError
 from lockcheck.history import History
 from lockcheck.results.facts import RunFacts, now_in_words
 from lockcheck.results.publish import publish
-from lockcheck.results.store import CONFIG_FILE, Store, out_of_space
+from lockcheck.results.store import Store, out_of_space
 from lockcheck.run.experiment import Watcher, await_ready, conduct, keep
 from lockcheck.run.plan import Rows, node_specs, plan_rows, servers_of, terms
 from lockcheck.run.signals import deaf, interrupted_once
@@ -66,7 +66,7 @@ def execute(config: RunConfig, watcher: Watcher) -> Outcome:
     interrupted = False
     with interrupted_once():
         try:
-            config.save(store.folder / CONFIG_FILE)
+            store.save_config(config.as_json())
             plan = ClusterPlan(store.run_id, node_specs(config), store.folder)
             began = time.monotonic()
             with _collecting(runtime.start(plan, watcher.say)) as cluster:

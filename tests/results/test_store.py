@@ -1,0 +1,83 @@
+"""What is written into a run's folder, which may be a stranger's, and we root."""
+
+from __future__ import annotations
+
+import errno
+import os
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from lockcheck.results.store import REPORT_FILE, Store
+from tests.running import lockcheck
+
+HISTORY = '{"time":1,"process":"c1","type":"invoke","f":"acquire","key":"k"}\n'
+USAGE = 2
+
+
+def test_a_link_is_replaced_and_not_followed(tmp_path: Path) -> None:
+    precious, folder = tmp_path / "precious", tmp_path / "run"
+    precious.write_text("keep me")
+    folder.mkdir()
+    (folder / "history.jsonl").write_text(HISTORY)
+    for name in (REPORT_FILE, "verdict.json", "facts.json"):
+        (folder / name).symlink_to(precious)
+    said = lockcheck("check", str(folder))
+    assert said.returncode in {0, 3}, said.stderr
+    assert precious.read_text() == "keep me"
+    assert (folder / REPORT_FILE).read_text().startswith("<!doctype html>")
+    assert not (folder / REPORT_FILE).is_symlink()
+
+
+def test_what_takes_the_folders_place_is_not_written_to(tmp_path: Path) -> None:
+    run, other = tmp_path / "run", tmp_path / "other"
+    run.mkdir()
+    other.mkdir()
+    store = Store.at(run)
+    run.rename(tmp_path / "away")
+    run.symlink_to(other)
+    with pytest.raises(OSError, match=os.strerror(errno.ENOTDIR)):
+        store.save_page("page")
+    run.unlink()
+    other.rename(run)
+    with pytest.raises(OSError, match="another folder is in its place"):
+        store.save_page("page")
+    assert list(run.iterdir()) == []
+
+
+def test_a_file_is_there_as_a_whole_or_as_it_was(tmp_path: Path) -> None:
+    store = Store.at(tmp_path)
+    store.save_page("before")
+    with suppress(KeyboardInterrupt), store.writing(REPORT_FILE) as out:
+        out.write(b"aft")
+        raise KeyboardInterrupt
+    assert [path.name for path in tmp_path.iterdir()] == [REPORT_FILE]
+    assert store.report.read_text() == "before"
+
+
+@pytest.mark.parametrize("kind", ["file", "folder"])
+def test_a_latest_of_the_users_own_is_left_alone(tmp_path: Path, kind: str) -> None:
+    latest = tmp_path / "latest"
+    latest.mkdir() if kind == "folder" else latest.write_text("mine")
+    store = Store.create(tmp_path)
+    assert sorted(tmp_path.iterdir()) == sorted([latest, store.folder])
+    assert not latest.is_symlink()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+def test_settings_of_another_user_are_not_obeyed(tmp_path: Path) -> None:
+    settings = tmp_path / "lockcheck.toml"
+    settings.write_text('[export]\nout = "theirs"\n')
+    history = tmp_path / "history.jsonl"
+    history.write_text(HISTORY)
+    command = ("export", str(history), "--format", "csv")
+    said = lockcheck(*command, cwd=tmp_path)
+    assert said.returncode == 0
+    assert f"used: settings of [export] in {settings}" in said.stderr
+    (tmp_path / "theirs").unlink()
+    os.chown(settings, 4711, 4711)
+    said = lockcheck(*command, cwd=tmp_path)
+    assert said.returncode == USAGE
+    assert "lockcheck.toml in this folder belongs to another user (uid 4711)" in said.stderr
+    assert not (tmp_path / "theirs").exists()
