@@ -37,7 +37,7 @@ T = TypeVar("T")
 def judge(history: History, patience: Patience = endless) -> Judgement:
     """`patience` is asked now and then whether a search may go on: without it, it always may."""
     case = case_of(history)
-    trial = _Trial(Whole(case), patience)
+    trial = _Trial(Whole(case), patience, contradicted=any(soundness.contradictions(case.ledger)))
     trial.check(case, (code for code in CHECKS if code != Code.NOT_LINEARIZABLE))
     trial.doubt("run itself", lambda: soundness.doubts(case))
     trial.doubt("quiet time", lambda: progress.doubts(case, trial.findings))
@@ -72,6 +72,7 @@ def judge_scan(scan: Scan, patience: Patience = endless) -> tuple[Judgement, His
 
 
 WRITTEN = (Code.STALE_WRITE, Code.LOST_UPDATE)
+OF_DATA = (*WRITTEN, Code.NOT_LINEARIZABLE)
 
 
 def _looked_at(
@@ -103,6 +104,7 @@ class _Trial:
     patience: Patience
     findings: list[Finding] = field(default_factory=list)
     doubts: list[str] = field(default_factory=list)
+    contradicted: bool = False  # clients and the storage do not tell the same
 
     def check(self, case: Case, codes: Iterable[str]) -> None:
         for code in codes:
@@ -129,6 +131,8 @@ class _Trial:
             name, lambda: not_linearizable.findings(self.subject, examined)
         )
         self.doubts += not_linearizable.doubts(self.subject, examined)
+        if self.contradicted:
+            self.findings = [_capped(finding) for finding in self.findings]
         self.doubts += soundness.doubts_of_findings(self.findings)
         overlaps = Counter(f.key for f in self.findings if f.code is Code.OVERLAP)
         effects = [finding.effect for finding in self.findings]
@@ -140,6 +144,10 @@ class _Trial:
             began_ns=self.subject.terms.began_ns,
             definitions=tuple(definitions(self.subject, examined, overlaps)),
         )
+
+
+def _capped(finding: Finding) -> Finding:
+    return replace(finding, effect=Verdict.UNKNOWN) if finding.code in OF_DATA else finding
 
 
 def _amounts(scan: Scan) -> soundness.Amounts:

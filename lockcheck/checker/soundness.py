@@ -219,6 +219,14 @@ def _was_asked_again(case: Case) -> bool:
 
 
 def _testimony(history: History, ledger: Ledger) -> Iterator[str]:
+    yield from contradictions(ledger)
+    silent = history.terms.stores and not history.testimony
+    if silent and any(_numbered(operation) for operation in history.operations):
+        yield "the storage never testified, so writes without an answer are not known"
+
+
+def contradictions(ledger: Ledger) -> Iterator[str]:
+    """Somebody's lines are missing, or wrong: what the data says is no evidence then."""
     for operation in ledger.unwitnessed:
         yield f"the storage does not remember {_write(operation)}, which it had acknowledged"
     for told in ledger.unclaimed:
@@ -229,9 +237,6 @@ def _testimony(history: History, ledger: Ledger) -> Iterator[str]:
                 f"{write.operation.node} and the storage contradict each other on"
                 f" {_write(write.operation)}: who is right decides the verdict"
             )
-    silent = history.terms.stores and not history.testimony
-    if silent and any(_numbered(operation) for operation in history.operations):
-        yield "the storage never testified, so writes without an answer are not known"
 
 
 def _contradicts(write: StoredWrite) -> bool:

@@ -144,6 +144,7 @@ class _Assembly:
     clock_steps: list[Event] = field(default_factory=list)
     clocks: list[Event] = field(default_factory=list)
     testimony: list[Testimony] = field(default_factory=list)
+    numbers: set[tuple[str | None, int]] = field(default_factory=set)  # that the storage told
     queued: list[Event] = field(default_factory=list)
     quiet_ns: int | None = None
     _pending: dict[int | str, int] = field(default_factory=dict)  # where in `events` they began
@@ -424,6 +425,9 @@ class _Assembly:
     def _add_testimony(self, event: Event) -> None:
         if event.seq is None or event.of is None:
             raise self._error("the storage testifies without `seq` and `of`")
+        if (event.key, event.seq) in self.numbers:
+            raise self._error(f"the storage tells number {event.seq} of {event.key!r} twice")
+        self.numbers.add((event.key, event.seq))
         self.testimony.append(
             Testimony(
                 seq=event.seq,
