@@ -21,6 +21,8 @@ from tests.running import (
 )
 from tests.waiting import wait_for
 
+VIOLATION, UNKNOWN = 1, 3
+
 ENDS: dict[str, signal.Signals] = {
     "Ctrl-C": signal.SIGINT,
     "SIGTERM": signal.SIGTERM,
@@ -68,6 +70,9 @@ def test_local_is_gone_by_itself_after_kill_9(tmp_path: Path) -> None:
         process.wait()
         wait_for(lambda: not traces_of(run_id, "local"), "nothing carries the run's id")
     assert links_of_the_host() == links
+    judged = lockcheck("check", str(tmp_path / "out" / run_id))  # from what each has written
+    assert judged.returncode in {VIOLATION, UNKNOWN}, judged.stderr
+    assert "The run was killed, or has not ended yet" in judged.stdout
 
 
 def clean() -> None:

@@ -17,6 +17,7 @@ from lockcheck.formats.row_events import RowEvents
 from lockcheck.formats.source import Source
 from lockcheck.history import Event, History
 from lockcheck.history.scan import Scan, scan
+from lockcheck.history.seal import Seal, seal_of
 
 # Below, reading events costs less than importing what reads columns.
 LONG = 4 << 20  # bytes of JSON Lines
@@ -33,6 +34,7 @@ class Loaded:
     history: History | Scan
     format: str
     notes: tuple[str, ...] = ()  # what was left out, and why
+    seal: Seal | None = None  # None: somebody else's, or older
 
 
 @contextmanager
@@ -59,12 +61,13 @@ def loaded(
 def _of_lines(
     path: Path, form: Format, source: Source, on_bytes: Callable[[int], object] | None
 ) -> Loaded:
+    seal = seal_of(path, source.name)
     if path.stat().st_size >= LONG:
         found = scan(lambda: path.open("rb"), source.name, on_bytes, source.asked.terms)
         if found is not None:
-            return Loaded(found, form.name)
+            return Loaded(found, form.name, seal=seal)
     with path.open("rb") as data:
-        return _by_events(form.read(data, source), form, source)
+        return replace(_by_events(form.read(data, source), form, source), seal=seal)
 
 
 def _of_others(data: Stream, form: Format, source: Source) -> Loaded:

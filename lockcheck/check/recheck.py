@@ -34,6 +34,7 @@ class Checked:
     facts: RunFacts
     unwritten: str  # why the run's folder could not be brought up to date; empty: it was
     notes: tuple[str, ...]  # what was left out in reading, and why
+    sealed: bool  # so it is as the run left it
 
     @property
     def exit_code(self) -> int:
@@ -57,14 +58,17 @@ def recheck(
         if asked.model:
             _refuse_misfit(found.history)
         judgement, history = _judged(_understood(found.history), patience)
-        facts = (store.load_facts() if store else None) or _facts_of_a_stranger(given, found)
+        facts = (store.load_facts(found.seal) if store else None) or _facts_of_a_stranger(
+            given, found
+        )
         judgement = facts.applied_to(judgement)
         unwritten = _published(store, history, judgement, facts) if store else ""
         if report is not None:
             _write_report(report, history, judgement, facts)
     written = store.report if store and not unwritten else None
     notes = (*found.notes, *_notes(history))
-    return Checked(history, judgement, report or written, facts, unwritten, notes)
+    sealed = found.seal is not None
+    return Checked(history, judgement, report or written, facts, unwritten, notes, sealed)
 
 
 def _refuse_senseless(asked: Asked, report: Path | None, source: str) -> None:
@@ -128,16 +132,29 @@ def run_folder(given: str, out: Path) -> Store | None:
         return None
     for folder in (path, out / given):
         if folder.is_dir():
-            if not (folder / HISTORY_FILE).is_file():
+            store = Store.at(folder)
+            if store.is_unassembled:
+                _assemble(store)
+            if not store.history.is_file():
                 raise UserError(
                     f"{folder} holds no {HISTORY_FILE}",
                     cure="name the folder of a run, or a history file",
                 )
-            return Store.at(folder)
+            return store
     raise UserError(
         f"{given} is neither a run nor a history file",
         cure="name a run's folder, `latest`, a history file, or - for standard input",
     )
+
+
+def _assemble(store: Store) -> None:
+    facts = store.load_facts(None)
+    if facts is None:
+        raise UserError(f"{store.folder} holds a run that never began", cure="run it again")
+    try:
+        store.assemble_history(store.terms(), facts)
+    except OSError as error:
+        raise UserError(f"{store.folder} cannot be written: {error.strerror}") from error
 
 
 def _facts_of_a_stranger(given: str, found: Loaded) -> RunFacts:

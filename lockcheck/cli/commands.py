@@ -177,12 +177,15 @@ def check_command(
                 on_bytes=on_bytes,
             )
         if as_json:
+            import msgspec
+
             from lockcheck.results.summary import verdict_summary
 
-            summary = verdict_summary(checked.judgement, checked.facts.problem)
-            click.echo(json_of(summary))
+            summary = msgspec.to_builtins(verdict_summary(checked.judgement, checked.facts.problem))
+            click.echo(json_of(summary | {"sealed": checked.sealed}))
         else:
-            print_verdict(checked.history, checked.judgement, checked.report, checked.facts)
+            seal = "sealed" if checked.sealed else "not sealed"
+            print_verdict(checked.history, checked.judgement, checked.report, checked.facts, seal)
     for note in checked.notes:
         tell(partial(print_error, note, ""))
     if checked.unwritten:

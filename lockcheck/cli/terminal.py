@@ -125,7 +125,7 @@ def _live_line(state: LiveState) -> RenderableType:
 
 
 def print_verdict(
-    history: History, judgement: Judgement, report: Path | None, facts: RunFacts
+    history: History, judgement: Judgement, report: Path | None, facts: RunFacts, seal: str = ""
 ) -> None:
     """The last words: what, to whom, when, by how much, whose fault, what helps, where to look."""
     from rich.console import Console
@@ -144,7 +144,8 @@ def print_verdict(
     told = 1 if judgement.verdict is Verdict.UNKNOWN else 0  # the headline gives the first
     _print_doubts(console, judgement.doubts[told:])
     _print_definitions(console, judgement)
-    counted = ". ".join(filter(None, (_counted(history, judgement), judgement.cut)))
+    counted = ", ".join(filter(None, (_counted(history, judgement), seal)))
+    counted = ". ".join(filter(None, (counted, judgement.cut)))
     _print_rows(console, [("judged", f"[dim]{counted}[/]")])
     if again := freed_again(history.terms, judgement):
         _print_rows(console, [("free again", _plain(again))])

@@ -73,6 +73,7 @@ class Notice:
     STALL = "stall"
     CLOCK_STEP = "clock-step"  # the host's wall clock jumped by `value` ms
     CLOCKS = "clocks"  # `value`: by node, by how many ms its wall and monotonic clock were off
+    SEALED = "sealed"  # the history ends with a digest of itself: see `seal.py`
     HEAL = "heal"  # the end of a fault
     QUIET = "quiet"  # all are healed, and whoever asks for a lock has to get it
 

@@ -72,11 +72,7 @@ def _cut_torn_end(file: int) -> None:
 
 def write_events(path: Path, events: Iterable[Event]) -> None:
     with path.open("wb") as out:
-        out.writelines(event_lines(events))
-
-
-def event_lines(events: Iterable[Event]) -> Iterator[bytes]:
-    return (encode_event(event) + b"\n" for event in events)
+        out.writelines(encode_event(event) + b"\n" for event in events)
 
 
 @dataclass(slots=True)

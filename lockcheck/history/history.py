@@ -15,6 +15,7 @@ from lockcheck.errors import HistoryError
 from lockcheck.history.event import (
     NEMESIS,
     NS_PER_MS,
+    RUN,
     STORAGE,
     WAITED,
     Effect,
@@ -157,6 +158,8 @@ class _Assembly:
     _acted_ns: dict[int | str, int] = field(default_factory=dict)  # as one who holds a lock does
 
     def add(self, event: Event) -> None:
+        if event.process == RUN and event.f == Notice.SEALED:
+            return  # of the file, and not of what it tells
         self.events.append(event)  # first, so that an error names the line of this one
         if len(self.events) > 1 and event.time < self.events[-2].time:
             raise self._error("its time lies before that of the line above")

@@ -10,7 +10,6 @@ from lockcheck.results.store import Store
 
 
 def publish(store: Store, history: History, judgement: Judgement, facts: RunFacts) -> None:
-    store.save_facts(facts)
     store.save_verdict(judgement, facts.problem)
     store.save_page(page_of(history, judgement, facts))
 

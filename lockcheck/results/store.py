@@ -15,15 +15,18 @@ from typing import IO
 import msgspec
 
 from lockcheck.checker.finding import Judgement
-from lockcheck.errors import ClusterError, UserError
-from lockcheck.history import History, Terms
+from lockcheck.errors import ClusterError, HistoryError, UserError
+from lockcheck.history import History, Terms, read_history
 from lockcheck.history.event import terms_event
-from lockcheck.history.files import event_lines, merge_event_files
+from lockcheck.history.files import merge_event_files, write_events
+from lockcheck.history.seal import Seal, digest_of, sealed
 from lockcheck.results.facts import RunFacts
 from lockcheck.results.summary import verdict_summary
 
 HISTORY_FILE, VERDICT_FILE, REPORT_FILE = "history.jsonl", "verdict.json", "report.html"
 CONFIG_FILE, FACTS_FILE = "config.json", "facts.json"
+NODES, TERMS_FILE = "nodes", "terms.jsonl"
+ALONE = "check the file history.jsonl alone, if that is enough"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,30 +69,55 @@ class Store:
             ) from error
         return Store.at(folder)
 
-    def assemble_history(self, terms: Terms) -> History:
-        """One history out of what the clients, the nemesis and the storage wrote."""
-        nodes = self.folder / "nodes"
-        parts = sorted([*nodes.glob("*/history.jsonl"), *nodes.glob("*.jsonl")])
-        events = [terms_event(terms), *merge_event_files(parts)]
+    def begin(self, config: bytes, terms: Terms, facts: RunFacts) -> None:
+        """What has to be there already should the run be killed."""
+        with self.writing(CONFIG_FILE) as out:
+            out.write(config)
+        self._write(FACTS_FILE, facts)
+        self._parts.mkdir(exist_ok=True)
+        write_events(self._parts / TERMS_FILE, [terms_event(terms)])
+
+    @property
+    def is_unassembled(self) -> bool:
+        """It was killed, or has not ended yet."""
+        return not self.history.exists() and (self._parts / TERMS_FILE).exists()
+
+    def terms(self) -> Terms:
+        """As they were when the run began."""
+        return read_history(self._parts / TERMS_FILE).terms
+
+    def assemble_history(self, terms: Terms, facts: RunFacts) -> History:
+        """One history out of what the clients, the nemesis and the storage wrote, sealed together
+        with what else is to be told of the run."""
+        parts = {*self._parts.glob("*/history.jsonl"), *self._parts.glob("*.jsonl")}
+        parts -= {self._parts / TERMS_FILE}
+        events = [terms_event(terms), *merge_event_files(sorted(parts))]
         with self.writing(HISTORY_FILE) as out:
-            out.writelines(event_lines(events))
+            out.writelines(sealed(events, _pretty(facts)))
+        self._write(FACTS_FILE, facts)
         return History.of(events, source=str(self.history))
 
-    def save_facts(self, facts: RunFacts) -> None:
-        self._write(FACTS_FILE, facts)
+    @property
+    def _parts(self) -> Path:
+        return self.folder / NODES
 
-    def load_facts(self) -> RunFacts | None:
+    def load_facts(self, seal: Seal | None) -> RunFacts | None:
+        """None of a bare history, which is judged all the same."""
+        path = self.folder / FACTS_FILE
         try:
-            return msgspec.json.decode((self.folder / FACTS_FILE).read_bytes(), type=RunFacts)
-        except (OSError, msgspec.DecodeError):
-            return None  # a bare history, or a run that was cut off: judged all the same
+            written = path.read_bytes()
+            if seal is not None and digest_of(written) != seal.facts:
+                raise HistoryError("it was changed since the run", source=str(path), cure=ALONE)
+            return msgspec.json.decode(written, type=RunFacts)
+        except FileNotFoundError as error:
+            if seal is None:
+                return None
+            raise HistoryError("it is missing", source=str(path), cure=ALONE) from error
+        except (OSError, msgspec.DecodeError) as error:
+            raise HistoryError(f"cannot be read: {error}", source=str(path), cure=ALONE) from error
 
     def save_verdict(self, judgement: Judgement, problem: str = "") -> None:
         self._write(VERDICT_FILE, verdict_summary(judgement, problem))
-
-    def save_config(self, config: bytes) -> None:
-        with self.writing(CONFIG_FILE) as out:
-            out.write(config)
 
     def save_page(self, page: str) -> None:
         with self.writing(REPORT_FILE) as out:
@@ -97,7 +125,7 @@ class Store:
 
     def _write(self, name: str, value: object) -> None:
         with self.writing(name) as out:
-            out.write(msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
+            out.write(_pretty(value))
 
     @contextmanager
     def writing(self, name: str) -> Iterator[IO[bytes]]:
@@ -117,6 +145,10 @@ class Store:
                     os.unlink(unfinished, dir_fd=folder)
         finally:
             os.close(folder)
+
+
+def _pretty(value: object) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"
 
 
 def _identity(stat: os.stat_result) -> tuple[int, int]:

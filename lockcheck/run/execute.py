@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from lockcheck import __version__
 from lockcheck.check.collecting import not_collecting
 from lockcheck.check.patience import FOR_A_RUN_MS, patient_for
@@ -30,6 +32,8 @@ from lockcheck.run.signals import deaf, interrupted_once
 from lockcheck.servers.base import NOT_INSTALLED, check_drivers, driver_versions
 from lockcheck.servers.versions import check_versions, server_of
 from lockcheck.workloads.session import LONGEST_THINK
+
+CUT_SHORT = "The run was killed, or has not ended yet; this is what had happened by then."
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +66,20 @@ def execute(config: RunConfig, watcher: Watcher) -> Outcome:
     if _outlives_its_lease(config):
         watcher.say("some holders will work for longer than their lease: expect overlaps")
     started_at, versions = now_in_words(), _own_versions(config)
+    facts = RunFacts(
+        run_id=store.run_id,
+        started_at=started_at,
+        plan=rows,
+        versions=versions,
+        rerun_command=config.command(),
+        check_command=shlex.join(["lockcheck", "check", str(Path(config.out) / store.run_id)]),
+        problem=CUT_SHORT,
+    )
     error: LockcheckError | None = None
     interrupted = False
     with interrupted_once():
         try:
-            store.save_config(config.as_json())
+            store.begin(config.as_json(), terms(config), facts)
             plan = ClusterPlan(store.run_id, node_specs(config), store.folder)
             began = time.monotonic()
             with _collecting(runtime.start(plan, watcher.say)) as cluster:
@@ -85,15 +98,7 @@ def execute(config: RunConfig, watcher: Watcher) -> Outcome:
             error = out_of_space(failed, store.folder)
         except KeyboardInterrupt:
             interrupted = True
-        facts = RunFacts(
-            run_id=store.run_id,
-            started_at=started_at,
-            plan=rows,
-            versions=versions,
-            rerun_command=config.command(),
-            check_command=shlex.join(["lockcheck", "check", str(Path(config.out) / store.run_id)]),
-            problem=_problem(error, interrupted),
-        )
+        facts = replace(facts, versions=versions, problem=_problem(error, interrupted))
         with deaf():
             return _conclude(config, store, facts, error, interrupted=interrupted)
 
@@ -108,7 +113,7 @@ def _conclude(
 ) -> Outcome:
     try:
         with not_collecting():
-            history = store.assemble_history(terms(config))
+            history = store.assemble_history(terms(config), facts)
             judgement = facts.applied_to(judge(history, patient_for(FOR_A_RUN_MS)))
             publish(store, history, judgement, facts)
     except OSError as failed:

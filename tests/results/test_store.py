@@ -21,7 +21,7 @@ def test_a_link_is_replaced_and_not_followed(tmp_path: Path) -> None:
     precious.write_text("keep me")
     folder.mkdir()
     (folder / "history.jsonl").write_text(HISTORY)
-    for name in (REPORT_FILE, "verdict.json", "facts.json"):
+    for name in (REPORT_FILE, "verdict.json"):
         (folder / name).symlink_to(precious)
     said = lockcheck("check", str(folder))
     assert said.returncode in {0, 3}, said.stderr

@@ -1,0 +1,130 @@
+"""A run's history ends with a seal: what was cut off, added or changed since then is seen.
+
+The second line promises it, so that a history whose end is missing is not taken for a shorter one.
+It is no signature: it guards against damage, and not against somebody who means to deceive.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from hashlib import sha256
+from pathlib import Path
+from typing import IO
+
+import msgspec
+
+from lockcheck.errors import HistoryError
+from lockcheck.history.event import RUN, Event, EventType, Notice, decode_event, encode_event
+from lockcheck.history.files import LONGEST_LINE
+
+AT_ONCE = 1 << 20
+LONGEST_SEAL = 1 << 20
+CURE = "take it from where it was copied, or run again"
+
+
+class Seal(msgspec.Struct, frozen=True):
+    """The value of the last line."""
+
+    sha256: str  # of all lines before it
+    events: dict[str, int]  # by process
+    facts: str  # the digest of what the run's folder says beside its history
+
+
+def sealed(events: Iterable[Event], facts: bytes) -> Iterator[bytes]:
+    """The lines of a history, the terms first; with its promise, and its seal."""
+    digest, counts, time = sha256(), Counter[str](), 0
+    for event in _promising(events):
+        line = encode_event(event) + b"\n"
+        digest.update(line)
+        counts[str(event.process)] += 1
+        time = event.time
+        yield line
+    seal = Seal(digest.hexdigest(), dict(counts), digest_of(facts))
+    yield encode_event(_mark(time, msgspec.to_builtins(seal))) + b"\n"
+
+
+def digest_of(facts: bytes) -> str:
+    return sha256(facts).hexdigest()
+
+
+def _promising(events: Iterable[Event]) -> Iterator[Event]:
+    for number, event in enumerate(events):
+        yield event
+        if number == 0:
+            yield _mark(event.time, None)
+
+
+def _mark(time: int, value: object) -> Event:
+    return Event(time=time, process=RUN, type=EventType.INFO, f=Notice.SEALED, value=value)
+
+
+def seal_of(path: Path, source: str) -> Seal | None:
+    """That of a whole history; None: it has none, and never had. What is broken is an error."""
+    with path.open("rb") as lines:
+        first, second = (_event(lines.readline(LONGEST_LINE)) for _ in range(2))
+        promised = any(map(_is_mark, (first, second)))
+        last, begin = _last_line(lines)
+        event = _event(last)
+        if event is None or not _is_mark(event) or event.value is None:
+            if promised:
+                raise HistoryError("its end is missing: it was cut off", source=source, cure=CURE)
+            return None
+        seal = _value(event, source)
+        if _digest(lines, begin) != seal.sha256:
+            raise HistoryError(_damage(lines, begin, seal), source=source, cure=CURE)
+        return seal
+
+
+def _is_mark(event: Event | None) -> bool:
+    return event is not None and event.process == RUN and event.f == Notice.SEALED
+
+
+def _event(line: bytes) -> Event | None:
+    try:
+        return decode_event(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def _value(event: Event, source: str) -> Seal:
+    try:
+        return msgspec.convert(event.value, Seal)
+    except msgspec.ValidationError as error:
+        raise HistoryError("its seal cannot be read", source=source, cure=CURE) from error
+
+
+def _last_line(lines: IO[bytes]) -> tuple[bytes, int]:
+    """And where it begins."""
+    size = lines.seek(0, os.SEEK_END)
+    begin = lines.seek(max(0, size - LONGEST_SEAL))
+    end = lines.read().rstrip(b"\n")
+    newline = end.rfind(b"\n")
+    return end[newline + 1 :], begin + newline + 1
+
+
+def _digest(lines: IO[bytes], length: int) -> str:
+    digest = sha256()
+    lines.seek(0)
+    while length and (piece := lines.read(min(AT_ONCE, length))):
+        digest.update(piece)
+        length -= len(piece)
+    return digest.hexdigest()
+
+
+def _damage(lines: IO[bytes], length: int, seal: Seal) -> str:
+    lines.seek(0)
+    there: Counter[str] = Counter()
+    while lines.tell() < length:
+        event = _event(lines.readline(LONGEST_LINE))
+        if event is not None:
+            there[str(event.process)] += 1
+    names = [name for name, number in seal.events.items() if there[name] < number]
+    if not names:
+        return "it was changed since it was written"
+    missing = ", ".join(
+        f"{seal.events[name] - there[name]} of {'process ' * name.isdigit()}{name}"
+        for name in sorted(names)
+    )
+    return f"lines are missing, or damaged, since it was written: {missing}"

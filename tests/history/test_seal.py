@@ -1,0 +1,70 @@
+"""A history that ends with a seal: what was done to it since is seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from lockcheck.errors import HistoryError
+from lockcheck.history.files import read_events
+from lockcheck.history.seal import digest_of, seal_of, sealed
+from lockcheck.simulation import Plan, simulated_events
+
+FACTS = b"{}\n"
+Lines = list[bytes]
+
+
+def lines_of(seed: int) -> Lines:
+    return list(sealed(simulated_events(Plan(seed=seed, until_ms=200)), FACTS))
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "history.jsonl"
+
+
+def test_a_whole_one_says_so(path: Path) -> None:
+    path.write_bytes(b"".join(lines_of(1)))
+    seal = seal_of(path, "it")
+    assert seal is not None
+    assert seal.facts == digest_of(FACTS)
+    assert sum(seal.events.values()) == len(list(read_events(path))) - 1
+
+
+def test_one_of_somebody_else_has_none(path: Path) -> None:
+    lines = lines_of(1)
+    path.write_bytes(b"".join([lines[0], *lines[2:-1]]))
+    assert seal_of(path, "it") is None
+    for text in (b"", b"\n", b"a,b\n1,2\n", b"\xff" * 100, b"[]"):
+        path.write_bytes(text)
+        assert seal_of(path, "it") is None
+
+
+DAMAGES: dict[str, tuple[Callable[[Lines], Lines], str]] = {
+    "cut at the end of a line": (lambda lines: lines[:-1], "cut off"),
+    "cut after the promise": (lambda lines: lines[:2], "cut off"),
+    "cut within a line": (lambda lines: [*lines[:-1], lines[-1][:-9]], "cut off"),
+    "a line is missing": (lambda lines: [*lines[:9], *lines[10:]], "1 of process"),
+    "a client is missing": (
+        lambda lines: [line for line in lines if b'"process":1,' not in line],
+        "of process 1",
+    ),
+    "a line stands twice": (lambda lines: [*lines[:9], *lines[8:]], "changed"),
+    "the promise is gone": (lambda lines: [lines[0], *lines[2:]], "1 of run"),
+    "a digit is another": (
+        lambda lines: [*lines[:9], lines[9].replace(b'"time":', b'"time":1'), *lines[10:]],
+        "changed",
+    ),
+    "something follows": (lambda lines: [*lines, lines[-2]], "cut off"),
+}
+
+
+@pytest.mark.parametrize(("damaged", "words"), DAMAGES.values(), ids=DAMAGES)
+def test_what_was_done_to_it_is_seen(
+    path: Path, damaged: Callable[[Lines], Lines], words: str
+) -> None:
+    path.write_bytes(b"".join(damaged(lines_of(1))))
+    with pytest.raises(HistoryError, match=words):
+        seal_of(path, "it")
