@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.running import (
+    LOCKCHECK,
     RUNTIMES,
+    docker_things_of,
     links_of_the_host,
     lockcheck,
     need,
@@ -57,6 +59,23 @@ def test_an_interrupted_run_heals_cleans_and_reports(
         if (event := json.loads(line))["process"] == "nemesis" and event["f"] == "heal"
     ]
     assert [event["type"] for event in healed] == ["invoke", "ok"]
+
+
+@pytest.mark.docker
+@pytest.mark.cluster
+def test_a_burst_of_signals_while_it_comes_up_cuts_nothing_short(tmp_path: Path) -> None:
+    need("docker")
+    out = tmp_path / "out"
+    command = [*LOCKCHECK, "run", "--runtime", "docker", "--backend", "redis", "--out", str(out)]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, start_new_session=True) as process:
+        wait_for(lambda: list(out.glob("2*")), "the run has a folder")
+        run_id = next(out.glob("2*")).name
+        wait_for(lambda: docker_things_of(run_id), "there is something of it in the engine")
+        while process.poll() is None:
+            process.send_signal(signal.SIGINT)
+    assert process.returncode == 130
+    assert traces_of(run_id, "docker") == []
+    assert "interrupted" in (out / run_id / "report.html").read_text()
 
 
 @pytest.mark.cluster

@@ -34,7 +34,7 @@ START_TIMEOUT_S = 10.0
 # in a namespace that knows no other user.
 AS_ORDINARY_USER = ("unshare", "--user", "--map-user=1", "--map-group=1")
 # The agent's own rights, which a program that it takes into a container is not to have.
-WITHOUT_THE_AGENTS_RIGHTS = ("setpriv", "--bounding-set", "-sys_admin,-sys_ptrace")
+WITHOUT_THE_AGENTS_RIGHTS = ("setpriv", "--bounding-set", "-sys_admin,-sys_ptrace,-net_admin")
 # A server is configured by its command, whatever this host has set for servers of its own.
 PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "LOCKCHECK_RUN")
 

@@ -271,7 +271,7 @@ def clean_command() -> int:
     """Remove what killed runs left in Docker."""
     from lockcheck.compose.docker.runtime import clean_docker
 
-    removed = clean_docker(say)
+    removed = clean_docker(say, say)
     click.echo(f"{removed} leftover{'' if removed == 1 else 's'} removed")
     return 0
 

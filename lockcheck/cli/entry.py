@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from typing import NoReturn
 
-from lockcheck.cli.supervising import DECIDED, supervise
+from lockcheck.cli.supervising import DECIDED, FORWARDED, supervise
 
 INTERRUPTED = 130
 
@@ -21,6 +22,8 @@ def entry() -> NoReturn:
         code = exit_code()
     except KeyboardInterrupt:
         code = INTERRUPTED
+    for number in FORWARDED:  # what is said is said
+        signal.signal(number, signal.SIG_IGN)
     try:
         for stream in (sys.stdout, sys.stderr):
             stream.flush()

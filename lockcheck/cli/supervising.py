@@ -53,6 +53,8 @@ def _code_of(status: int) -> int:
     code = os.waitstatus_to_exitcode(status)
     if code >= DECIDED:
         return code - DECIDED
+    if -code in FORWARDED:  # it was on its way out
+        return 128 - code
     how = f"ended with {code}" if code >= 0 else f"was killed by {signal.Signals(-code).name}"
     said = f"lockcheck: its process {how} before a verdict\n"
     said += "  cure: see what was printed above, and whether there was memory enough\n"

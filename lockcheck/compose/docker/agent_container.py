@@ -21,8 +21,13 @@ if TYPE_CHECKING:
     import docker
 
 AGENT_COMMAND = ("python3", "-m", "lockcheck.agent.agent", "--workdir", RUN_FOLDER)
-# Stop and kill other containers' processes, enter their networks, write to their memory.
-CAPABILITIES = ["SYS_ADMIN", "SYS_PTRACE", "NET_ADMIN", "KILL"]
+# To stop and kill other containers' processes, and write to their memory; to enter their networks
+# and file systems; and to run a server as the user that it wants, with a folder of its own.
+CAPABILITIES = [
+    *("KILL", "SYS_PTRACE"),
+    *("NET_ADMIN", "SYS_ADMIN", "SYS_CHROOT"),
+    *("SETUID", "SETGID", "SETPCAP", "SETFCAP", "CHOWN", "DAC_OVERRIDE"),
+]
 UNCONFINED = ["seccomp=unconfined", "apparmor=unconfined"]
 
 HEADER = struct.Struct(">BxxxL")  # before each piece of output: which stream, how many bytes
@@ -49,7 +54,10 @@ def create_agent(
     host_config = api.create_host_config(
         pid_mode="host",
         network_mode="none",
+        cap_drop=["ALL"],
         cap_add=CAPABILITIES,
+        read_only=True,
+        tmpfs={"/tmp": ""},  # noqa: S108 - of the container's own
         security_opt=UNCONFINED,
         mounts=[Mount(RUN_FOLDER, names.volume, labels=labels)],
     )

@@ -97,17 +97,24 @@ def _remove_container(client: docker.DockerClient, container: str) -> None:
             client.api.wait(container, timeout=REMOVAL_TIMEOUT_S, condition="removed")
 
 
-def leftovers(client: docker.DockerClient) -> list[str]:
-    """The ids of runs that are dead and not cleaned up."""
+def leftovers(client: docker.DockerClient) -> tuple[list[str], dict[str, str]]:
+    """The ids of runs that are dead and not cleaned up; and of the others, why they are spared."""
     with engine_trouble("looking for what earlier runs have left"):
         traces = list(_traces(client))
         if not traces:
-            return []
+            return [], {}
         now_s = _seconds(client.info()["SystemTime"])  # the engine may be on another machine
     runs: dict[str, list[Trace]] = {}
     for trace in traces:
         runs.setdefault(trace.run_id, []).append(trace)
-    return sorted(run_id for run_id, traces in runs.items() if is_dead(traces, now_s))
+    dead = sorted(run_id for run_id, traces in runs.items() if is_dead(traces, now_s))
+    return dead, {run_id: _why_spared(runs[run_id]) for run_id in sorted({*runs} - {*dead})}
+
+
+def _why_spared(traces: list[Trace]) -> str:
+    if Agent.ALIVE in {trace.agent for trace in traces}:
+        return "it is under way"
+    return f"it may be starting, or looking at its end: try again in {UNCERTAIN_S} s"
 
 
 def is_dead(traces: list[Trace], now_s: float) -> bool:
@@ -149,11 +156,14 @@ def _seconds(engine_time: str) -> float:
     return datetime.fromisoformat(engine_time).timestamp()
 
 
-def clean_docker(say: Say) -> int:
+def clean_docker(say: Say, say_spared: Say = lambda _: None) -> int:
     """Removes what dead runs have left, never anything of a live one; returns how many runs."""
     removed = 0
     with closing(connect()) as client:
-        for run_id in leftovers(client):
+        dead, spared = leftovers(client)
+        for run_id, reason in spared.items():
+            say_spared(f"the run {run_id} is left alone: {reason}")
+        for run_id in dead:
             say(f"removing what the run {run_id} has left in Docker")
             if kept := remove_run(client, run_id, patience_s=0):
                 say(kept)
