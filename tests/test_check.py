@@ -13,7 +13,7 @@ import pytest
 from tests.running import LOCKCHECK, lockcheck
 from tests.waiting import wait_for
 
-VIOLATION, USAGE, UNKNOWN = 1, 2, 3
+OK, VIOLATION, USAGE, UNKNOWN = 0, 1, 2, 3
 
 
 def two_holders(form: str, *clients: str) -> str:
@@ -167,3 +167,23 @@ def test_what_it_unpacked_is_put_away_however_it_is_ended(
         checking.send_signal(number)
         assert checking.wait(60) == code
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("permits", "code"), [(0, USAGE), (2, OK), (999_999, OK), (1_000_000, USAGE)]
+)
+def test_permits_have_bounds(tmp_path: Path, permits: int, code: int) -> None:
+    path = tmp_path / "h.edn"
+    path.write_text(two_holders("edn", "0", "1"))
+    said = lockcheck("check", str(path), "--model", "semaphore", "--permits", str(permits))
+    assert said.returncode == code, said.stderr
+
+
+def test_permits_in_a_file_have_bounds(tmp_path: Path) -> None:
+    path = tmp_path / "h.jsonl"
+    terms = '{"time":0,"process":"run","type":"info","f":"terms","value":{"permits":%d}}\n'
+    rest = two_holders("json", "0", "1").replace('"time": ', '"key": "k", "time": ')
+    for permits, code in ((2, OK), (1_000_000, OK), (1_000_001, USAGE)):
+        path.write_text(terms % permits + rest)
+        said = lockcheck("check", str(path))
+        assert said.returncode == code, said.stderr

@@ -57,7 +57,7 @@ def recheck(
     with loaded(source, asked, on_bytes) as found:
         if asked.model:
             _refuse_misfit(found.history)
-        judgement, history = _judged(_understood(found.history), patience)
+        judgement, history = judged(_understood(found.history), patience)
         facts = (store.load_facts(found.seal) if store else None) or _facts_of_a_stranger(
             given, found
         )
@@ -111,7 +111,8 @@ def _notes(history: History) -> Iterator[str]:
         yield f"{unknown.total():,} operations are of a kind that no judge knows: {names}"
 
 
-def _judged(history: History | Scan, patience: Patience) -> tuple[Judgement, History]:
+def judged(history: History | Scan, patience: Patience) -> tuple[Judgement, History]:
+    """And what is to be told: all of it, or of a long one the part that had to be looked at."""
     if isinstance(history, Scan):
         return judge_scan(history, patience)
     return judge(history, patience), history

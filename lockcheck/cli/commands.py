@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from lockcheck.run.execute import Outcome
 
 CONFIG_FILE = "lockcheck.toml"
+MOST_PERMITS = 999_999  # more is no lock: see `EVERYBODY`
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -132,7 +133,9 @@ def _print_json(outcome: Outcome) -> None:
     type=LateChoice("model"),
     help="What the object is; without it, what its operations look like.",
 )
-@click.option("--permits", type=click.IntRange(1), help="How many may hold a semaphore at once.")
+@click.option(
+    "--permits", type=click.IntRange(1, MOST_PERMITS), help="How many may hold a semaphore at once."
+)
 @click.option("--ttl", type=Duration(), help="The lease of the lock, where the history has none.")
 @click.option(
     "--patience",

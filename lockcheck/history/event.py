@@ -122,6 +122,7 @@ def earlier(event: Event, by_ns: int) -> Event:
 
 
 EVERYBODY = 1_000_000  # permits, where nobody is kept out: as many as there could be clients
+Permits: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=EVERYBODY)]
 
 
 class Terms(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="kebab"):
@@ -141,7 +142,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, renam
     honours_validity: bool = False  # clients stop believing when their lease has run out
     own_clocks: bool = False  # by a clock that may tell another time than the history's
     model: str = ""  # of the lock or object, by its name; empty: guessed from the operations
-    permits: Length = 1  # how many may hold it at once: a semaphore's
+    permits: Permits = 1  # how many may hold it at once: a semaphore's
     fair: bool = False  # it promises first come, first served
     session: bool = False  # a hold lasts as long as its holder's session; `ttl_ms` is its timeout
     stores: bool = False  # its clients write to a storage under the lock, and that is judged too

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain
 from pathlib import Path
 from typing import IO
 
@@ -16,7 +17,7 @@ import msgspec
 
 from lockcheck.checker.finding import Judgement
 from lockcheck.errors import ClusterError, HistoryError, UserError
-from lockcheck.history import History, Terms, read_history
+from lockcheck.history import Terms, read_history
 from lockcheck.history.event import terms_event
 from lockcheck.history.files import merge_event_files, write_events
 from lockcheck.history.seal import Seal, digest_of, sealed
@@ -86,16 +87,15 @@ class Store:
         """As they were when the run began."""
         return read_history(self._parts / TERMS_FILE).terms
 
-    def assemble_history(self, terms: Terms, facts: RunFacts) -> History:
+    def assemble_history(self, terms: Terms, facts: RunFacts) -> None:
         """One history out of what the clients, the nemesis and the storage wrote, sealed together
         with what else is to be told of the run."""
         parts = {*self._parts.glob("*/history.jsonl"), *self._parts.glob("*.jsonl")}
         parts -= {self._parts / TERMS_FILE}
-        events = [terms_event(terms), *merge_event_files(sorted(parts))]
+        events = chain([terms_event(terms)], merge_event_files(sorted(parts)))
         with self.writing(HISTORY_FILE) as out:
             out.writelines(sealed(events, _pretty(facts)))
         self._write(FACTS_FILE, facts)
-        return History.of(events, source=str(self.history))
 
     @property
     def _parts(self) -> Path:

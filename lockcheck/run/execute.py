@@ -15,13 +15,15 @@ from msgspec.structs import replace
 
 from lockcheck import __version__
 from lockcheck.check.collecting import not_collecting
+from lockcheck.check.loading import loaded
 from lockcheck.check.patience import FOR_A_RUN_MS, patient_for
-from lockcheck.checker import judge
+from lockcheck.check.recheck import judged
 from lockcheck.checker.finding import Judgement
 from lockcheck.compose.choose import choose_runtime
 from lockcheck.compose.runtime import Cluster, ClusterPlan
 from lockcheck.config import RunConfig
 from lockcheck.errors import LockcheckError, UserError
+from lockcheck.formats import Asked
 from lockcheck.history import History
 from lockcheck.results.facts import RunFacts, now_in_words
 from lockcheck.results.publish import publish
@@ -113,9 +115,11 @@ def _conclude(
 ) -> Outcome:
     try:
         with not_collecting():
-            history = store.assemble_history(terms(config), facts)
-            judgement = facts.applied_to(judge(history, patient_for(FOR_A_RUN_MS)))
-            publish(store, history, judgement, facts)
+            store.assemble_history(terms(config), facts)
+            with loaded(str(store.history), Asked()) as found:
+                judgement, history = judged(found.history, patient_for(FOR_A_RUN_MS))
+                judgement = facts.applied_to(judgement)
+                publish(store, history, judgement, facts)
     except OSError as failed:
         raise out_of_space(failed, store.folder) from error or failed
     return Outcome(store, config, history, judgement, facts, error, interrupted)
