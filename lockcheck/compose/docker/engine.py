@@ -3,7 +3,9 @@ in words that a person can act on."""
 
 from __future__ import annotations
 
+import errno
 import os
+import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
@@ -86,6 +88,11 @@ def engine_trouble(doing: str, *, cure: str = "") -> Iterator[None]:
         reason = error.explanation or str(error)
         raise ClusterError(f"{doing}: the Docker engine says: {reason}", cure=cure) from error
     except lost as error:
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise ClusterError(
+                f"{doing}: no space is left for {error.filename or tempfile.gettempdir()}",
+                cure="make room, or name another folder for temporary files by TMPDIR",
+            ) from error
         raise ClusterError(
             f"{doing}: lost the Docker engine: {error}",
             cure=cure or "`docker version` should work; the engine's own log says more",

@@ -33,6 +33,7 @@ AGENT_COMMAND = (sys.executable, "-P", "-m", "lockcheck.agent.agent")  # -P: not
 DATA = "data"
 LAUNCH_TIMEOUT_S = 60.0
 LEAVING_S = 10.0
+PROBE_S = 10.0
 OWN_NAMESPACES = ("--net", "--mount", "--ipc", "--pid", "--fork", "--kill-child", "--mount-proc")
 AS_USER = ("--user", "--map-root-user")
 
@@ -57,7 +58,10 @@ def isolation() -> tuple[str, ...] | None:
 
 
 def _works(way: tuple[str, ...]) -> bool:
-    probe = subprocess.run((*way, "true"), capture_output=True, check=False, timeout=10)
+    try:
+        probe = subprocess.run((*way, "true"), capture_output=True, check=False, timeout=PROBE_S)
+    except subprocess.TimeoutExpired:  # it hangs, on what is mounted here, or in a sandbox
+        return False
     return probe.returncode == 0
 
 
