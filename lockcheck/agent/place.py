@@ -35,6 +35,9 @@ START_TIMEOUT_S = 10.0
 AS_ORDINARY_USER = ("unshare", "--user", "--map-user=1", "--map-group=1")
 # The agent's own rights, which a program that it takes into a container is not to have.
 WITHOUT_THE_AGENTS_RIGHTS = ("setpriv", "--bounding-set", "-sys_admin,-sys_ptrace,-net_admin")
+# On this host as root, ours need no rights of root's but to read what lies in users' folders, where
+# lockcheck may be installed.
+WITHOUT_ROOTS_RIGHTS = ("setpriv", "--bounding-set", "-all,+dac_read_search")
 # A server is configured by its command, whatever this host has set for servers of its own.
 PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "LOCKCHECK_RUN")
 
@@ -60,6 +63,7 @@ class Place:
             environment=self._environment(life),
             streams=(subprocess.DEVNULL, output, subprocess.STDOUT),
             folder=self.folder,
+            become=self._become() or WITHOUT_ROOTS_RIGHTS,
         )
 
     def spawn_guest(
@@ -71,6 +75,7 @@ class Place:
             environment={**self._surroundings(), **environment},
             streams=(subprocess.PIPE, subprocess.PIPE, errors),
             folder=None,
+            become=self._become(),
         )
 
     def _spawn(
@@ -80,6 +85,7 @@ class Place:
         environment: Mapping[str, str],
         streams: tuple[int, IO[bytes] | int, IO[bytes] | int],
         folder: Path | None,
+        become: Sequence[str],
     ) -> subprocess.Popen[bytes]:
         network = self.node.network
         stdin, stdout, stderr = streams
@@ -90,7 +96,7 @@ class Place:
 
         try:
             return subprocess.Popen(
-                (*self.enter, *self._become(), *command),
+                (*self.enter, *become, *command),
                 stdin=stdin,
                 stdout=stdout,
                 stderr=stderr,
