@@ -36,6 +36,7 @@ class Quiet:
         self._asked: set[tuple[int | str, str]] = set()  # since it began
         self._all_granted = asyncio.Event()
         self._look()
+        self._began_ns = now_ns()
         self._now_ns = now_ns
         self._record = record
 
@@ -43,6 +44,8 @@ class Quiet:
         if event.f != F.ACQUIRE:
             return
         asked = (event.process, event.key or "")
+        if event.time < self._began_ns:
+            return  # on a busy machine we hear of it only now
         if event.type is EventType.INVOKE:
             self._asked.add(asked)
         elif event.type is EventType.OK and asked in self._asked:
@@ -55,12 +58,15 @@ class Quiet:
 
     async def pass_by(self) -> None:
         """Until each lock was asked for and granted, or it is of no use to wait any longer."""
-        self._say(EventType.INVOKE, value=f"at most {duration_words(self._longest_ms)}")
+        longest = f"at most {duration_words(self._longest_ms)}"
+        self._say(EventType.INVOKE, self._began_ns, value=longest)
         if await is_set_within(self._all_granted, self._longest_ms / 1000):
-            self._say(EventType.OK, value="every lock was granted again")
+            self._say(EventType.OK, self._now_ns(), value="every lock was granted again")
         else:
             never = ", ".join(sorted(self._missing))
-            self._say(EventType.INFO, error=f"nobody was granted {never}")
+            self._say(EventType.INFO, self._now_ns(), error=f"nobody was granted {never}")
 
-    def _say(self, kind: EventType, *, value: str | None = None, error: str | None = None) -> None:
-        self._record(Event(self._now_ns(), NEMESIS, kind, Notice.QUIET, value=value, error=error))
+    def _say(
+        self, kind: EventType, time_ns: int, *, value: str | None = None, error: str | None = None
+    ) -> None:
+        self._record(Event(time_ns, NEMESIS, kind, Notice.QUIET, value=value, error=error))

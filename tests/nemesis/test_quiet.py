@@ -20,21 +20,25 @@ PLAN = Plan(backend="b", ttl_ms=200, time_limit_ms=1000, clients=2, servers=1, k
 INVOKE, OK, INFO = EventType.INVOKE, EventType.OK, EventType.INFO
 
 
-def asked(key: str = "k1") -> Event:
-    return Event(time=0, process=0, type=INVOKE, f="acquire", key=key, node="c1")
+BEGAN_NS = 7
 
 
-def got(key: str = "k1") -> Event:
-    return structs.replace(granted("c1"), key=key)
+def asked(key: str = "k1", time: int = BEGAN_NS) -> Event:
+    return Event(time=time, process=0, type=INVOKE, f="acquire", key=key, node="c1")
+
+
+def got(key: str = "k1", time: int = BEGAN_NS) -> Event:
+    return structs.replace(granted("c1"), key=key, time=time)
 
 
 def test_it_ends_when_each_lock_was_asked_for_and_granted_since() -> None:
     async def scene() -> None:
         said: list[Event] = []
-        quiet = Quiet(replace(PLAN, ttl_ms=60_000), now_ns=lambda: 7, record=said.append)
+        quiet = Quiet(replace(PLAN, ttl_ms=60_000), now_ns=lambda: BEGAN_NS, record=said.append)
         passing = asyncio.create_task(quiet.pass_by())
         await asyncio.sleep(0)
-        for event in (got(), asked(), got(), got("k2"), asked("k2")):
+        late = (asked("k2", BEGAN_NS - 1), got("k2", BEGAN_NS - 1))  # heard of when it was over
+        for event in (got(), asked(), got(), *late, got("k2"), asked("k2")):
             quiet.observe(event)
             await asyncio.sleep(0.01)
             assert not passing.done()
@@ -51,7 +55,7 @@ def test_it_ends_when_each_lock_was_asked_for_and_granted_since() -> None:
 def test_it_ends_in_vain_and_says_so() -> None:
     async def scene() -> None:
         said: list[Event] = []
-        quiet = Quiet(replace(PLAN, ttl_ms=1), now_ns=lambda: 7, record=said.append)
+        quiet = Quiet(replace(PLAN, ttl_ms=1), now_ns=lambda: BEGAN_NS, record=said.append)
         await quiet.pass_by()
         assert (said[1].type, said[1].error) == (INFO, "nobody was granted k1, k2")
 
