@@ -148,6 +148,22 @@ def test_a_reader_that_goes_away_changes_no_exit_code(tmp_path: Path, json: list
         assert (said.returncode, said.stderr) == (code, b""), command
 
 
+def test_a_search_that_would_take_too_much_memory_is_unknown(tmp_path: Path) -> None:
+    path = tmp_path / "h.csv"
+    adds = "".join(f"{client},k,add,10,99,ok,{1 << client},\n" for client in range(20))
+    path.write_text(
+        f"client,key,op,start_ns,end_ns,outcome,value,result\n{adds}r,k,read,11,50,ok,,-1\n"
+    )
+    said = lockcheck("check", str(path), "--memory", "500KB")
+    assert said.returncode == UNKNOWN
+    assert "its memory was used up (--memory)" in said.stdout
+    wrong = lockcheck("check", str(path), "--memory", "much")
+    assert wrong.returncode == USAGE
+    assert "'much' is no amount of memory: write it like 500MB or 2GB" in " ".join(
+        wrong.stderr.split()
+    )
+
+
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
 )

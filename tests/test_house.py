@@ -17,6 +17,7 @@ PACKAGE = Path(lockcheck.__file__).parent
 FLOORS = (
     "errors",
     "durations",
+    "sizes",
     "plugins",
     "native",
     "history",

@@ -1,17 +1,22 @@
-"""How long a search may take: the judges have no clock, and ask this."""
+"""What searches may take: the judges have no clock, and ask this."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+
+from lockcheck.checker.linearizability.answer import GIGABYTE, Patience
 
 FOR_A_RUN_MS = 60_000
 
 
-def patient_for(length_ms: int) -> Callable[[], bool]:
-    until = time.monotonic() + length_ms / 1000
+def patient_for(length_ms: int, most_bytes: int = GIGABYTE) -> Patience:
+    """For so long from the first search on: nobody searches while a long history is read."""
+    began: list[float] = []
 
     def may_go_on() -> bool:
-        return time.monotonic() < until
+        now = time.monotonic()
+        if not began:
+            began.append(now)
+        return now < began[0] + length_ms / 1000
 
-    return may_go_on
+    return Patience(may_go_on, most_bytes)

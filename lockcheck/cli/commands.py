@@ -14,7 +14,7 @@ from lockcheck.check.collecting import not_collecting
 from lockcheck.check.patience import patient_for
 from lockcheck.cli.gate import as_json as json_of
 from lockcheck.cli.gate import print_error, printable, say, tell
-from lockcheck.cli.options import Duration, LateChoice, read_config_file
+from lockcheck.cli.options import Duration, LateChoice, Size, read_config_file
 from lockcheck.cli.run_options import RunCommand, config_from
 from lockcheck.errors import InternalError, UserError
 from lockcheck.run.signals import unwinding_when_terminated
@@ -144,6 +144,13 @@ def _print_json(outcome: Outcome) -> None:
     show_default=True,
     help="How long a search for an order of the operations may take before it is `unknown`.",
 )
+@click.option(
+    "--memory",
+    type=Size(),
+    default="1GB",
+    show_default=True,
+    help="How much memory such a search may take before it is `unknown`.",
+)
 @click.option("--report", type=click.Path(dir_okay=False), help="Write an HTML report there.")
 @click.option("--json", "as_json", is_flag=True, help="The verdict as JSON on standard output.")
 def check_command(
@@ -154,6 +161,7 @@ def check_command(
     permits: int | None,
     ttl: int | None,
     patience: int,
+    memory: int,
     report: str | None,
     as_json: bool,
 ) -> int:
@@ -175,7 +183,7 @@ def check_command(
                 history,
                 Path(report) if report else None,
                 asked=asked,
-                patience=patient_for(patience),
+                patience=patient_for(patience, memory),
                 out=_out_of_runs(),
                 on_bytes=on_bytes,
             )

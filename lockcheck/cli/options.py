@@ -141,6 +141,22 @@ class LateChoice(click.ParamType):  # type: ignore[type-arg,unused-ignore]
         return value
 
 
+class Size(click.ParamType):  # type: ignore[type-arg,unused-ignore]
+    name = "size"
+
+    def convert(
+        self, value: str | int, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int:
+        from lockcheck.sizes import parse_size
+
+        if isinstance(value, int):
+            return value
+        try:
+            return parse_size(value)
+        except UserError as error:
+            self.fail(f"{error.message}: {error.cure}", param, ctx)
+
+
 class Duration(click.ParamType):  # type: ignore[type-arg,unused-ignore]
     name = "duration"
 

@@ -20,10 +20,6 @@ void configurations_free(Configurations *c) {
     free(c->places);
 }
 
-size_t configurations_bytes(const Configurations *c) {
-    return c->room * c->stride + c->size * sizeof *c->heads;
-}
-
 static int64_t alike(const Configurations *c, int32_t state) {
     return c->transitions->ranks[state].alike;
 }
@@ -51,7 +47,7 @@ static void unchain(Configurations *c, Number number) {
 
 static void more_heads(Configurations *c, Exhausted *exhausted) {
     Number *heads = lockcheck_zeroed(exhausted, 2 * c->size, sizeof *heads);
-    free(c->heads);
+    lockcheck_give_back(exhausted, c->heads, c->size, sizeof *heads);
     c->heads = heads;
     c->size *= 2;
     for (int32_t place = c->lowest; place <= c->furthest; place++)
@@ -64,6 +60,7 @@ static int is_dominated(Configurations *c, const Counters *counters, const Confi
     Number number = c->heads[bucket(c, what->place, what->state, mask)];
     while (number) {
         Configuration *other = configuration(c, number);
+        c->compared++;
         if (other->place == what->place && alike(c, other->state) == alike(c, what->state) &&
             !memcmp(other->mask, mask, c->words * sizeof *mask)) {
             if (covers(c->transitions, other->state, what->state) &&

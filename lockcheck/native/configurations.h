@@ -46,6 +46,7 @@ typedef struct {
     Number *heads;
     size_t size; /* of heads: a power of two */
     size_t seen; /* at the places that are not forgotten */
+    size_t compared; /* how often two of them were, so far */
     Place *places;
     int32_t lowest, furthest;
 } Configurations;
@@ -63,7 +64,6 @@ Number configurations_add(Configurations *c, Exhausted *exhausted, const Counter
 /* The first at a place that was not tried in all ways, or NOBODY. */
 Number configurations_waiting(Configurations *c, int32_t place);
 void configurations_forget_lowest(Configurations *c);
-size_t configurations_bytes(const Configurations *c);
 
 #pragma GCC visibility pop
 

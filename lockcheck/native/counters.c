@@ -5,7 +5,7 @@
 
 static void begin_table(Counters *c, Exhausted *exhausted, size_t size) {
     uint32_t *table = lockcheck_zeroed(exhausted, size, sizeof *table);
-    free(c->table);
+    lockcheck_give_back(exhausted, c->table, c->size, sizeof *table);
     c->table = table;
     c->size = size;
     for (size_t vector = 1; vector < c->used_vectors; vector++) {
@@ -27,11 +27,6 @@ void counters_free(Counters *c) {
     free(c->counts);
     free(c->vectors);
     free(c->table);
-}
-
-size_t counters_bytes(const Counters *c) {
-    return c->room_counts * sizeof *c->counts + c->room_vectors * sizeof *c->vectors +
-           c->size * sizeof *c->table;
 }
 
 /* Where the count of a class is in its vector, or would have to be. */

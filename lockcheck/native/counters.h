@@ -37,7 +37,6 @@ int32_t counters_of(const Counters *c, uint32_t vector, int32_t of);
 uint32_t counters_one_more(Counters *c, Exhausted *exhausted, uint32_t vector, int32_t of);
 /* Whether `less` used no more of any class than `more`. */
 int counters_within(const Counters *c, uint32_t less, uint32_t more);
-size_t counters_bytes(const Counters *c);
 
 #pragma GCC visibility pop
 

@@ -19,7 +19,7 @@ static uint64_t hash_of(const Held *held) {
 
 static void more_table(Locks *l, Exhausted *exhausted, size_t size) {
     uint32_t *table = lockcheck_zeroed(exhausted, size, sizeof *table);
-    free(l->table);
+    lockcheck_give_back(exhausted, l->table, l->size, sizeof *table);
     l->table = table;
     l->size = size;
     for (size_t number = 0; number < l->count; number++) {
@@ -52,10 +52,6 @@ void locks_begin(Locks *l, Exhausted *exhausted, const Lock *lock) {
 void locks_free(Locks *l) {
     free(l->states);
     free(l->table);
-}
-
-size_t locks_bytes(const Locks *l) {
-    return l->room * sizeof *l->states + l->size * sizeof *l->table;
 }
 
 static int enter_again(const Lock *lock, Held *held, const Call *call) {

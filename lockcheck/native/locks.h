@@ -45,7 +45,6 @@ int32_t locks_lapse(Locks *l, Exhausted *exhausted, int32_t state);
 /* The number that a state shares with those that differ in nothing but the last token and the
    promise. */
 int32_t locks_alike(Locks *l, Exhausted *exhausted, int32_t state);
-size_t locks_bytes(const Locks *l);
 
 #pragma GCC visibility pop
 

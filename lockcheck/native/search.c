@@ -2,6 +2,7 @@
 
    Everything that depends on the model is asked of Python: states and classes are numbers here. */
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +13,7 @@
 #include "running.h"
 #include "transitions.h"
 
-enum { PATIENCE_EVERY = 4096 };
+enum { PATIENCE_EVERY = 4096, COMPARED_PER_TRY = 64 };
 
 typedef enum {
     STUCK = 0,
@@ -201,21 +202,17 @@ static Number pick(Search *s) {
     return configurations_waiting(seen, s->deepest);
 }
 
-static void check_limits(Search *s) {
-    size_t bytes = configurations_bytes(&s->seen) + counters_bytes(&s->counters) +
-                   transitions_bytes(&s->transitions);
-    if (bytes > (size_t)s->limits.most) s->verdict = OUT_OF_MEMORY;
-    else if (!s->patience(s->seen.furthest)) s->verdict = IMPATIENT;
-}
-
 static void run(Search *s) {
     int64_t tries = 0, asked = 0;
     dive(s, enter(s, NOBODY, 0, 0, NONE), &tries);
     while (s->verdict == GOING_ON) {
-        if (tries - asked >= PATIENCE_EVERY) {
-            asked = tries;
-            check_limits(s);
-            if (s->verdict != GOING_ON) return;
+        int64_t work = tries + (int64_t)(s->seen.compared / COMPARED_PER_TRY);
+        if (work - asked >= PATIENCE_EVERY) {
+            asked = work;
+            if (!s->patience(s->seen.furthest)) {
+                s->verdict = IMPATIENT;
+                return;
+            }
         }
         Number number = pick(s);
         if (!number) {
@@ -296,6 +293,7 @@ void lockcheck_search(const Plan *plan, const Lock *lock, AskModel model, AskPat
     if (!s) return;
     s->plan = plan;
     s->limits = *limits;
+    s->exhausted.left = (size_t)limits->most;
     s->patience = patience;
     s->lock = lock;
     s->transitions.ask = model;
@@ -303,6 +301,7 @@ void lockcheck_search(const Plan *plan, const Lock *lock, AskModel model, AskPat
         begin(s);
         run(s);
         if (s->verdict == STUCK) {
+            s->exhausted.left = SIZE_MAX; /* what was found is told */
             tell_path(s, found);
             tell_states(s, found);
         }

@@ -16,8 +16,10 @@ static void resize(Transitions *t, Exhausted *exhausted, size_t size) {
     for (size_t i = 0; i < size; i++) t->table[i].key = NO_TRANSITION;
     for (size_t i = 0; i < count; i++)
         if (old[i].key != NO_TRANSITION) put(t, old[i].key, old[i].after);
-    free(old);
+    lockcheck_give_back(exhausted, old, count, sizeof *old);
 }
+
+enum { BYTES_OF_A_STATE = 500 }; /* that Python keeps, with all that is known of it */
 
 /* States are numbered as they are found, so a new one is the next. */
 static int32_t ask(Transitions *t, Exhausted *exhausted, int32_t kind, int32_t state) {
@@ -26,6 +28,7 @@ static int32_t ask(Transitions *t, Exhausted *exhausted, int32_t kind, int32_t s
     if (after < 0) return after;
     t->ranks = lockcheck_grown(exhausted, t->ranks, &t->room, (size_t)after + 1, sizeof *t->ranks);
     t->ranks[after] = rank;
+    for (; t->ranked <= (size_t)after; t->ranked++) lockcheck_take(exhausted, BYTES_OF_A_STATE);
     return after;
 }
 
@@ -57,10 +60,6 @@ void transitions_begin(Transitions *t, Exhausted *exhausted, AskModel asked, con
     }
     resize(t, exhausted, 256);
     ask(t, exhausted, FIRST, 0);
-}
-
-size_t transitions_bytes(const Transitions *t) {
-    return t->size * sizeof *t->table + t->room * sizeof *t->ranks + locks_bytes(&t->locks);
 }
 
 void transitions_free(Transitions *t) {

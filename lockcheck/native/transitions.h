@@ -43,7 +43,6 @@ void transitions_begin(Transitions *t, Exhausted *exhausted, AskModel ask, const
 void transitions_free(Transitions *t);
 int32_t transitions_ask(Transitions *t, Exhausted *exhausted, int32_t kind, int32_t state);
 int32_t transitions_of_lock(Transitions *t, Exhausted *exhausted, int32_t kind, int32_t state);
-size_t transitions_bytes(const Transitions *t);
 
 #define NO_TRANSITION UINT64_MAX
 

@@ -10,6 +10,7 @@ import pytest
 
 from lockcheck.check.recheck import recheck
 from lockcheck.checker import Culprit, Verdict
+from lockcheck.checker.linearizability import endless
 from lockcheck.formats import Asked
 
 HISTORIES = Path(__file__).with_name("histories")
@@ -67,7 +68,7 @@ def test_its_verdict(name: str, tmp_path: Path) -> None:
         str(HISTORIES / name),
         None,
         asked=Asked(**known.asked),
-        patience=lambda: True,
+        patience=endless,
         out=tmp_path,
     ).judgement
     assert found.verdict is known.verdict, (found.findings[:1], found.doubts)

@@ -8,6 +8,7 @@ import pytest
 
 from lockcheck.checker import CHECKS, Case, Code, Culprit, Judgement, Verdict, judge
 from lockcheck.checker.finding import Definition
+from lockcheck.checker.linearizability import Patience
 from tests.checker.dsl import codes, history, judged
 
 EXPLAINED = {
@@ -267,7 +268,7 @@ def test_impatience_is_unknown() -> None:
     writes = [f"{n % 5} write {n // 5 * 10}-{n // 5 * 10 + 9} {n % 3}" for n in range(20_000)]
     reads = [f"6 read {n * 10 + 9.2}-{n * 10 + 9.5} = {n % 3}" for n in range(4_000)]
     given = history(*writes, *reads)
-    judgement = judge(given, lambda: False)
+    judgement = judge(given, Patience(lambda: False))
     assert judgement.verdict is Verdict.UNKNOWN
     assert judgement.doubts[0].startswith("whether 'k' fits the model register could not be told: ")
     [definition] = judgement.definitions

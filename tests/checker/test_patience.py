@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lockcheck.checker import Judgement, Verdict, judge, judge_scan
+from lockcheck.checker import Judgement, Patience, Verdict, judge, judge_scan
 from lockcheck.errors import HistoryError
 from lockcheck.history import Event, History, Terms
 from lockcheck.history.event import encode_event, terms_event
@@ -28,9 +28,9 @@ def asked_at_each_step() -> Iterator[None]:
         yield
 
 
-def patient_for(steps: int) -> Callable[[], bool]:
+def patient_for(steps: int) -> Patience:
     left = iter(range(steps))
-    return lambda: next(left, None) is not None
+    return Patience(lambda: next(left, None) is not None)
 
 
 def under_few_names(chaos: Chaos, steps: int, tick_ns: int, *, partial: bool) -> list[Event]:

@@ -8,6 +8,7 @@ import pytest
 
 from lockcheck.check.recheck import recheck
 from lockcheck.checker import Verdict
+from lockcheck.checker.linearizability import endless
 from lockcheck.formats import Asked, read_any
 from lockcheck.results.story import headline
 from lockcheck.results.summary import verdict_summary
@@ -64,7 +65,7 @@ def test_a_finding_is_told_by_the_clock_of_the_log(name: str, tmp_path: Path) ->
     path = tmp_path / "history"
     path.write_text(FORMATS[name])
     asked = Asked(format=name)
-    checked = recheck(str(path), None, asked=asked, patience=lambda: True, out=tmp_path)
+    checked = recheck(str(path), None, asked=asked, patience=endless, out=tmp_path)
     judgement = checked.judgement
     assert judgement.verdict is Verdict.VIOLATION
     assert checked.history.end_ns < 100 * MS

@@ -12,6 +12,7 @@ from hypothesis import settings
 import lockcheck.check.loading
 from lockcheck.check.recheck import recheck
 from lockcheck.checker import Code, Culprit, Judgement, Verdict
+from lockcheck.checker.linearizability import endless
 from lockcheck.formats import Asked
 from tests.production.day import day
 from tests.production.mistakes import with_a_mistake
@@ -34,7 +35,7 @@ def looked_at(found: Lived, folder: Path) -> tuple[Judgement, int]:
     path = folder / f"{found.day.seed}.csv"
     path.write_text(found.text)
     asked = Asked(ttl_ms=found.ttl_ms)
-    checked = recheck(str(path), None, asked=asked, patience=lambda: True, out=folder)
+    checked = recheck(str(path), None, asked=asked, patience=endless, out=folder)
     return checked.judgement, len(checked.history.operations)
 
 

@@ -5,13 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-# Asked every few thousand steps of a search whether it may go on. The judges have no clock, so
-# whoever has one passes this in; who passes nothing waits for as long as it takes.
-Patience = Callable[[], bool]
+GIGABYTE = 1 << 30
 
 
-def endless() -> bool:
-    return True
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """What a search may take. The judges have no clock, so whoever has one is asked every few
+    thousand steps whether to go on; who passes nothing waits for as long as it takes."""
+
+    may_go_on: Callable[[], bool] = lambda: True
+    most_bytes: int = GIGABYTE
+
+
+endless = Patience()
 
 
 @dataclass(frozen=True, slots=True)

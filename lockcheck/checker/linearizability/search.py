@@ -39,7 +39,7 @@ def search(
     if not model.owners:
         return _searched(table, model, patience, until)[0]
     brief = Brief(patience)
-    answer, stuck_ns = _searched(table, model, brief, until)
+    answer, stuck_ns = _searched(table, model, brief.patience, until)
     if answer.told or not brief.over:
         return answer
     for size in SIZES:
@@ -54,20 +54,21 @@ class Brief:
     """Patience for so many questions, each some thousand steps of a search."""
 
     def __init__(self, patience: Patience, most: int = BRIEF) -> None:
-        self._patience = patience
+        self.patience = replace(patience, may_go_on=self._may_go_on)
+        self._in_all = patience
         self._left = most
 
     @property
     def over(self) -> bool:
         return self._left <= 0
 
-    def __call__(self) -> bool:
+    def _may_go_on(self) -> bool:
         self._left -= 1
-        return not self.over and self._patience()
+        return not self.over and self._in_all.may_go_on()
 
 
 def _refuted(part: Window, model: Model, patience: Patience) -> Answer | None:
-    answer, _ = _searched(part.table, model, Brief(patience), part.until)
+    answer, _ = _searched(part.table, model, Brief(patience).patience, part.until)
     if answer.linearizable is not False:
         return None
     rows, prefix = (
@@ -82,6 +83,8 @@ def _searched(
     table: Table, model: Model, patience: Patience, until: Ints | None
 ) -> tuple[Answer, int]:
     """And when the operation was answered that no order could go past so far."""
+    if not patience.may_go_on():
+        return Answer(linearizable=None, engine=ENGINE, reason="patience ran out before"), 0
     calls = calls_of(table, model, until)
     plan, transitions = plan_of(calls), Transitions(model, calls)
     library = core()
@@ -93,7 +96,7 @@ def _searched(
         return Answer(linearizable=True, engine=ENGINE), 0
     stuck_ns = int(plan.time[found.place])
     if found.linearizable is None:
-        stopped = "memory ran out" if found.exhausted else "it was stopped"
+        stopped = "its memory was used up (--memory)" if found.exhausted else "it was stopped"
         reason = f"{stopped} when {found.place} of {len(plan.kind)} answers were explained"
         return Answer(linearizable=None, engine=ENGINE, reason=reason), stuck_ns
     return evidence(table, calls, plan, transitions, found), stuck_ns

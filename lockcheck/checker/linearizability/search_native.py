@@ -67,12 +67,11 @@ LOCKS = {
 class Limits(ctypes.Structure):
     _fields_ = (
         ("many", c_int64),  # configurations at once, from which on the earliest go on first
-        ("most_bytes", c_int64),  # for all of them, if that was not enough
+        ("most_bytes", c_int64),  # for all that the search keeps, if that was not enough
     )
 
 
-LIMITS = Limits(4_000_000, 1 << 30)
-BYTES_OF_A_STATE = 500  # that Python keeps, with all that is known of it
+MANY = 4_000_000
 
 
 class FoundColumns(ctypes.Structure):
@@ -90,11 +89,9 @@ class FoundColumns(ctypes.Structure):
 class Questions:
     """What C asks of Python. No exception goes through C: the first is kept until it is left."""
 
-    def __init__(self, transitions: Transitions, patience: Patience, limits: Limits) -> None:
+    def __init__(self, transitions: Transitions, patience: Patience) -> None:
         self._transitions = transitions
         self._patience = patience
-        self._most_states = limits.most_bytes // BYTES_OF_A_STATE
-        self.exhausted = False
         self._raised: BaseException | None = None
         self.model = AskModel(self._step)
         self.patience = AskPatience(self._may_go_on)
@@ -115,8 +112,7 @@ class Questions:
 
     def _may_go_on(self, _place: int) -> int:
         try:
-            self.exhausted = len(self._transitions.states) > self._most_states
-            return int(not self.exhausted and self._patience())
+            return int(self._patience.may_go_on())
         except BaseException as error:  # noqa: BLE001 - as above; Ctrl-C comes here
             self._raised = self._raised or error
             return 0
@@ -127,12 +123,13 @@ def native_search(
     plan: Plan,
     transitions: Transitions,
     patience: Patience,
-    limits: Limits = LIMITS,
+    many: int = MANY,
 ) -> Found:
     if not len(plan.kind):
         return Found(linearizable=True, place=0)
     lock = LockColumns(transitions) if transitions.model.name in LOCKS else None
-    questions = Questions(transitions, patience, limits)
+    questions = Questions(transitions, patience)
+    limits = Limits(many, patience.most_bytes)
     found = FoundColumns()
     library.lockcheck_search(
         byref(_columns(plan)),
@@ -144,7 +141,7 @@ def native_search(
     )
     try:
         questions.raise_again()
-        return _found(found, lock, exhausted=questions.exhausted)
+        return _found(found, lock)
     finally:
         library.lockcheck_search_free(byref(found))
 
@@ -202,7 +199,7 @@ class LockColumns:
         return self._transitions.number(state)
 
 
-def _found(found: FoundColumns, lock: LockColumns | None, *, exhausted: bool) -> Found:
+def _found(found: FoundColumns, lock: LockColumns | None) -> Found:
     path = _copied(found.path, 2 * found.steps).reshape(-1, 2).tolist()
     states = _copied(found.states, found.states_count).tolist()
     if lock is not None:
@@ -213,7 +210,7 @@ def _found(found: FoundColumns, lock: LockColumns | None, *, exhausted: bool) ->
         place=found.place,
         path=tuple((last, place) for last, place in path),
         states=tuple(dict.fromkeys(states)),
-        exhausted=exhausted or found.verdict == OUT_OF_MEMORY,
+        exhausted=found.verdict == OUT_OF_MEMORY,
     )
 
 

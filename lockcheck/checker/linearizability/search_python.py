@@ -41,7 +41,7 @@ from lockcheck.checker.linearizability.search_plan import (
 from lockcheck.checker.linearizability.search_running import Running
 
 MANY = 1_000_000  # configurations at once, from which on the earliest go on first
-MOST = 3_000_000  # and at all, if that was not enough: about a gigabyte
+BYTES = 350  # that each takes, about
 PATIENCE_EVERY = 4096
 
 
@@ -72,9 +72,7 @@ class Place:
 
 
 class Search:
-    def __init__(
-        self, plan: Plan, transitions: Transitions, many: int = MANY, most: int = MOST
-    ) -> None:
+    def __init__(self, plan: Plan, transitions: Transitions, many: int = MANY) -> None:
         self._kind = plan.kind.tolist()
         self._bit = [1 << slot for slot in plan.slot.tolist()]
         self._twin = plan.twin.tolist()
@@ -89,7 +87,7 @@ class Search:
         self._calls = plan.calls.tolist()
         self._lowest = self._deepest = self._furthest = 0
         self._size = 0
-        self._many, self._most = many, most
+        self._many = many
         self._shallow = self._done = False
 
     def run(self, patience: Patience) -> Found:
@@ -97,9 +95,9 @@ class Search:
         steps = 0
         while not self._done:
             steps += 1
-            if self._size > self._most:
+            if self._size * BYTES > patience.most_bytes:
                 return Found(linearizable=None, place=self._furthest, exhausted=True)
-            if steps % PATIENCE_EVERY == 0 and not patience():
+            if steps % PATIENCE_EVERY == 0 and not patience.may_go_on():
                 return Found(linearizable=None, place=self._furthest)
             following = self._following()
             if following is None:

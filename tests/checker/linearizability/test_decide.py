@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lockcheck.checker.linearizability.answer import Answer
+from lockcheck.checker.linearizability.answer import Answer, Patience
 from lockcheck.checker.linearizability.decide import Decision, decide
 from lockcheck.checker.linearizability.models import COUNTER, MODELS, OWNER_MUTEX, Model
 from lockcheck.history.table import NEVER, NOTHING, Ints, Op, Table
@@ -85,7 +85,7 @@ def test_a_circle_keeps_the_names_of_its_rows() -> None:
 def test_one_that_cannot_be_told_beside_one_that_is_wrong() -> None:
     """Wrong beats unknown, and unknown beats right."""
     told = table("0 add 1-2 5 \n 1 read 3-4 5")
-    patient = decide(told, COUNTER, patience=lambda: False)
+    patient = decide(told, COUNTER, patience=Patience(lambda: False))
     assert patient.linearizable in {None, True}
     unknown, wrong = Answer(None, "search", "x"), Answer(False, "search", "y")
     for answers, linearizable in (

@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lockcheck.native
+from lockcheck.checker.linearizability.answer import GIGABYTE, Patience, endless
 from lockcheck.checker.linearizability.calls import Calls, calls_of
 from lockcheck.checker.linearizability.leases import leased
 from lockcheck.checker.linearizability.models import (
@@ -30,7 +31,7 @@ from lockcheck.checker.linearizability.models import (
     register,
 )
 from lockcheck.checker.linearizability.search import search
-from lockcheck.checker.linearizability.search_native import Limits, native_search
+from lockcheck.checker.linearizability.search_native import native_search
 from lockcheck.checker.linearizability.search_plan import Found, Transitions, plan_of
 from lockcheck.checker.linearizability.search_python import MANY, Search
 from lockcheck.history.table import Table
@@ -66,21 +67,20 @@ def library() -> ctypes.CDLL:
     return found
 
 
-def in_c(calls: Calls, model: Model, many: int = MANY, most_bytes: int = 1 << 30) -> Found:
-    plan, transitions, limits = plan_of(calls), Transitions(model, calls), Limits(many, most_bytes)
-    return native_search(library(), plan, transitions, lambda: True, limits)
+def in_c(calls: Calls, model: Model, many: int = MANY, most_bytes: int = GIGABYTE) -> Found:
+    patience = Patience(most_bytes=most_bytes)
+    return native_search(library(), plan_of(calls), Transitions(model, calls), patience, many)
 
 
 def told_in_c(calls: Calls, model: Model, many: int) -> tuple[Found, list[State]]:
     plan, transitions = plan_of(calls), Transitions(model, calls)
-    limits = Limits(many, 1 << 30)
-    found = native_search(library(), plan, transitions, lambda: True, limits)
+    found = native_search(library(), plan, transitions, endless, many)
     return _told(found, transitions)
 
 
 def told_in_python(calls: Calls, model: Model, many: int) -> tuple[Found, list[State]]:
     transitions = Transitions(model, calls)
-    return _told(Search(plan_of(calls), transitions, many).run(lambda: True), transitions)
+    return _told(Search(plan_of(calls), transitions, many).run(endless), transitions)
 
 
 def _told(found: Found, transitions: Transitions) -> tuple[Found, list[State]]:
@@ -169,7 +169,7 @@ def test_what_interrupts_the_patience_is_raised() -> None:
 
     adds = [f"{i} add 10-99 {1 << i}" for i in range(16)]
     with pytest.raises(KeyboardInterrupt):
-        search(table(*adds, "99 read 11-50 -1"), COUNTER, patience)
+        search(table(*adds, "99 read 11-50 -1"), COUNTER, Patience(patience))
 
 
 def test_it_can_be_done_without(monkeypatch: pytest.MonkeyPatch) -> None:

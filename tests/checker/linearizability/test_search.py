@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lockcheck.checker.linearizability import search_evidence
+from lockcheck.checker.linearizability.answer import Patience, endless
 from lockcheck.checker.linearizability.calls import calls_of
 from lockcheck.checker.linearizability.models import (
     COUNTER,
@@ -24,7 +25,7 @@ from lockcheck.checker.linearizability.models import (
 )
 from lockcheck.checker.linearizability.search import search
 from lockcheck.checker.linearizability.search_plan import Found, Transitions, plan_of
-from lockcheck.checker.linearizability.search_python import PATIENCE_EVERY, Search
+from lockcheck.checker.linearizability.search_python import BYTES, PATIENCE_EVERY, Search
 from lockcheck.history.table import Op, Table
 from lockcheck.native import PURE
 from tests.checker.linearizability.brief import table
@@ -65,7 +66,7 @@ def test_short_of_memory_it_answers_the_same(model: Model, data: st.DataObject) 
 
 def found(history: Table, model: Model, many: int) -> Found:
     calls = calls_of(history, model)
-    return Search(plan_of(calls), Transitions(model, calls), many).run(lambda: True)
+    return Search(plan_of(calls), Transitions(model, calls), many).run(endless)
 
 
 LEGAL = {
@@ -207,7 +208,7 @@ def test_every_operation_has_words(call: Call, said: str) -> None:
 
 
 def test_when_patience_ends_it_says_how_far_it_came() -> None:
-    answer = search(hard(), register(), patience=lambda: False)
+    answer = search(hard(), register(), Patience(iter((True, False)).__next__))
     assert answer.linearizable is None
     assert answer.reason == "it was stopped when 3 of 19 answers were explained"
 
@@ -219,7 +220,7 @@ def test_it_asks_for_patience_again_and_again() -> None:
         asked.append(True)
         return len(asked) < 3
 
-    assert search(hard(), register(), patience).linearizable is None
+    assert search(hard(), register(), Patience(patience)).linearizable is None
     assert len(asked) == 3
 
 
@@ -232,5 +233,7 @@ def hard() -> Table:
 
 def test_when_memory_ends_it_says_how_far_it_came() -> None:
     calls = calls_of(hard(), register())
-    short = Search(plan_of(calls), Transitions(register(), calls), most=100)
-    assert short.run(lambda: True) == Found(linearizable=None, place=3, exhausted=True)
+    short = Search(plan_of(calls), Transitions(register(), calls))
+    assert short.run(Patience(most_bytes=100 * BYTES)) == Found(
+        linearizable=None, place=3, exhausted=True
+    )
