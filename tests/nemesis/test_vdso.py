@@ -236,8 +236,8 @@ def test_led_and_restored_again_and_again_under_load() -> None:
 
 # Says when it last read the right time at the earliest, and when it had read a wrong one.
 NOTICING = f"""{KERNELS}
-print("ready", flush=True)
 right = before = kernels(1)
+print("ready", flush=True)
 while time.time_ns() < kernels(0) + 10**9:
     right = before
     before = kernels(1)
