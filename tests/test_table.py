@@ -86,6 +86,7 @@ BROKEN = SHOWN | {"verdict": "violation", "findings": [FOUND]}
 CONTROL = Expected(nemesis="none", verdict="ok", options=("--time-limit", "10s"))
 PAUSED = Expected(nemesis="pause", verdict="violation", findings=("overlap",), blame="holder")
 FENCED = Expected(nemesis="pause", verdict="ok", guard="fence")
+AMID_FAULTS = Expected(nemesis="kill:server", verdict="ok")
 KILLED = Expected(nemesis="kill:holder", verdict="ok")
 
 
@@ -99,6 +100,8 @@ def counting(**counts: int) -> demands.Result:
         (CONTROL, SHOWN, ""),
         (CONTROL, BROKEN, "verdict violation; 1 findings"),
         (CONTROL, counting(acquisitions=99), "only 99 acquisitions of 100"),
+        (AMID_FAULTS, counting(acquisitions=30), ""),
+        (AMID_FAULTS, counting(acquisitions=29), "only 29 acquisitions of 30"),
         (PAUSED, BROKEN, ""),
         (PAUSED, SHOWN, "verdict ok; not found: overlap; blame; first violation"),
         (PAUSED, BROKEN | {"findings": [FOUND | {"blame": "service"}]}, "blame"),
@@ -163,4 +166,4 @@ def test_it_must_be_free_when_its_servers_have_let_go() -> None:
 
 
 def test_a_shorter_run_is_asked_for_less() -> None:
-    assert [demands.fewest(ms) for ms in (4000, 10_000, 60_000)] == [40, 100, 100]
+    assert [demands.fewest(100, ms) for ms in (4000, 10_000, 60_000)] == [40, 100, 100]
