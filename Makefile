@@ -7,7 +7,7 @@ STAMP  := $(VENV)/installed
 
 FUZZED := tests/checker tests/formats tests/history tests/production tests/simulation
 
-.PHONY: demo test lint table test-faults mixes bench fuzz clean
+.PHONY: demo test lint table test-faults mixes torture bench fuzz clean
 
 demo: $(STAMP)  ## See a Redlock lose its lock, and why
 	@$(BIN)/lockcheck run --backend redlock --nemesis pause; code=$$?; \
@@ -32,6 +32,10 @@ test-faults: $(STAMP)  ## Who fails under which fault, and who does not, ten tim
 
 mixes: $(STAMP)  ## Right locks under any fault and any three, which must not be accused: make mixes SEEDS=100
 	$(BIN)/python -m tests.mixes --runtime $(or $(RUNTIME),local) --seeds $(or $(SEEDS),100) $(if $(OUT),--out $(OUT))
+
+torture: $(STAMP)  ## What runs must outlive, for an hour: make torture SEED=2 MINUTES=60
+	$(BIN)/python -m tests.torture --seed $(or $(SEED),1) --minutes $(or $(MINUTES),60) \
+	  --local $(or $(LOCAL),500) --docker $(or $(DOCKER),100)
 
 bench: $(STAMP)  ## How long it takes, as ratios within one run
 	$(BIN)/python -m tests.bench

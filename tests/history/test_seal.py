@@ -6,6 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from lockcheck.errors import HistoryError
 from lockcheck.history.files import read_events
@@ -40,6 +42,27 @@ def test_one_of_somebody_else_has_none(path: Path) -> None:
     for text in (b"", b"\n", b"a,b\n1,2\n", b"\xff" * 100, b"[]"):
         path.write_bytes(text)
         assert seal_of(path, "it") is None
+
+
+@given(st.integers(0, 3), st.data())
+def test_whatever_is_done_to_its_bytes_is_seen(
+    tmp_path_factory: pytest.TempPathFactory, seed: int, data: st.DataObject
+) -> None:
+    """But for what leaves neither the promise nor the seal."""
+    path = tmp_path_factory.getbasetemp() / "history.jsonl"
+    lines = lines_of(seed)
+    whole = b"".join(lines)
+    begin = data.draw(st.integers(0, len(whole) - 1))
+    length = data.draw(st.integers(0, 200))
+    other = data.draw(st.binary(max_size=20))
+    damaged = whole[:begin] + other + whole[begin + length :]
+    path.write_bytes(damaged)
+    promised = damaged.startswith(b"".join(lines[:2]))
+    if damaged.rstrip(b"\n") == whole.rstrip(b"\n"):
+        assert seal_of(path, "it")
+    elif promised or damaged.endswith(lines[-1]):
+        with pytest.raises(HistoryError):
+            seal_of(path, "it")
 
 
 DAMAGES: dict[str, tuple[Callable[[Lines], Lines], str]] = {
