@@ -33,6 +33,7 @@ TOLD = (
     ("base", np.int32),
     ("why", np.int32),
 )
+RARE = ("argument", "second", "result", "ttl_ms", "node")  # they may say nothing at all
 VALUES = ("argument", "second", "result")
 VALUES_TOLD = ("value", "base")
 
@@ -120,6 +121,11 @@ class _Reader:
         symbols = _ReaderSymbols(self)
         names = [*TYPES.items(), *BESIDE]
         read = {name: self.column(which, kind) for which, (name, kind) in enumerate(names)}
+        for name in RARE:
+            if not len(read[name]):
+                read[name] = np.broadcast_to(np.int32(NOTHING), len(read["f"]))
+        if not len(read["owner"]):
+            read["owner"] = read["process"]
         told = {name: self.column(which, kind) for which, (name, kind) in enumerate(TOLD, BASE + 1)}
         base = self.column(BASE, np.int32)
         values = [*(read[name] for name in VALUES), *(told[name] for name in VALUES_TOLD), base]
@@ -149,7 +155,7 @@ class _Reader:
         same = {number: symbols.number(symbols.value(number)) for number in odd}
         renumbered = np.arange(len(symbols), dtype=np.int32)
         renumbered[list(same)] = list(same.values())
-        for column in columns:
+        for column in [column for column in columns if column.flags.writeable]:
             column[:] = np.where(column == NOTHING, NOTHING, renumbered[column])
 
     def column(self, which: int, kind: Any) -> NDArray[Any]:

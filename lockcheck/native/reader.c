@@ -351,6 +351,23 @@ static int grow(Reader *reader, enum column which) {
 
 #define AT(reader, which, type, row) (((type *)(reader)->columns[which].data)[row])
 
+/* Columns that say nothing in most histories have no rows before the first that does. */
+static const enum column RARE[] = {ARGUMENT, SECOND, RESULT, TTL_MS, NODE, OWNER};
+
+/* So many rows, if it has any: nothing where nothing was said; the owner is the process itself. */
+static int fill(Reader *reader, enum column which, int64_t rows) {
+    for (int64_t row = reader->columns[which].length; row < rows; row++)
+        PUT(reader, which, int32_t, which == OWNER ? AT(reader, PROCESS, int32_t, row) : NOTHING);
+    return 1;
+}
+
+static int put_rare(Reader *reader, enum column which, int64_t row, int32_t value, int32_t usual) {
+    if (value == usual && reader->columns[which].length == 0) return 1;
+    if (!fill(reader, which, row + 1)) return 0;
+    AT(reader, which, int32_t, row) = value;
+    return 1;
+}
+
 /* --- symbols ------------------------------------------------------------------------------- */
 
 static uint64_t hash_of(const char *text, int64_t length) {
@@ -545,13 +562,13 @@ static int invoked(Reader *reader, Value *fields, int32_t process, int operation
     PUT(reader, END, int64_t, NEVER);
     PUT(reader, PROCESS, int32_t, process);
     PUT(reader, KEY, int32_t, key);
-    PUT(reader, ARGUMENT, int32_t, argument);
-    PUT(reader, SECOND, int32_t, second);
-    PUT(reader, RESULT, int32_t, NOTHING);
     PUT(reader, TOKEN, int64_t, NO_TOKEN);
-    PUT(reader, TTL_MS, int32_t, fields[TTL_].kind == INTEGER ? fields[TTL_].integer : NOTHING);
-    PUT(reader, OWNER, int32_t, owner);
-    PUT(reader, NODE, int32_t, node);
+    int32_t ttl_ms = fields[TTL_].kind == INTEGER ? (int32_t)fields[TTL_].integer : NOTHING;
+    if (!put_rare(reader, ARGUMENT, row, argument, NOTHING) ||
+        !put_rare(reader, SECOND, row, second, NOTHING) ||
+        !put_rare(reader, TTL_MS, row, ttl_ms, NOTHING) ||
+        !put_rare(reader, OWNER, row, owner, process) || !put_rare(reader, NODE, row, node, NOTHING))
+        return 0;
     PUT(reader, INVOKED_AT, int64_t, offset);
     PUT(reader, ANSWERED_AT, int64_t, -1);
     return 1;
@@ -568,7 +585,7 @@ static int answered(Reader *reader, Value *fields, int64_t row, int outcome, int
         PUT(reader, NUMBERED, int64_t, row);
         PUT(reader, NUMBER_, int64_t, fields[SEQ_].integer);
     }
-    AT(reader, RESULT, int32_t, row) = result;
+    if (!put_rare(reader, RESULT, row, result, NOTHING)) return 0;
     AT(reader, ANSWERED_AT, int64_t, row) = offset;
     return 1;
 }
@@ -677,6 +694,9 @@ int64_t lockcheck_reader_feed(void *given, const char *piece, int64_t length, in
         at = newline == NULL ? end : newline + 1;
     }
     reader->read += at - piece;
+    for (size_t i = 0; last && i < sizeof RARE / sizeof *RARE; i++)
+        if (reader->columns[RARE[i]].length && !fill(reader, RARE[i], reader->columns[F].length))
+            return -1;
     return at - piece;
 }
 

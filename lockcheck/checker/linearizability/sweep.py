@@ -16,8 +16,8 @@ import numpy as np
 
 from lockcheck.checker.linearizability.answer import Answer
 from lockcheck.checker.linearizability.models import Call, Illegal, Model, permits_of
-from lockcheck.checker.linearizability.sweep_clients import Clients, Spots
-from lockcheck.checker.linearizability.sweep_holds import NOWHERE, Holds, holds_of
+from lockcheck.checker.linearizability.sweep_clients import NOWHERE, Clients, Spots
+from lockcheck.checker.linearizability.sweep_holds import Holds, holds_of
 from lockcheck.checker.linearizability.sweep_order import (
     Collision,
     by_key,
@@ -130,7 +130,7 @@ def _unexplained(clients: Clients, spot: int) -> Fault:
         Op.RELEASE: f"{who} released it without having been granted it",
         Op.RENEW: f"{who} renewed it without having been granted it",
     }[Op(int(clients.f[spot]))]
-    return Fault(int(clients.end[spot]), tuple(rows), reason)
+    return Fault(int(clients.end(np.array([spot]))[0]), tuple(rows), reason)
 
 
 def _who(clients: Clients, spot: int) -> str:

@@ -17,6 +17,7 @@ from lockcheck.history.table import NEVER, NO_TOKEN, Bytes, Ints, Op, Outcome, T
 Flags = NDArray[np.bool_]
 Spots = NDArray[np.intp]
 
+NOWHERE = -1
 NO_PROMISE = -NEVER  # of an operation that promises nothing: before everything
 
 
@@ -25,8 +26,6 @@ class Clients:
     table: Table
     row: Spots  # of the table, for each spot
     f: Bytes
-    start: Ints
-    end: Ints
     starts: Spots  # the first spot of each client
     marks: Spots  # the spots that were answered ok
     maybe_acquired: Spots  # nobody confirmed these
@@ -43,14 +42,12 @@ class Clients:
         again = np.ones(len(rows), bool)
         again[starts] = False
         before = np.roll(end, 1)
-        before = np.where(np.roll(ok, 1), before, start)
+        np.copyto(before, start, where=~np.roll(ok, 1))
         marks = np.arange(len(rows)) if ok.all() else np.flatnonzero(ok)
         return Clients(
             table,
             rows,
             f,
-            start,
-            end,
             starts,
             marks,
             np.flatnonzero(~ok & (f == Op.ACQUIRE)),
@@ -66,9 +63,17 @@ class Clients:
     def key(self, spots: Spots) -> Ints:
         return self.table.key[self.row[spots]].astype(np.int64)
 
+    def start(self, spots: Spots) -> Ints:
+        """NEVER for NOWHERE."""
+        return np.where(spots == NOWHERE, NEVER, self.table.start[self.row[spots]])
+
+    def end(self, spots: Spots) -> Ints:
+        return np.where(spots == NOWHERE, NEVER, self.table.end[self.row[spots]])
+
     def token(self, spots: Spots) -> Ints:
         told = self.table.token[self.row[spots]]
-        return np.where(self.f[spots] == Op.ACQUIRE, told, NO_TOKEN)
+        told[self.f[spots] != Op.ACQUIRE] = NO_TOKEN
+        return told
 
 
 def _promised(f: Bytes, until: Ints) -> Ints:
@@ -86,6 +91,7 @@ def _by_client(table: Table) -> tuple[Spots, Spots]:
     client = client[order]
     first = np.ones(len(rows), bool)
     np.not_equal(client[1:], client[:-1], out=first[1:])
+    del client  # of ten million rows each column counts
     return rows[order], np.flatnonzero(first)
 
 

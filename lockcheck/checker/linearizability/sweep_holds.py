@@ -22,10 +22,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lockcheck.checker.linearizability.sweep_clients import Clients, Flags, Spots
+from lockcheck.checker.linearizability.sweep_clients import NOWHERE, Clients, Flags, Spots
 from lockcheck.history.table import NEVER, Ints, Op
-
-NOWHERE = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +68,8 @@ def holds_of(clients: Clients, *, tokens: bool) -> tuple[Holds, Spots]:
     first = np.flatnonzero(begins)
     last = np.append(first[1:], len(marks))[: len(first)] - 1
     end, cut, unended = _ends(clients, first, last)
-    told = clients.token(marks) if tokens else None
-    token = np.zeros(len(first), np.int64) if told is None else told[first]
-    begin = clients.end[marks[first]]
+    token = clients.token(marks[first]) if tokens else np.zeros(len(first), np.int64)
+    begin = clients.end(marks[first])
     ungranted = np.flatnonzero(begins & (f != Op.ACQUIRE))
     ungranted = ungranted[~_asked_before(clients, ungranted, fresh)]
     unexplained = np.concatenate((marks[ungranted], marks[unended]))
@@ -104,7 +101,7 @@ def _ends(clients: Clients, first: Spots, last: Spots) -> tuple[Ints, Spots, Spo
     """When each hold can have ended; by which unconfirmed release; and the marks that were granted
     again although nothing can have ended the hold before."""
     marks = clients.marks
-    end, cut = clients.start[marks[last]], np.full(len(last), NOWHERE)
+    end, cut = clients.start(marks[last]), np.full(len(last), NOWHERE)
     open_ones = np.flatnonzero(clients.f[marks[last]] != Op.RELEASE)
     if len(open_ones) == 0:
         return end, cut, open_ones
@@ -115,11 +112,11 @@ def _ends(clients: Clients, first: Spots, last: Spots) -> tuple[Ints, Spots, Spo
     beyond = np.append(marks, len(clients.row))[last[open_ones] + 1]
     again = beyond < np.append(clients.starts, len(clients.row))[clients.client(spot) + 1]
     released = _next_of(clients, clients.maybe_released, spot, beyond)
-    start = np.append(clients.start, NEVER)[released]  # the last one where there is none
+    start = clients.start(released)
     by_release = start < promised
     cut[open_ones[by_release]] = released[by_release]
     ended = np.minimum(start, promised)
-    answered = np.append(clients.end, NEVER)[np.where(again, beyond, -1)]
+    answered = clients.end(np.where(again, beyond, NOWHERE))
     end[open_ones] = np.maximum(end[open_ones], ended)
     return end, cut, last[open_ones][ended > answered] + 1
 

@@ -25,13 +25,16 @@ def keys_out_of_order(holds: Holds) -> Ints:
     told = np.flatnonzero(holds.token != NO_TOKEN)
     if len(told) == 0:
         return np.zeros(0, np.int64)
-    key = holds.key
+    key, token = holds.key, holds.token
     words = Words.of(holds, key)
-    order = told[order_by(key[told], holds.token[told])]
-    key, token = key[order], holds.token[order]
-    begin, latest = words.begin[order], np.maximum.accumulate(words.end[order])
-    bad = begin[1:] < latest[:-1]
-    bad |= (token[1:] == token[:-1]) & (key[1:] == key[:-1])
+    order = (
+        order_by(key, token) if len(told) == len(key) else told[order_by(key[told], token[told])]
+    )
+    key, token = key[order], token[order]
+    bad = (token[1:] == token[:-1]) & (key[1:] == key[:-1])
+    del token
+    latest = np.maximum.accumulate(words.end[order])
+    bad |= words.begin[order][1:] < latest[:-1]
     return np.unique(key[1:][bad])
 
 
