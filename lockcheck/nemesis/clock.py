@@ -54,6 +54,7 @@ class Moved:
     which: tuple[Clock, ...]
     clocks: Clocks
     skew: Skew
+    giving_back: bool = False
 
 
 class ClockFault:
@@ -65,6 +66,7 @@ class ClockFault:
         self._before_ns: list[int] = []  # the first write, on each node
         self._facts = ClockFacts(scene, {each.node.name: each.clocks for each in self._all})
         self._strobing: asyncio.Task[None] | None = None
+        self._changed: list[str] = []  # by somebody else
 
     async def inject(self) -> int:
         await self._facts.note_all()
@@ -99,10 +101,11 @@ class ClockFault:
 
     async def heal(self) -> None:
         await self._facts.stop()
-        changed = await self._stop_strobing()
-        changed += [name for name, each in self._ours.items() if not _is_untouched(each)]
+        self._changed += await self._stop_strobing()
+        self._changed += [name for name, each in self._ours.items() if not _is_untouched(each)]
         await each_of(self._give_back(each) for each in list(self._ours.values()))
         await self._facts.note_all()
+        changed, self._changed = self._changed, []
         if changed:
             raise DidNotLastError(f"the clocks did not go as they were told: {', '.join(changed)}")
 
@@ -116,6 +119,7 @@ class ClockFault:
         return [f"{type(error).__name__}: {error}"] if error else []
 
     async def _give_back(self, moved: Moved) -> None:
+        moved.giving_back = True
         node, fleet = moved.node, self._scene.fleet
         starts_again = _lives_by(node, moved.which)
         if starts_again:
@@ -129,8 +133,9 @@ class ClockFault:
 
 
 def _is_untouched(moved: Moved) -> bool:
-    """Of one that has ended meanwhile there is nothing to say."""
-    return not moved.node.alive or moved.clocks.still_tell(moved.skew)
+    """Of one that has ended meanwhile there is nothing to say, nor of one that an earlier attempt
+    has begun to give back."""
+    return moved.giving_back or not moved.node.alive or moved.clocks.still_tell(moved.skew)
 
 
 def _lives_by(node: Node, which: tuple[Clock, ...]) -> bool:

@@ -86,6 +86,10 @@ class VdsoClocks:
                 vdso.restore()
         if left := [vdso.pid for vdso in self._all() if vdso.is_led]:
             raise FaultError(f"processes {left} of {self._node.name} still have a clock of ours")
+        self.close()
+
+    def close(self) -> None:
+        """Of what was read or changed nothing is undone by that."""
         self._close(set(self._opened))
 
     @asynccontextmanager

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
+from contextlib import ExitStack, suppress
 
 from lockcheck.errors import FaultError
 from lockcheck.history import Event, EventType, Notice
@@ -34,11 +34,16 @@ class ClockFacts:
             await asyncio.wait((self._watching,))
 
     async def note_all(self) -> None:
+        """While all are the kernel's: before the first is taken, and when they are given back."""
         names = self._scene.names(Role.SERVER, Role.CLIENT)
-        await self.note(names)
+        with ExitStack() as stack:
+            clocks = {name: VdsoClocks(self._scene.nodes[name]) for name in names}
+            for each in clocks.values():
+                stack.callback(each.close)
+            await self._note(clocks)
 
-    async def note(self, names: Iterable[str]) -> None:
-        found = {name: offsets for name in names if (offsets := await self._of(name))}
+    async def _note(self, clocks: Mapping[str, Clocks]) -> None:
+        found = {name: told for name, each in clocks.items() if (told := await _told_by(each))}
         if found:
             now_ns = self._scene.now_ns()  # asking took a while, and the history goes by its times
             self._scene.record(
@@ -47,15 +52,15 @@ class ClockFacts:
 
     async def _watch(self) -> None:
         while True:
-            await self.note(self._struck)
+            await self._note(self._struck)
             await asyncio.sleep(EVERY_S)
 
-    async def _of(self, name: str) -> list[float | None]:
-        """Wall and monotonic, in ms; where its processes differ, of the one that is furthest off.
-        Nothing of one that cannot be read just now."""
-        clocks = self._struck.get(name) or VdsoClocks(self._scene.nodes[name])
-        with suppress(FaultError, OSError):
-            offsets = [await clocks.offsets_ns(clock) for clock in CLOCKS]
-            told = [round(max(each, key=abs) / NS_PER_MS, 1) if each else None for each in offsets]
-            return told if any(offsets) else []
-        return []
+
+async def _told_by(clocks: Clocks) -> list[float | None]:
+    """Wall and monotonic, in ms; where its processes differ, of the one that is furthest off.
+    Nothing of one that cannot be read just now."""
+    with suppress(FaultError, OSError):
+        offsets = [await clocks.offsets_ns(clock) for clock in CLOCKS]
+        told = [round(max(each, key=abs) / NS_PER_MS, 1) if each else None for each in offsets]
+        return told if any(offsets) else []
+    return []

@@ -4,6 +4,7 @@ process, and where a server tells the time, asked of the server itself."""
 from __future__ import annotations
 
 import asyncio
+from contextlib import closing
 
 from lockcheck.errors import FaultError
 from lockcheck.nemesis.clock_engines import Clocks, VdsoClocks
@@ -35,12 +36,12 @@ async def prove(motion: Motion, node: Node, which: tuple[Clock, ...], clocks: Cl
 
 async def is_right(node: Node) -> None:
     """Both of its clocks are the true ones again."""
-    clocks = VdsoClocks(node)
-    for clock in CLOCKS:
+    with closing(VdsoClocks(node)) as clocks:
+        for clock in CLOCKS:
+            if node.alive:
+                await _need(clock, clocks, 0)
         if node.alive:
-            await _need(clock, clocks, 0)
-    if node.alive:
-        await _asked(node, (), clocks)
+            await _asked(node, (), clocks)
 
 
 async def _seen(motion: Motion, clock: Clock, clocks: Clocks) -> str:

@@ -17,6 +17,7 @@ from lockcheck.nemesis import Plan, check_nemesis, parse_nemesis
 from lockcheck.nemesis.base import DidNotLastError
 from lockcheck.nemesis.clock import KIND, ClockFault
 from lockcheck.nemesis.clock_engines import VdsoClocks
+from lockcheck.nemesis.clock_facts import ClockFacts
 from lockcheck.nemesis.drawing import applicable
 from lockcheck.nemesis.holders import Holders
 from lockcheck.nemesis.links import Links
@@ -26,10 +27,11 @@ from lockcheck.nemesis.skew import TRUE, Skew
 from lockcheck.nemesis.vdso import Vdso
 from lockcheck.nemesis.vdso_code import this_processor
 from lockcheck.nemesis.vdso_image import prepared
-from lockcheck.nodes.node import NodeSpec, Role
+from lockcheck.nodes.node import Node, NodeSpec, Role
 from lockcheck.servers.base import Clock
 from tests.nemesis.real import FORKED, RealFleet, RealNode, cluster
 from tests.nemesis.test_vdso import functions_of
+from tests.processes import OneProcess
 
 Nodes = dict[str, RealNode]
 Run = Callable[[Coroutine[None, None, Any]], Any]
@@ -121,11 +123,20 @@ def test_all_processes_jump_and_come_back(
 
 @strikes
 @pytest.mark.cluster
-def test_of_a_client_the_wall_clock_alone_is_moved(nodes: Nodes, run: Run) -> None:
+def test_of_a_client_the_wall_clock_alone_is_moved(
+    nodes: Nodes, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def cannot_tell(_node: Node) -> None:
+        raise FaultError("too busy to tell")
+
     clock = fault(nodes, "clock:client,jump=+30s", "c1")
     assert run(inject_and_prove(clock)) == "c1: wall +30.000 s, by vDSO"
     assert offsets_s(nodes["c1"]) == [pytest.approx((30, 0), abs=0.01)]
-    run(clock.heal())
+    with monkeypatch.context() as busy:
+        busy.setattr("lockcheck.nemesis.clock.is_right", cannot_tell)
+        with pytest.raises(FaultError, match="too busy"):
+            run(clock.heal())
+    run(clock.heal())  # what was given back by then was not changed by somebody else
     assert offsets_s(nodes["c1"]) == [RIGHT]
 
 
@@ -177,6 +188,28 @@ def test_the_history_tells_what_all_clocks_told(nodes: Nodes, run: Run) -> None:
     nobody_off = {name: pytest.approx([0.0, 0.0], abs=1) for name in nodes}
     assert first == last == nobody_off
     assert {"r1": pytest.approx([30_000.0, 0.0], abs=1)} in between
+
+
+def memories_opened() -> int:
+    """Of this process, by itself."""
+    found = (os.path.realpath(path) for path in Path("/proc/self/fd").iterdir())
+    return [*found].count(f"/proc/{os.getpid()}/mem")
+
+
+class NotTakenYet(VdsoClocks):
+    async def offsets_ns(self, clock: Clock) -> list[int]:
+        raise AssertionError(f"nobody can know how far {clock} is off")
+
+
+@strikes
+def test_before_and_after_all_clocks_are_read_as_the_kernels(tmp_path: Path) -> None:
+    node, said = OneProcess("r1", os.getpid()), list[Event]()
+    scene = Scene({"r1": node}, RealFleet({}), plan(), Holders(tmp_path), Links({}))
+    scene.record = said.append
+    opened = memories_opened()
+    asyncio.run(ClockFacts(scene, {"r1": NotTakenYet(node)}).note_all())
+    assert [event.value for event in said] == [{"r1": pytest.approx([0, 0], abs=1)}]
+    assert memories_opened() == opened
 
 
 @strikes
