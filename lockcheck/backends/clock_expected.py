@@ -31,6 +31,12 @@ LEADER_JUMPS = forgotten(
     LONGER_WORK,
     "the leader alone counts how long sessions last, by its monotonic clock",
 )
+# Who is told at once that its session is over does no harm, unless it is just about to write.
+LEADER_JUMPS_BEFORE_A_WRITE = forgotten(
+    "clock:leader,jump=+30s,for=1s,gap=1s,when=write",
+    ("--ttl", "4s"),  # who stands before its write does so for a quarter of it
+    "the leader ends a session, and what its client was about to write comes after others'",
+)
 FOLLOWER_JUMPS = Expected(
     nemesis="clock:follower,jump=+30s",
     verdict="ok",

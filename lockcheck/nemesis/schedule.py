@@ -169,7 +169,11 @@ class Nemesis:
                 hunt.let_go()
                 node = await hunt.catch()
             self._scene.struck.update(nodes)
-            return Aimed(nodes, hunt.keep(node, at_work=False), until_struck=True)
+            # What a server forgets by a wrong clock, others get a moment later: until then who
+            # stands there goes on, for as long as it would anyway.
+            felt_later = step.kind.effect is Effect.SKEWS and hunt.point is not Point.LEASE
+            let_go = hunt.keep(node, at_work=False)
+            return Aimed(nodes, let_go, until_struck=not felt_later)
 
     def _aimed_at_holder(self, step: Step, node: str, hunt: Hunt) -> Aimed:
         """Who is stopped stays where it stood. Anybody else goes on, and feels what has struck it:

@@ -461,3 +461,31 @@ def test_who_was_ended_need_not_go_on_when_it_is_started_again(
         assert list(aims.iterdir()) == []
 
     acted(scene)
+
+
+@pytest.mark.parametrize(("effect", "goes_on"), [(Effect.SKEWS, True), (Effect.CUTS, False)])
+def test_who_stands_there_goes_on_where_others_get_the_lock_a_moment_later(
+    effect: Effect, goes_on: bool, tmp_path: Path
+) -> None:
+    aims = tmp_path / "c1" / "aims"
+    aims.mkdir(parents=True)
+
+    async def scene() -> None:
+        acting = play(
+            ["strange:server,when=write,for=1h,gap=1ms"],
+            [PaperKind().kind("strange", effect)],
+            tmp_path,
+            nodes=[CLIENTS[0], PaperNode("r1", Role.SERVER)],
+            time_limit_ms=10**8,
+        )
+        acting.nemesis.start()
+        async with asyncio.timeout(30):
+            while not acting.told(OK):
+                for mark in aims.iterdir():
+                    mark.write_text("!")  # it stands there
+                await asyncio.sleep(0.005)
+        assert bool(list(aims.iterdir())) == goes_on
+        await acting.nemesis.finish(at_once=True)
+        assert list(aims.iterdir()) == []
+
+    acted(scene)
