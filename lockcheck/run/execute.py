@@ -30,6 +30,7 @@ from lockcheck.results.publish import publish
 from lockcheck.results.store import Store, out_of_space
 from lockcheck.run.experiment import Watcher, await_ready, conduct, keep
 from lockcheck.run.plan import Rows, node_specs, plan_rows, servers_of, terms
+from lockcheck.run.room import available_bytes, too_long
 from lockcheck.run.signals import deaf, interrupted_once
 from lockcheck.servers.base import NOT_INSTALLED, check_drivers, driver_versions
 from lockcheck.servers.versions import check_versions, server_of
@@ -67,6 +68,8 @@ def execute(config: RunConfig, watcher: Watcher) -> Outcome:
     watcher.plan(rows)
     if _outlives_its_lease(config):
         watcher.say("some holders will work for longer than their lease: expect overlaps")
+    if said := too_long(config, available_bytes()):
+        watcher.say(said)
     started_at, versions = now_in_words(), _own_versions(config)
     facts = RunFacts(
         run_id=store.run_id,
