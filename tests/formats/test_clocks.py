@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import lockcheck.check.loading
 from lockcheck.check.recheck import recheck
 from lockcheck.checker import Verdict
 from lockcheck.checker.linearizability import endless
@@ -60,8 +61,14 @@ FORMATS = {
 }
 
 
+@pytest.mark.parametrize("long", [False, True])
 @pytest.mark.parametrize("name", FORMATS)
-def test_a_finding_is_told_by_the_clock_of_the_log(name: str, tmp_path: Path) -> None:
+def test_a_finding_is_told_by_the_clock_of_the_log(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, long: bool
+) -> None:
+    if long:  # so it is judged from columns, in the formats that can be read into them
+        monkeypatch.setattr(lockcheck.check.loading, "LONG", 0)
+        monkeypatch.setattr(lockcheck.check.loading, "MANY", 0)
     path = tmp_path / "history"
     path.write_text(FORMATS[name])
     asked = Asked(format=name)
