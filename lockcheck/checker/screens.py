@@ -18,7 +18,6 @@ from lockcheck.checker.stored import stored
 from lockcheck.checker.stretches import Suspected, suspected
 from lockcheck.checker.struck import all_granted_in_the_quiet, doubtful, is_tellable
 from lockcheck.checker.stuck import FEWEST_REFUSED
-from lockcheck.history.event import Notice
 from lockcheck.history.ordering import latest_before, order_by
 from lockcheck.history.scan import Scan
 from lockcheck.history.table import NO_TOKEN, NOTHING, Ints, Op, Outcome, Table
@@ -92,11 +91,6 @@ def _may_not_be_felt(scan: Scan) -> bool:
 
 def _ends_refused(scan: Scan) -> bool:
     return not all_granted_in_the_quiet(scan)
-
-
-def _tells_of_losses(scan: Scan) -> bool:
-    """Who is told that it lost the lock holds it no longer: the columns do not show that."""
-    return any(event.f == Notice.LOST for event in scan.beside.events)
 
 
 def _is_fair(scan: Scan) -> bool:
@@ -187,7 +181,6 @@ WHOLE: dict[str, Callable[[Scan], bool]] = {
     "holders of several locks were struck": _strikes_holders_of_several,
     "a fault that nobody may have felt": _may_not_be_felt,
     "a lock was not granted again after the last fault": _ends_refused,
-    "clients were told that they lost it": _tells_of_losses,
     "its lock promises fairness": _is_fair,
     "its holds last as long as sessions": _has_sessions,
     "several may hold its lock": _has_permits,

@@ -10,7 +10,7 @@ import numpy as np
 from lockcheck.checker.exercised import RUNS
 from lockcheck.checker.freed import FREEING
 from lockcheck.checker.soundness import was_asked
-from lockcheck.history import FaultSpan
+from lockcheck.history import FaultSpan, Notice
 from lockcheck.history.scan import Scan
 from lockcheck.history.table import NOTHING, Codes, Ints, Op, Outcome
 
@@ -71,11 +71,12 @@ def _is_felt(scan: Scan, fault: FaultSpan) -> bool:
 
 
 def _held_at(scan: Scan, nodes: list[int], at_ns: int) -> Codes:
-    """Locks that one of them certainly held then. Where clients watch their
-    lease, the columns do not show when they stopped to believe."""
+    """Locks that one of them certainly held then. Where clients watch their lease, or are told
+    that they lost it, the columns do not show when they stopped to believe."""
     holds, table = scan.holds, scan.table
     refused = (table.f == Op.RENEW) & (table.outcome == Outcome.FAIL)
-    if scan.terms.honours_validity or refused.any():
+    told = any(event.f == Notice.LOST for event in scan.beside.events)
+    if scan.terms.honours_validity or told or refused.any():
         return np.zeros(0, np.int32)
     past = int(np.searchsorted(holds.start, at_ns, "right"))
     then = np.arange(max(0, past - LATELY), past)
