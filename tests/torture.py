@@ -27,6 +27,8 @@ from tests.waiting import wait_for
 
 LONGEST_RUN_S = 8.0
 ENDS_WITHIN_S = 120
+# It ends by itself, should nobody be there to end it.
+BUSY = f"import time\nwhile time.process_time() < {ENDS_WITHIN_S}: pass"
 CLEANED_WITHIN_S = 180  # what may be starting is spared for a minute
 BY_A_SIGNAL = (130, 143, 129)
 VERDICTS = {0: "ok", 1: "violation", 3: "unknown"}
@@ -156,7 +158,7 @@ def filled(trial: Trial) -> Ended:
 
 def crowded(trial: Trial) -> Ended:
     """Beside busy loops it may be unknown, and never a violation."""
-    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(4)]
+    busy = [subprocess.Popen([sys.executable, "-c", BUSY]) for _ in range(4)]
     try:
         with begun(trial.command(), trial.out) as process:
             return ended(process, trial.out)
