@@ -88,9 +88,10 @@ class AdvisoryLock(Lock):
 
     def _open_session(self) -> PostgresSession:
         if self._session is None or self._session.ended():
-            self._session = PostgresSession(self._address, self._ttl_ms / 1000)
-            self._session.ask(LISTEN, seconds_of_silence(self._ttl_ms), PROBES - 1, self._ttl_ms)
-            self._session.prepare(PREPARE)
+            session = PostgresSession(self._address, self._ttl_ms / 1000)
+            session.ask(LISTEN, seconds_of_silence(self._ttl_ms), PROBES - 1, self._ttl_ms)
+            session.prepare(PREPARE)
+            self._session = session  # not before: on a full disk there is no sequence yet
         return self._session
 
 

@@ -30,6 +30,7 @@ READ_ONLY = flag("read-only", "it is mounted read-only, instead of being full")
 PROBE = "lockcheck-probe"
 PAGE = os.sysconf("SC_PAGE_SIZE")
 TRIES = 100  # it may write while we look how much it has written
+SERVES_S = 3.0  # when there is room again, unless it never will
 STARTED_S = 5.0  # on a folder that is read-only: few do, and most say so at once
 
 
@@ -105,8 +106,9 @@ class Full:
     async def _await(self, node: Node) -> None:
         """Started again where it has ended of it, or does not serve any more."""
         try:
-            await self._fleet.ready(node.name)
-        except ClusterError:
+            async with asyncio.timeout(SERVES_S):
+                await self._fleet.ready(node.name)
+        except (ClusterError, TimeoutError):
             await _start_again(node, self._fleet)
         node.may_end = False
 

@@ -195,6 +195,25 @@ def test_an_advisory_lock_excludes_and_its_tokens_grow(locks: list[Lock], key: s
     assert 0 < (again.valid_ms or 0) <= LONG_MS
 
 
+def test_a_session_that_could_not_be_prepared_is_not_used(
+    locks: list[Lock], key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepare, failing = PostgresSession.prepare, [WireFailure(Phase.COMMAND, "p1", OSError())]
+
+    def prepared(session: PostgresSession, script: str) -> None:
+        if failing:
+            raise failing.pop()
+        scripts.append(script)
+        prepare(session, script)
+
+    scripts: list[str] = []
+    monkeypatch.setattr(PostgresSession, "prepare", prepared)
+    with pytest.raises(WireFailure):
+        locks[0].acquire(NotedClaim(key))
+    locks[0].acquire(NotedClaim(key))
+    assert scripts == [postgres_advisory.PREPARE]
+
+
 def test_who_is_gone_holds_it_no_longer(locks: list[Lock], key: str) -> None:
     locks[0].acquire(NotedClaim(key))
     locks[0].close()

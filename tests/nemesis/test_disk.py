@@ -114,9 +114,9 @@ def why_no_write(folder: Path) -> int:
             probe.unlink()
 
 
-def disk(nodes: Nodes, words: str, *struck: str) -> Strike:
+def disk(nodes: Nodes, words: str, *struck: str, fleet: RealFleet | None = None) -> Strike:
     (step,) = parse_nemesis(f"disk:{words}")
-    scene = Scene(nodes, WritingFleet(nodes), PLAN, Holders(Path()), Links(nodes))
+    scene = Scene(nodes, fleet or WritingFleet(nodes), PLAN, Holders(Path()), Links(nodes))
     return step.kind.strike(step, struck, scene)
 
 
@@ -150,6 +150,28 @@ def test_whoever_gets_along_without_room_goes_on_as_it_is(nodes: Nodes) -> None:
     asyncio.run(inject_and_prove(strike))
     asyncio.run(strike.heal())
     assert (one.pids(), one.starts, one.may_end) == (before, [True], False)
+
+
+class HangingFleet(WritingFleet):
+    hangs = True
+
+    async def ready(self, name: str) -> None:
+        if self.hangs:
+            self.hangs = False
+            await asyncio.Event().wait()
+
+
+def test_who_lives_on_and_serves_nobody_is_started_again(
+    nodes: Nodes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lockcheck.nemesis.disk.SERVES_S", 0.01)
+    one = nodes["r1"]
+    one.end()
+    one.run()
+    strike = disk(nodes, "server", "r1", fleet=HangingFleet(nodes))
+    asyncio.run(inject_and_prove(strike))
+    asyncio.run(strike.heal())
+    assert (one.alive, one.may_end, one.starts) == (True, False, [True, True])
 
 
 def test_read_only_is_what_a_server_finds_when_it_is_started(nodes: Nodes) -> None:
