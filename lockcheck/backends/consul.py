@@ -20,6 +20,7 @@ from dataclasses import dataclass
 
 from lockcheck.backends.base import Backend, Claim, Grant, Lock, LockSettings, Promises
 from lockcheck.backends.expected import SHORT, Expected
+from lockcheck.backends.expected_usual import DISK_FAILS
 from lockcheck.backends.keeper import Keeper
 from lockcheck.history import EventType
 from lockcheck.nodes.node import NodeSpec, Role
@@ -201,5 +202,6 @@ BACKEND = Backend(
         # takes as long as the fault, so there has to be time between two of them.
         Expected(nemesis="kill:server,gap=3s", verdict="ok"),
         Expected(nemesis="kill:leader,gap=3s", verdict="ok"),
+        *DISK_FAILS,
     ),
 )

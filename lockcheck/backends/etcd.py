@@ -27,7 +27,7 @@ from lockcheck.backends.etcd_leased import (
     Place,
     put_on,
 )
-from lockcheck.backends.expected_usual import KEPT_ALIVE, MEMBERS_CUT
+from lockcheck.backends.expected_usual import DISK_FAILS, KEPT_ALIVE, MEMBERS_CUT
 from lockcheck.servers.etcd_wire import Body, as_bytes, end_of_prefix, from_bytes
 from lockcheck.servers.wire import Refused, WireFailure
 
@@ -108,6 +108,7 @@ BACKEND = Backend(
     expected=(
         *KEPT_ALIVE,
         *MEMBERS_CUT,
+        *DISK_FAILS,
         LEADER_JUMPS,
         FOLLOWER_JUMPS,
         LEADER_JUMPS_BY_THE_WALL,

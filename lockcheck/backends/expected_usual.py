@@ -53,6 +53,22 @@ KEPT_ALIVE = (
     ),
 )
 
+# Of a lock whose servers write down what they grant before they answer.
+DISK_FAILS = (
+    Expected(
+        nemesis="disk",
+        verdict="ok",
+        options=SHORT,
+        why="what cannot be written down is not granted",
+    ),
+    Expected(
+        nemesis="disk:read-only",
+        verdict="ok",
+        options=SHORT,
+        why="who cannot write grants nothing, and comes back with what it had granted",
+    ),
+)
+
 # Of a lock on a majority of several servers, whatever lies between them.
 HALVED = Expected(
     nemesis="partition:halves",

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from lockcheck.backends.base import Backend, Claim, Grant, Lock, LockSettings, Promises
 from lockcheck.backends.connection_keeper import ConnectionKeeper
 from lockcheck.backends.expected import SHORT, Expected
+from lockcheck.backends.expected_usual import DISK_FAILS
 from lockcheck.nodes.node import NodeSpec, Role
 from lockcheck.servers.postgres_wire import POSTGRES_ERRORS, PostgresSession
 from lockcheck.servers.wire import Address, Refused
@@ -135,5 +136,6 @@ BACKEND = Backend(
             why="it notices before the server does",
         ),
         Expected(nemesis="kill:server", verdict="ok", options=SHORT),
+        *DISK_FAILS,
     ),
 )

@@ -7,6 +7,7 @@ from dataclasses import replace
 from lockcheck.backends.base import Backend, Claim, Promises
 from lockcheck.backends.clock_expected import SERVER_JUMPS
 from lockcheck.backends.expected import SHORT, Expected
+from lockcheck.backends.expected_usual import DISK_FAILS
 from lockcheck.backends.redis_expected import (
     CUT_OFF,
     FENCED_WHEN_CUT_OFF,
@@ -70,6 +71,7 @@ REDIS = Backend(
             why="what it sent in time arrives when the cut is over, and its lease as well",
         ),
         *in_turn("all", "what it forgets, it grants again", "it comes back with the lock"),
+        *DISK_FAILS,
         SERVER_JUMPS,
     ),
 )

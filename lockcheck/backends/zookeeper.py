@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from lockcheck.backends.base import Backend, Mode, Promises
 from lockcheck.backends.clock_expected import FOLLOWER_JUMPS, LEADER_JUMPS_BEFORE_A_WRITE
-from lockcheck.backends.expected_usual import KEPT_ALIVE, MEMBERS_CUT
+from lockcheck.backends.expected_usual import DISK_FAILS, KEPT_ALIVE, MEMBERS_CUT
 from lockcheck.backends.zookeeper_nodes import ERRORS, MEMBERS, SERVERS
 from lockcheck.backends.zookeeper_queue import QueueLock
 
@@ -31,5 +31,11 @@ BACKEND = Backend(
     connect=ZooKeeperLock,
     errors=ERRORS,
     retry_ms=(1, 10),
-    expected=(*KEPT_ALIVE, *MEMBERS_CUT, LEADER_JUMPS_BEFORE_A_WRITE, FOLLOWER_JUMPS),
+    expected=(
+        *KEPT_ALIVE,
+        *MEMBERS_CUT,
+        *DISK_FAILS,
+        LEADER_JUMPS_BEFORE_A_WRITE,
+        FOLLOWER_JUMPS,
+    ),
 )
