@@ -31,7 +31,7 @@ from lockcheck.history import read_history
 from lockcheck.history.event import decode_event
 from lockcheck.history.scan import scan
 from lockcheck.results.publish import page_of
-from tests.long_histories import crowded, lock, register, rows, run, write
+from tests.long_histories import crowded, lock, register, rows, run, since_1970, spans, write
 
 SIZES = (10_000, 100_000, 1_000_000, 10_000_000)
 SEARCHED = (1_000, 10_000, 100_000)
@@ -198,11 +198,14 @@ def main() -> None:
         )
         for kind in KINDS:
             bench(kind, sizes, Path(folder))
-        print("As a command: lines of a run of lockcheck with pauses and a storage, rows of a log")
+        print("As a command: lines of a run of lockcheck with pauses and a storage; logs of a day")
         at = Path(folder)
         sized = [size for size in LINES_OF_A_RUN if size <= given.most]
         bench_command("run", tuple(sized), _lines_of_a_run, at / "run.jsonl")
-        bench_command("csv", tuple(s for s in ROWS if s <= given.most), rows, at / "rows.csv")
+        some = tuple(s for s in ROWS if s <= given.most)
+        bench_command("csv", some, rows, at / "rows.csv")
+        bench_command("spans", some, spans, at / "spans.json")
+        bench_command("since 1970", some, since_1970, at / "since.jsonl")
         print("Findings, nearly as many: an overlap for each two rows")
         bench_command("overlaps", FINDINGS, lambda n: crowded(2 * n), at / "crowded.csv")
         print("Searched: a register that is written five different values")

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
-from typing import TextIO
 
 from lockcheck.history.event import encode_event
 from lockcheck.simulation import Fault, FaultKind, Plan, Target, simulated_events
 
 CLIENTS = 20
 INDETERMINATE = 0.01
-PIECE = 50_000  # lines between two writes
+EPOCH_NS = 1_700_000_000_000_000_000
+SPANS_OF_AN_EXPORT = 100
 
 
 MS_PER_OPERATION = 3  # of a simulated run
@@ -55,6 +57,13 @@ def lock(operations: int, seed: int = 1) -> Iterator[str]:
         yield _line(time, clients.processes[client], "invoke", "acquire")
 
 
+def since_1970(operations: int, seed: int = 1) -> Iterator[str]:
+    """The same by a clock on the wall."""
+    for line in lock(operations, seed):
+        time, comma, rest = line.removeprefix('{"time":').partition(",")
+        yield f'{{"time":{EPOCH_NS + int(time)}{comma}{rest}'
+
+
 def run(operations: int, seed: int = 1) -> Iterator[str]:
     """As a run of lockcheck leaves it: clients that read and write under a lock with a lease, whose
     holders are paused for longer than that every few seconds; and all that the storage remembers,
@@ -68,7 +77,7 @@ def run(operations: int, seed: int = 1) -> Iterator[str]:
 
 def rows(operations: int, seed: int = 1) -> Iterator[str]:
     """A lock in production, as CSV: one client after the other."""
-    choices, time = random.Random(seed), 1_700_000_000_000_000_000
+    choices, time = random.Random(seed), EPOCH_NS
     yield "client,key,op,start_ns,end_ns,outcome,token\n"
     for turn in range(operations // 2):
         client = f"worker-{choices.randrange(CLIENTS)}"
@@ -78,6 +87,36 @@ def rows(operations: int, seed: int = 1) -> Iterator[str]:
         yield f"{client},orders,acquire,{asked},{granted},ok,{turn + 1}\n"
         yield f"{client},orders,release,{begun},{time},ok,\n"
         time += 500
+
+
+def spans(operations: int, seed: int = 1) -> Iterator[str]:
+    """The same rows as spans, an export a line, as a collector writes them."""
+    told = rows(operations, seed)
+    names = next(told).split(",")
+    while some := list(islice(told, SPANS_OF_AN_EXPORT)):
+        exported = [_span(dict(zip(names, row.strip().split(","), strict=True))) for row in some]
+        resource = {"attributes": [_attribute("service.name", "orders")]}
+        scopes = [{"scope": {"name": "locks"}, "spans": exported}]
+        yield json.dumps({"resourceSpans": [{"resource": resource, "scopeSpans": scopes}]}) + "\n"
+
+
+def _span(row: dict[str, str]) -> dict[str, object]:
+    named = ("client", "key", "op", "outcome", "token\n")
+    said = [_attribute(f"lock.{name.strip()}", row[name]) for name in named if row[name]]
+    return {
+        "traceId": "5b8efff798038103d269b633813fc60c",
+        "spanId": "eee19b7ec3c1b174",
+        "name": "lock",
+        "kind": 3,
+        "startTimeUnixNano": row["start_ns"],
+        "endTimeUnixNano": row["end_ns"],
+        "attributes": said,
+        "status": {},
+    }
+
+
+def _attribute(key: str, value: str) -> dict[str, object]:
+    return {"key": key, "value": {"stringValue": value}}
 
 
 def crowded(operations: int) -> Iterator[str]:
@@ -146,14 +185,4 @@ def _line(time: int, process: int, kind: str, f: str, more: str = "") -> str:
 
 def write(path: Path, lines: Iterator[str]) -> None:
     with path.open("w") as out:
-        _copy(lines, out)
-
-
-def _copy(lines: Iterator[str], out: TextIO) -> None:
-    piece: list[str] = []
-    for line in lines:
-        piece.append(line)
-        if len(piece) == PIECE:
-            out.write("".join(piece))
-            piece.clear()
-    out.write("".join(piece))
+        out.writelines(lines)
