@@ -12,10 +12,10 @@ UNITS_MS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "": 1000}
 def parse_duration_ms(text: str) -> int:
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|)", text.strip())
     if match is None:
-        raise UserError(f"{text!r} is no duration", cure="write it like 500ms, 1.5s or 2m")
+        raise UserError(f"{text!r} is not a duration", cure="write it like 500ms, 1.5s or 2m")
     duration_ms = round(float(match[1]) * UNITS_MS[match[2]])
     if duration_ms <= 0:
-        raise UserError(f"{text!r} is no time at all", cure="give a duration above zero, like 1s")
+        raise UserError(f"{text!r} is too short", cure="give a duration above zero, like 1s")
     return duration_ms
 
 

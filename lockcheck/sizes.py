@@ -12,8 +12,8 @@ UNITS = {"kb": 1 << 10, "mb": 1 << 20, "gb": 1 << 30, "": 1 << 20}
 def parse_size(text: str) -> int:
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(kb|mb|gb|)", text.strip().lower())
     if match is None:
-        raise UserError(f"{text!r} is no amount of memory", cure="write it like 500MB or 2GB")
+        raise UserError(f"{text!r} is not an amount of memory", cure="write it like 500MB or 2GB")
     size = round(float(match[1]) * UNITS[match[2]])
     if not 0 < size < 1 << 60:
-        raise UserError(f"{text!r} is no amount to work with", cure="give one like 500MB or 2GB")
+        raise UserError(f"{text!r} is out of range", cure="give one like 500MB or 2GB")
     return size

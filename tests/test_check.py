@@ -159,7 +159,7 @@ def test_a_search_that_would_take_too_much_memory_is_unknown(tmp_path: Path) -> 
     assert "its memory was used up (--memory)" in said.stdout
     wrong = lockcheck("check", str(path), "--memory", "much")
     assert wrong.returncode == USAGE
-    assert "'much' is no amount of memory: write it like 500MB or 2GB" in " ".join(
+    assert "'much' is not an amount of memory: write it like 500MB or 2GB" in " ".join(
         wrong.stderr.split()
     )
 

@@ -19,7 +19,7 @@ USAGE, CLUSTER = 2, 4
     [
         (["--backend", "redlok"], ["redlok", "redlock"]),
         ([], ["--backend"]),
-        (["--backend", "redis", "--ttl", "0"], ["no time at all", "1s"]),
+        (["--backend", "redis", "--ttl", "0"], ["too short", "1s"]),
         (["--backend", "redis", "--ttl", "soon"], ["soon", "500ms"]),
         (["--backend", "redis", "--ttl", "10ms"], ["--ttl", "200ms"]),
         (["--backend", "redis-naive", "--ttl", "1500ms"], ["steps of 1000 ms", "--ttl 2s"]),

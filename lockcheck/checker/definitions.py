@@ -78,15 +78,15 @@ def _sentence(model: Model, verdict: Verdict, overlaps: int | None, answer: Answ
     explained = verdict is Verdict.OK
     if overlaps is None:
         return "An order of its operations explains all answers." if explained else NO_ORDER
-    many = "more than it admits" if model.name == SEMAPHORE else "two"
-    together = f"{many} certainly held it at once"
+    many = "more clients than it admits" if model.name == SEMAPHORE else "two clients"
+    together = f"{many} held it at once"
     if overlaps and explained:
-        return f"They disagree: {together}, but {KEPT}"
+        return f"They disagree: {together}, yet {KEPT}"
     if overlaps:
         return f"Both agree: {together}. {NO_ORDER}"
     if explained:
         return f"Both agree: no {together}, and an order explains all answers."
-    return f"They disagree: no {together}, but no order explains the answers: {reason}."
+    return f"They disagree: no {together}, yet no order explains the answers: {reason}."
 
 
 SHARED = "shared lock"
@@ -94,7 +94,4 @@ BY_HOLDS = (
     "A lock that some share is judged by who certainly held it, and by no order of operations."
 )
 NO_ORDER = "No order of its operations explains the answers."
-KEPT = (
-    "the lock kept its promise: whoever was let in came after the other one's lease, or release,"
-    " was over."
-)
+KEPT = "each grant came after the previous lease had ended or been released."

@@ -77,7 +77,9 @@ def _stored(again: str | None) -> RunConfig | None:
 
     store = run_folder(again, _out_of_runs())
     if store is None:
-        raise UserError(f"{again} is no run's folder", cure="name the folder of a run, or `latest`")
+        raise UserError(
+            f"{again} is not the folder of a run", cure="name the folder of a run, or `latest`"
+        )
     return read_config(store.folder / CONFIG_FILE)
 
 

@@ -70,7 +70,7 @@ def _demanded(asked: Sequence[Op], source: str) -> Scheme:
     for op in asked:
         if not is_pair(op.value):
             raise HistoryError(
-                "its value is no pair of a key and a value",
+                "its value is not a pair of a key and a value",
                 source=source,
                 line=op.line,
                 column=op.column,

@@ -108,7 +108,7 @@ def _time_ns(said: object) -> int | None:
     if said is None:
         return None
     if type(said) is not int:
-        raise ValueError(f"its :time is no number of nanoseconds: {as_text(said)[:40]}")
+        raise ValueError(f"its :time is not a number of nanoseconds: {as_text(said)[:40]}")
     if abs(said) > LATEST_NS:
         raise ValueError(f"its :time is out of range: {str(said)[:40]}")
     return said

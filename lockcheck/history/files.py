@@ -24,7 +24,7 @@ BYTE = re.compile(r" \(byte (\d+)\)$")
 ESCAPES = re.compile(
     r"\\u[dD][89abAB]\w\w\\u[dD][c-fC-F]\w\w|\\u(?P<lone>[dD][89a-fA-F]\w\w)|\\.", re.DOTALL
 )
-LONE = "half of a surrogate pair, which is no character"
+LONE = "half of a surrogate pair, which is not a character"
 CUT_OFF = "Input data was truncated"
 
 

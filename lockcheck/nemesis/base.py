@@ -213,5 +213,5 @@ async def wait_until(
     deadline = loop.time() + timeout_s
     while not condition():
         if loop.time() > deadline:
-            raise FaultError(f"waited {timeout_s:g} s in vain for this: {what}")
+            raise FaultError(f"waited {timeout_s:g} s for this, and gave up: {what}")
         await asyncio.sleep(poll_s)

@@ -147,7 +147,7 @@ async def _until(look: Callable[[], Awaitable[None]], what: str, timeout_s: floa
             return await look()
         except FaultError as error:
             if loop.time() > deadline:
-                why = f"waited {timeout_s:g} s in vain for this: {what}; {error.message}"
+                why = f"waited {timeout_s:g} s for this, and gave up: {what}; {error.message}"
                 raise FaultError(why) from error
         await asyncio.sleep(POLL_S)
 

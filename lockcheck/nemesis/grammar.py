@@ -59,7 +59,7 @@ def parse(text: str, kinds: Kinds) -> Sequence:
         return tuple(_step(part, kinds) for part in _Word(text, 0).split(r"\sthen(?=\s|$)"))
     except _Wrong as wrong:
         raise UserError(
-            f"there is no nemesis {text!r}: {wrong.reason}{_pointing(text, wrong.word)}",
+            f"unknown nemesis {text!r}: {wrong.reason}{_pointing(text, wrong.word)}",
             cure=wrong.cure,
         ) from None
 

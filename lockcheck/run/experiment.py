@@ -66,10 +66,10 @@ def _watch(config: RunConfig, cluster: Cluster, monitor: Monitor, watcher: Watch
         if monitor.broken or cluster.agent.gone.is_set():
             return
         if config.stop_on_violation and not config.is_guarded() and state.overlaps:
-            watcher.say(f"{_too_many(config)} at once: what is under way comes to its end")
+            watcher.say(f"{_too_many(config)} at once: waiting for open operations and faults")
             return
         time.sleep(LOOK_S)
-    watcher.say("the time is over: what is under way comes to its end")
+    watcher.say("time limit reached: waiting for open operations and faults")
 
 
 def _too_many(config: RunConfig) -> str:

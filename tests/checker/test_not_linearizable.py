@@ -237,7 +237,7 @@ def test_where_a_refused_release_explains_it_nobody_is_accused() -> None:
     assert "about 'k'" in doubt
     [definition] = judgement.definitions
     assert definition.linearizable is Verdict.VIOLATION
-    assert definition.sentence.startswith("They disagree: no two certainly held it at once, but")
+    assert definition.sentence.startswith("They disagree: no two clients held it at once, yet")
 
 
 def test_with_its_lease_known_that_is_explained_or_not() -> None:
@@ -295,12 +295,12 @@ def test_both_definitions_stand_side_by_side() -> None:
     assert agreed.sentence.startswith("Both agree: no two")
     wrong = definitions("1 acquire 0-1 \n 2 acquire 2-3 \n 1 release 5-6 \n 2 release 7-8")["k"]
     assert (wrong.linearizable, wrong.overlaps) == (Verdict.VIOLATION, 1)
-    assert wrong.sentence.startswith("Both agree: two certainly held it at once.")
+    assert wrong.sentence.startswith("Both agree: two clients held it at once.")
     outlived = definitions(
         "1 acquire 0-1 \n 2 acquire 2-12 \n 1 lost 20 \n 2 release 30-31", ttl_ms=10
     )
     assert (outlived["k"].linearizable, outlived["k"].overlaps) == (Verdict.OK, 1)
-    assert outlived["k"].sentence.startswith("They disagree: two certainly held it at once, but")
+    assert outlived["k"].sentence.startswith("They disagree: two clients held it at once, yet")
 
 
 def test_objects_with_nothing_to_tell_are_one_line() -> None:

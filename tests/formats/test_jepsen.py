@@ -176,7 +176,7 @@ def test_the_user_knows_better() -> None:
     assert keys_in(*lines, keyed=True) == ["1", "1"]
     assert keys_in("0 invoke read [1 nil]", keyed=False) == [None]
     line, _, reason = said(error_in("edn", ops(*lines, "2 invoke read nil"), Asked(keyed=True)))
-    assert (line, reason) == (3, "its value is no pair of a key and a value")
+    assert (line, reason) == (3, "its value is not a pair of a key and a value")
 
 
 def test_values_of_pairs() -> None:
@@ -342,7 +342,7 @@ DAMAGED = {
         "{:process 1 :type :ok :f :read :time 1.5}",
         1,
         1,
-        "its :time is no number of nanoseconds: 1.5",
+        "its :time is not a number of nanoseconds: 1.5",
     ),
     "busy": ("edn", OPEN + OPEN, 2, 1, "process 3 has an operation open already"),
     "never asked": (

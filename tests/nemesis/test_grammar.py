@@ -95,7 +95,7 @@ def test_what_is_taken(text: str, canonical: str) -> None:
     ],
 )
 def test_what_is_refused_and_where_it_points(text: str, wrong: str, words: list[str]) -> None:
-    with pytest.raises(UserError, match="no nemesis") as caught:
+    with pytest.raises(UserError, match="unknown nemesis") as caught:
         parse(text, KINDS)
     said = str(caught.value)
     assert all(word in said for word in words)
