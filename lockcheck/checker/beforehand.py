@@ -92,7 +92,10 @@ def _beginning_with(
 def _ways(part: Table, model: Model) -> Iterator[Before]:
     """`part` is of one object."""
     if model.operations == LOCKING:
-        yield () if model.owners else _holders(part, permits_of(model))
+        if model.reentrant:
+            yield _levels(part)
+        elif not model.owners:
+            yield _holders(part, permits_of(model))
     elif model.operations == STORING:
         yield from ((value,) for value in _seen_first(part))
     elif model.many:
@@ -107,6 +110,31 @@ def _holders(part: Table, permits: int) -> Before:
     releases = rows[part.f[rows] == Op.RELEASE]
     often = Counter(set(part.owner[rows].tolist())) | Counter(part.owner[releases].tolist())
     return tuple(owner for owner, grants in often.items() for _ in range(min(grants, permits)))
+
+
+def _levels(part: Table) -> Before:
+    """Those who left it more often than they had entered it, or were told once more of what they
+    had left, before anybody else was let in."""
+    sure = part.outcome != Outcome.INFO
+    entered = np.flatnonzero(sure & (part.f == Op.ACQUIRE))
+    before: list[int] = []
+    for owner in np.unique(part.owner).tolist():
+        others = part.end[entered[part.owner[entered] != owner]].min(initial=NEVER)
+        own = np.flatnonzero(sure & (part.owner == owner) & (part.start < others))
+        before += [owner] * _missing(part.f[own].tolist(), part.token[own].tolist())
+    return tuple(before)
+
+
+def _missing(f: list[int], tokens: list[int]) -> int:
+    """How often one client must have entered before, to be inside for all of it."""
+    inside = missing = 0
+    told = None
+    for op, token in zip(f, tokens, strict=True):
+        again = op != Op.ACQUIRE or (token != NO_TOKEN and token == told)
+        missing = max(missing, again - inside)
+        inside += {Op.ACQUIRE: 1, Op.RELEASE: -1}.get(Op(op), 0)
+        told = token if op == Op.ACQUIRE else told
+    return missing
 
 
 def _seen_first(part: Table) -> list[int]:

@@ -56,8 +56,8 @@ def _examined(
     counted = until
     if terms.partial and is_lock(model):
         counted = until if model.reentrant else let_go_unsaid(table, until)
-        own = model.owners
-        table = as_told(table, reentrant=model.reentrant) if own else as_counted(table)
+        once = model.owners and not model.reentrant
+        table = as_told(table) if once else as_counted(table)
     decision = decide(table, model, counted, patience)
     if terms.partial:
         decision = explained(decision, table, model, counted, patience)

@@ -17,17 +17,17 @@ from lockcheck.history.ordering import BEFORE_ALL, latest_before, order_by
 from lockcheck.history.table import NEVER, Ints, Op, Outcome, Table
 
 
-def as_told(table: Table, *, reentrant: bool) -> Table:
-    """Of a lock that only its owner releases: the same rows, and what says nothing is of no kind
-    that a model knows."""
+def as_told(table: Table) -> Table:
+    """Of a lock that only its owner releases, once: the same rows, and what says nothing is of no
+    kind that a model knows."""
     table = _repeated_as_one(_without(table, early(table)))
-    table = _without(table, _to_be_sure(table, reentrant=reentrant))
+    table = _without(table, _to_be_sure(table))
     return _without(table, _without_consequence(table))
 
 
 def as_counted(table: Table) -> Table:
-    """Of a lock that anybody releases: the same rows. A release that was asked for once more, or
-    only to be sure, is as right if there was nothing to release."""
+    """Of a lock that anybody releases, or its owner as often as it entered: the same rows. What was
+    to be released once more, or only to be sure, is as right if there was nothing to release."""
     rows = _by_client(table, (table.outcome != Outcome.FAIL) & (table.f <= Op.RELEASE))
     spots = np.arange(1, len(rows))
     after = (table.f[rows] == Op.RELEASE)[1:] & (table.outcome[rows] == Outcome.OK)[1:]
@@ -97,18 +97,13 @@ def _repeated_as_one(table: Table) -> Table:
     return _without(replace(table, outcome=outcome, end=end), other[repeated])
 
 
-def _to_be_sure(table: Table, *, reentrant: bool) -> Ints:
+def _to_be_sure(table: Table) -> Ints:
     """Releases of those who only know that they were not answered when they asked for it. If such
     a client did hold it, an order is as right without that hold."""
     rows = _by_client(table, (table.outcome != Outcome.FAIL) & (table.f <= Op.RENEW))
     unsure = (table.f[rows] == Op.ACQUIRE) & (table.outcome[rows] == Outcome.INFO)
     spots = 1 + np.flatnonzero((table.f[rows[1:]] == Op.RELEASE) & unsure[:-1])
-    spots = spots[_same(table, rows, spots, spots - 1)]
-    if reentrant:  # it may also leave what it had entered before
-        known = np.maximum.accumulate(np.where(unsure, -1, np.arange(len(rows))))[spots - 1]
-        held = _same(table, rows, spots, known) & (table.f[rows[known]] != Op.RELEASE)
-        spots = spots[~held]
-    found: Ints = rows[spots]
+    found: Ints = rows[spots[_same(table, rows, spots, spots - 1)]]
     return found
 
 

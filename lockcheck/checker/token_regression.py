@@ -69,7 +69,7 @@ def repeated(holds: list[Hold], terms: Terms) -> Iterator[tuple[Hold, Hold]]:
     for hold in holds:
         group = groups[_token(hold)]
         for other in group.worth_comparing():
-            if not _same_grant(other, hold) and exclude(terms, other, hold):
+            if not _same_grant(terms, other, hold) and exclude(terms, other, hold):
                 yield other, hold
                 break
         group.add(hold)
@@ -90,8 +90,10 @@ class _SameToken:
         return (*reversed(self.told_alone[-2:]), *reversed(self.told[-2:]), *self.told[:1])
 
 
-def _same_grant(one: Hold, other: Hold) -> bool:
+def _same_grant(terms: Terms, one: Hold, other: Hold) -> bool:
+    """In a log of somebody's day it may have been inside on more levels than the log tells of."""
     gave_back = one.release is not None and one.release.ok
+    gave_back &= not (terms.partial and terms.reentrant)
     return one.process == other.process and not gave_back
 
 

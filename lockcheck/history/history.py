@@ -26,6 +26,7 @@ from lockcheck.history.event import (
     Terms,
 )
 from lockcheck.history.files import Place, read_events
+from lockcheck.history.given_up import given_up
 from lockcheck.history.model import (
     LONGEST_MS,
     Ending,
@@ -88,9 +89,12 @@ class History:
         assembly = _Assembly(source, place)
         if terms is not None:
             assembly.terms, assembly.terms_are_given = terms, True
-        for event in events:
-            assembly.add(event)
-        return assembly.finish()
+        history = assembly.all_of(events)
+        if not (history.terms.partial and history.terms.reentrant):
+            return history
+        again = _Assembly(source, given_up=given_up(history.operations))
+        again.terms, again.terms_are_given = history.terms, True
+        return again.all_of(history.events)
 
 
 def read_history(path: Path) -> History:
@@ -135,6 +139,7 @@ class _Assembly:
 
     source: str
     place: Place | None = None
+    given_up: frozenset[int] = frozenset()  # ids of asks for what can be entered again
     terms: Terms = field(default_factory=Terms)
     terms_are_given: bool = False
     events: list[Event] = field(default_factory=list)
@@ -152,10 +157,16 @@ class _Assembly:
     _held: dict[tuple[int | str, str], _OpenHold] = field(default_factory=dict)
     _keepers_told: list[int] = field(default_factory=list)  # places of holds that they lost
     _strangers: dict[str, list[int]] = field(default_factory=dict)  # when they asked for releases
+    _unsure: set[tuple[int | str, str]] = field(default_factory=set)  # whose release may be none
     _faults: dict[int, _OpenFault] = field(default_factory=dict)
     _last_seen: dict[int | str, int] = field(default_factory=dict)
     _last_told: dict[tuple[int | str, str], int] = field(default_factory=dict)  # of each key
     _acted_ns: dict[int | str, int] = field(default_factory=dict)  # as one who holds a lock does
+
+    def all_of(self, events: Iterable[Event]) -> History:
+        for event in events:
+            self.add(event)
+        return self.finish()
 
     def add(self, event: Event) -> None:
         if event.process == RUN and event.f == Notice.SEALED:
@@ -232,7 +243,7 @@ class _Assembly:
             self._pending[process] = len(self.events) - 1
             if event.f not in (F.ACQUIRE, F.RELEASE):
                 self._acted_ns[process] = event.time
-            if event.f == F.ACQUIRE and not self.terms.reentrant:
+            if event.f == F.ACQUIRE and (not self.terms.reentrant or id(event) in self.given_up):
                 # It asks although it never released: it had given up, nobody knows when.
                 self._close_unreleased(process, event.key or "", seen_before_ns)
             return
@@ -295,8 +306,23 @@ class _Assembly:
             held.entered -= 1
             if held.entered == 0:
                 self._close(process, operation.key, operation.start_ns, Ending.RELEASED, operation)
-        elif operation.f == F.RELEASE and self.terms.released_by_anyone and not operation.failed:
+        elif self._is_a_strangers(operation):
             insort(self._strangers.setdefault(operation.key, []), operation.start_ns)
+        if self.terms.partial and operation.f in (F.ACQUIRE, F.RELEASE):
+            self._note_unsure(operation, its_own=held is not None or operation.f == F.ACQUIRE)
+
+    def _is_a_strangers(self, release: Operation) -> bool:
+        """Its client holds nothing: so it is somebody else's hold that it may end."""
+        may_end = release.f == F.RELEASE and not release.failed and self.terms.released_by_anyone
+        return may_end and (release.process, release.key) not in self._unsure
+
+    def _note_unsure(self, operation: Operation, *, its_own: bool) -> None:
+        """Who is not answered releases what it had asked for once more, or to be sure."""
+        whose = operation.process, operation.key
+        if not operation.unknown:
+            self._unsure.discard(whose)
+        elif its_own:
+            self._unsure.add(whose)
 
     def _renew(self, renewal: Operation) -> None:
         """It is about the hold that there was when it was asked for: what a keeper still has under

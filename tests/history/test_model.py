@@ -77,6 +77,23 @@ def test_a_holder_that_enters_again_holds_until_it_has_left_as_often() -> None:
     assert (hold.start_ns, hold.end_ns, hold.ending) == (ns(1), ns(10), Ending.RELEASED)
 
 
+CRASHED_OR_NOT = {
+    "it is inside, and enters again": (6, "1 acquire 2-3 \n 1 release 4-5 \n 1 release 6-7"),
+    "what is left is what was entered last": (9, "1 acquire 20-21 \n 1 release 22-23"),
+    "or may have been": (9, "1 acquire 20-21? \n 1 release 22-23"),
+    "repeated": (9, "1 acquire 20-21 \n 1 release 22-23? \n 1 release 24-25"),
+    "refused": (9, "1 acquire 20-21! \n 1 acquire 22-23 \n 1 release 24-25"),
+}
+
+
+@pytest.mark.parametrize(("end", "then"), CRASHED_OR_NOT.values(), ids=CRASHED_OR_NOT)
+def test_who_enters_again_in_a_log_of_somebodys_day(end: int, then: str) -> None:
+    """It may have crashed after its last sign of life, at 9."""
+    lines = f"1 acquire 0-1 \n {'1 write 8-9 v' if end == 9 else ''} \n {then}"
+    held = history(lines, model="reentrant", partial=True, ttl_ms=100).holds[0]
+    assert (held.start_ns, held.end_ns) == (ns(1), ns(end))
+
+
 def test_whoever_is_granted_an_ordinary_lock_again_had_given_up_the_first_grant() -> None:
     """When, nobody knows: certain is its last sign of life before it asked again."""
     told = history("1 acquire 0-1 \n 1 write 2-3 x \n 1 acquire 9-10 \n 1 release 11-12")
@@ -123,6 +140,13 @@ def test_whoever_released_it_and_whenever_that_was_answered() -> None:
     lines = "1 acquire 0-1 \n 3 release 5- \n 2 acquire 6-7 \n 1 release 10-11 \n 2 release 12-13"
     ends = [hold.end_ns for hold in history(lines, model="mutex").holds]
     assert ends == [ns(5), ns(12)]
+
+
+def test_in_a_log_of_somebodys_day_what_was_not_answered_is_released_once_more() -> None:
+    lines = "1 acquire 0-1 \n 1 release 2-3? \n 2 acquire 4-5 \n 1 release 6-7 \n 2 release 8-9"
+    ends = [hold.end_ns for hold in history(lines, model="mutex", partial=True).holds]
+    assert ends == [ns(2), ns(8)]
+    assert [hold.end_ns for hold in history(lines, model="mutex").holds] == [ns(2), ns(6)]
 
 
 def test_an_empty_history_is_one() -> None:

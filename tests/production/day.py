@@ -27,6 +27,8 @@ class Day:
     seed: int
     workers: int
     keys: int
+    permits: int
+    levels: int  # on which a client enters it, at most
     ttl_ms: int  # 0: its locks have no lease, and then nothing is lost and nobody crashes
     turns: int  # of all workers
     tokens: bool
@@ -51,7 +53,7 @@ class Day:
     by_client: bool  # one file each, put one behind the other
 
 
-def day(seed: int, *, turns: int = 60) -> Day:
+def day(seed: int, *, turns: int = 60, permits: int = 1, levels: int = 1) -> Day:
     random = Random(seed)
 
     def likely(share: float) -> bool:
@@ -62,14 +64,16 @@ def day(seed: int, *, turns: int = 60) -> Day:
     slow_ms = random.choice((0, 5, 40)) if lossy else 0
     by_name = likely(0.3)
     late = not by_name and ttl_ms > 300 and likely(0.3)  # an answer can come after its timeout
-    data = likely(0.6)
+    data = likely(0.6) and permits == 1
     return Day(
         seed=seed,
         workers=random.choice((2, 3, 6, 12, 24)),
         keys=random.choice((1, 2, 5, 40)),
+        permits=permits,
+        levels=levels,
         ttl_ms=ttl_ms,
         turns=turns,
-        tokens=likely(0.5),
+        tokens=likely(0.5) and permits == 1,
         data=data,
         cas=data and likely(0.2),
         seqs=data and likely(0.4),

@@ -16,13 +16,13 @@ def with_a_mistake(day: Day) -> Lived | None:
     for part in range(1, TRIED + 1):
         since_ns, until_ns = usual.span_ns
         found = lived(day, since_ns + part * (until_ns - since_ns) // (TRIED + 1))
-        if _both_believed(found):
+        if _believed_at_once(found):
             return found
     return None
 
 
-def _both_believed(found: Lived) -> bool:
-    """And the log has all of it: when they asked, and when they let go."""
+def _believed_at_once(found: Lived) -> bool:
+    """One more than there are permits; and the log has all of it: when they asked, and let go."""
     mistake, (since_ns, until_ns) = found.mistake, found.span_ns
     if mistake is None:
         return False
@@ -36,10 +36,18 @@ def _both_believed(found: Lived) -> bool:
     ]
     holder = _first(told, mistake.holder, mistake.time_ns)
     intruder = _first(told, mistake.intruder, mistake.time_ns)
-    if holder is None or intruder is None:
+    if holder is None or intruder is None or holder.asked_ns >= mistake.time_ns:
         return False
-    both_ns = min(holder.until_ns, intruder.until_ns) - max(holder.since_ns, intruder.since_ns)
-    return holder.asked_ns < mistake.time_ns and both_ns >= LONG * found.day.resolution_ns
+    both, others = (holder, intruder), found.day.permits - 1
+    for last in told:
+        now_ns = max(last.since_ns, *(each.since_ns for each in both))
+        ends_ns = sorted(
+            each.until_ns for each in told if each not in both and each.since_ns <= now_ns
+        )
+        ends_ns = [*ends_ns[len(ends_ns) - others :], *(each.until_ns for each in both)]
+        if len(ends_ns) == others + 2 and min(ends_ns) - now_ns >= LONG * found.day.resolution_ns:
+            return True
+    return False
 
 
 def _first(told: list[Belief], client: str, after_ns: int) -> Belief | None:

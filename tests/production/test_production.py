@@ -23,45 +23,54 @@ RIGHT = settings().max_examples * 4 // 5  # `make fuzz` looks at thousands
 WRONG = RIGHT // 2
 LONG = 50_000  # turns: 200,000 rows, as many as come in a day
 SEEDS_OF_LONG_ONES = range(6)
+A_LOCK = "a lock"
+KINDS: dict[str, tuple[dict[str, int], str]] = {  # what it is, and what its user says that it is
+    A_LOCK: ({}, ""),
+    "a lock of which its user says that anybody may release it": ({}, "mutex"),
+    "a lock that can be entered again": ({"levels": 3}, "reentrant"),
+    "permits": ({"permits": 2}, "semaphore"),
+}
+each_kind = pytest.mark.parametrize("kind", KINDS)
 in_fuzz = pytest.mark.skipif(settings().max_examples < 1_000, reason="long: make fuzz")
 
 
-def judged(found: Lived, folder: Path) -> Judgement:
-    return looked_at(found, folder)[0]
+def judged(found: Lived, folder: Path, kind: str) -> Judgement:
+    return looked_at(found, folder, kind)[0]
 
 
-def looked_at(found: Lived, folder: Path) -> tuple[Judgement, int]:
+def looked_at(found: Lived, folder: Path, kind: str) -> tuple[Judgement, int]:
     """And at how many of its operations."""
-    path = folder / f"{found.day.seed}.csv"
+    path, model = folder / f"{found.day.seed}.csv", KINDS[kind][1]
     path.write_text(found.text)
-    asked = Asked(ttl_ms=found.ttl_ms)
+    permits = found.day.permits if model == "semaphore" else None
+    asked = Asked(ttl_ms=found.ttl_ms, model=model, permits=permits)
     checked = recheck(str(path), None, asked=asked, patience=endless, out=folder)
     return checked.judgement, len(checked.history.operations)
 
 
-def right(first: int, logs: int) -> Iterator[Lived]:
+def right(kind: str, logs: int) -> Iterator[Lived]:
     """Those in which there is something to tell."""
-    lives = (lived(day(seed, turns=TURNS)) for seed in count(first))
+    lives = (lived(day(seed, turns=TURNS, **KINDS[kind][0])) for seed in count())
     return islice((life for life in lives if life.tells), logs)
 
 
-def wrong(first: int, logs: int) -> Iterator[Lived]:
-    lives = (with_a_mistake(day(seed, turns=TURNS)) for seed in count(first))
+def wrong(kind: str, logs: int) -> Iterator[Lived]:
+    lives = (with_a_mistake(day(seed, turns=TURNS, **KINDS[kind][0])) for seed in count())
     return islice((life for life in lives if life is not None), logs)
 
 
-def accused(found: Lived, folder: Path) -> str:
+def accused(found: Lived, folder: Path, kind: str = A_LOCK) -> str:
     """Empty: it is right, and so it was told."""
-    judgement = judged(found, folder)
+    judgement = judged(found, folder, kind)
     if judgement.verdict is Verdict.OK:
         return ""
     said = [f"{each.code} of {each.key}: {each.note}" for each in judgement.findings]
     return f"{found.day}: {[*said, *judgement.doubts][:2]}"
 
 
-def missed(found: Lived, folder: Path) -> str:
+def missed(found: Lived, folder: Path, kind: str) -> str:
     """Empty: the two clients, the lock and the service are named, and nothing else is."""
-    judgement, mistake = judged(found, folder), found.mistake
+    judgement, mistake = judged(found, folder, kind), found.mistake
     assert mistake is not None
     pairs = [
         {hold.process for hold in finding.holds}
@@ -69,27 +78,33 @@ def missed(found: Lived, folder: Path) -> str:
         if finding.key == mistake.key and finding.blame.who is Culprit.SERVICE
     ]
     others = [finding.key for finding in judgement.findings if finding.key != mistake.key]
-    told = {mistake.holder, mistake.intruder} in pairs
+    told = any({mistake.holder, mistake.intruder} <= those for those in pairs)
     if told and not others and judgement.verdict is Verdict.VIOLATION:
         return ""
     return f"{found.day}: {mistake}, but it tells of {pairs}, {others}, {judgement.doubts}"
 
 
-def test_a_service_that_is_right_is_not_accused(tmp_path: Path) -> None:
-    assert [said for life in right(0, RIGHT) if (said := accused(life, tmp_path))] == []
+@each_kind
+def test_a_service_that_is_right_is_not_accused(kind: str, tmp_path: Path) -> None:
+    logs = right(kind, RIGHT if kind == A_LOCK else RIGHT // 2)
+    assert [said for life in logs if (said := accused(life, tmp_path, kind))] == []
 
 
-def test_a_mistake_is_found(tmp_path: Path) -> None:
-    assert [said for life in wrong(0, WRONG) if (said := missed(life, tmp_path))] == []
+@each_kind
+def test_a_mistake_is_found(kind: str, tmp_path: Path) -> None:
+    """Or nearly always, where it may be a release that was asked for twice that let somebody in."""
+    logs = list(wrong(kind, WRONG if kind == A_LOCK else WRONG // 3))
+    said = [said for life in logs if (said := missed(life, tmp_path, kind))]
+    assert said[len(logs) // 25 if kind != A_LOCK else 0 :] == []
 
 
 def test_a_log_is_judged_alike_from_columns(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    logs = [*right(0, RIGHT // 10), *wrong(0, WRONG // 10)]
-    by_events = [looked_at(life, tmp_path) for life in logs]
+    logs = [*right(A_LOCK, RIGHT // 10), *wrong(A_LOCK, WRONG // 10)]
+    by_events = [looked_at(life, tmp_path, A_LOCK) for life in logs]
     monkeypatch.setattr(lockcheck.check.loading, "MANY", 0)
-    by_columns = [looked_at(life, tmp_path) for life in logs]
+    by_columns = [looked_at(life, tmp_path, A_LOCK) for life in logs]
     assert [judgement for judgement, _ in by_columns] == [judgement for judgement, _ in by_events]
     fewer = [part < whole for (_, part), (_, whole) in zip(by_columns, by_events, strict=True)]
     assert sum(fewer) > len(logs) // 10  # else it shows nothing

@@ -31,7 +31,8 @@ class LostError(Exception):
 @dataclass(slots=True)
 class Held:
     key: str
-    secret: str
+    secret: str  # of the lock: that of the first attempt
+    level: str | None  # of this attempt, where it can be entered again
     asked_ns: int
     granted_ns: int
     until_ns: int | None  # None: it has no end
@@ -88,7 +89,7 @@ class Worker:
             raise
         self.kept = None
         self._believed(held, let_go=True)
-        yield from self._release(key, held.secret)
+        yield from self._release(key, held.secret, held.level)
 
     def _believed(self, held: Held, *, let_go: bool) -> None:
         now_ns = self._world.now_ns
@@ -98,30 +99,35 @@ class Worker:
 
     # --- the lock ----------------------------------------------------------------------------
 
-    def _acquire(self, key: str) -> Steps[Held | None]:
+    def _acquire(self, key: str, held: Held | None = None) -> Steps[Held | None]:
+        """`held`: of one that enters again."""
         self._attempts += 1
-        secret = f"{self.name}:{self._attempts}"
+        attempt = f"{self.name}:{self._attempts}"
+        secret = attempt if held is None else held.secret
+        level = attempt if self._day.levels > 1 else None
         again = self._day.after_timeout is AfterTimeout.AGAIN
         for _ in range(REPEATED if again else 1):
             began_ns = self._world.now_ns
-            reply, row = yield from self._ask(F.ACQUIRE, key, secret)
+            reply, row = yield from self._ask(F.ACQUIRE, key, secret, level=level)
             if reply is not None:
                 break
         if reply is None and self._day.after_timeout is AfterTimeout.RELEASE:
-            yield from self._release(key, secret)
+            yield from self._release(key, secret, level)
+        if reply is not None and not reply.ok and held is not None:
+            raise LostError
         if reply is None or not reply.ok:
             return None
         row.token = reply.token
         until_ns = self._until_ns(began_ns)
-        return Held(key, secret, began_ns, self._world.now_ns, until_ns, reply.token)
+        return Held(key, secret, level, began_ns, self._world.now_ns, until_ns, reply.token)
 
     def _until_ns(self, began_ns: int) -> int | None:
         ttl_ms = self._day.ttl_ms
         return began_ns + (ttl_ms - MARGIN_MS) * NS_PER_MS if ttl_ms else None
 
-    def _release(self, key: str, secret: str) -> Steps[None]:
+    def _release(self, key: str, secret: str, level: str | None) -> Steps[None]:
         for _ in range(REPEATED):
-            reply, _ = yield from self._ask(F.RELEASE, key, secret)
+            reply, _ = yield from self._ask(F.RELEASE, key, secret, level=level)
             if reply is not None:
                 return
             yield self._between(1, 20)
@@ -138,7 +144,7 @@ class Worker:
 
     # --- what is done under it ---------------------------------------------------------------
 
-    def _section(self, held: Held) -> Steps[None]:
+    def _section(self, held: Held, level: int = 1) -> Steps[None]:
         long = self._world.random() < 0.1
         for _ in range(self._world.between(0, 8 if long else 2)):
             yield self._between(1, max(self._day.ttl_ms // 8, 3) if long else 8)
@@ -148,6 +154,17 @@ class Worker:
                 self._look(held)
             if self._day.data:
                 yield from self._update(held)
+            if level < self._day.levels and self._world.random() < 0.3:
+                yield from self._enter_again(held, level + 1)
+
+    def _enter_again(self, held: Held, level: int) -> Steps[None]:
+        inner = yield from self._acquire(held.key, held)
+        if inner is not None:
+            held.until_ns = inner.until_ns
+            self._look(held)
+            yield from self._section(held, level)
+            yield from self._release(held.key, held.secret, inner.level)
+        self._look(held)
 
     def _look(self, held: Held) -> None:
         over = held.until_ns is not None and self._world.now_ns >= held.until_ns
@@ -179,6 +196,7 @@ class Worker:
         token: int | None = None,
         value: str | None = None,
         base: str | None = None,
+        level: str | None = None,
         keeper: bool = False,
     ) -> Steps[tuple[Reply | None, Row]]:
         day, world = self._day, self._world
@@ -189,7 +207,8 @@ class Worker:
             row.client, row.of = f"{self.name}-keeper", self.name
         self._rows.append(row)
         yield world.between(0, MOMENT_NS)
-        ask = Ask(f, key, secret, day.ttl_ms, value=value, base=base, owner=self.name)
+        sent = value if level is None else level
+        ask = Ask(f, key, secret, day.ttl_ms, value=sent, base=base, owner=self.name)
         to = DATA if f in (F.READ, F.WRITE, F.CAS) else LOCKS
         crashes = not keeper and world.random() < day.crashes
         timeout_ns = world.between(1, NS_PER_MS) if crashes else day.timeout_ms * NS_PER_MS

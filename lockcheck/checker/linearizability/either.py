@@ -28,7 +28,8 @@ def either(model: Model) -> Model:
         illegal = (after for after in afters if isinstance(after, Illegal))
         return legal or min(illegal, key=lambda each: each.reason)
 
-    return _leased(replace(model, initial=frozenset({model.initial}), step=step), model)
+    own = replace(model, name=f"{model.name}, or nothing", initial=frozenset({model.initial}))
+    return _leased(replace(own, step=step, rank=None, lapse=None), model)
 
 
 def _leased(model: Model, of_one: Model) -> Model:
