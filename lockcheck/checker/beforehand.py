@@ -120,7 +120,7 @@ def _levels(part: Table) -> Before:
     before: list[int] = []
     for owner in np.unique(part.owner).tolist():
         others = part.end[entered[part.owner[entered] != owner]].min(initial=NEVER)
-        own = np.flatnonzero(sure & (part.owner == owner) & (part.start < others))
+        own = np.flatnonzero(sure & (part.owner == owner) & (part.start <= others))
         before += [owner] * _missing(part.f[own].tolist(), part.token[own].tolist())
     return tuple(before)
 

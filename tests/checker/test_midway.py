@@ -140,6 +140,11 @@ RIGHT: dict[str, tuple[str, dict[str, Any]]] = {
         1 release 4-5
         2 acquire 6-7
         2 release 8-9""", {"model": "reentrant"}),
+    "a level on which it was held, left in the moment in which it is granted to another": ("""
+        1 release 0-1
+        1 release 2-3
+        2 acquire 1-2
+        2 release 6-7""", {"model": "reentrant"}),
     "a level on which it was held, told by its token": ("""
         1 acquire 0-1 token=7
         1 release 2-3
