@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+import lockcheck.formats.csv_rows
+from lockcheck.errors import HistoryError
 from lockcheck.formats.csv_rows import read_csv
 from lockcheck.formats.row_events import RowEvents
 from lockcheck.formats.source import Source
@@ -76,6 +78,22 @@ def test_what_no_model_knows_is_left_to_events() -> None:
     rows = rows_of(f"{HEADER}a,k,acquire,{EPOCH},{EPOCH + 1},ok,\na,k,drain,{EPOCH + 2},,,\n")
     assert rows.columns() is None
     assert [event.f for event in rows] == ["acquire", "acquire", "drain"]
+
+
+@pytest.mark.parametrize("size", [1, 40, 1 << 20])
+def test_pieces_of_any_size_are_one_table(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    monkeypatch.setattr(lockcheck.formats.csv_rows, "AT_ONCE", size)
+    rows = [f"c{at % 3},k{at % 2},acquire,{at},{at},ok,{at}" for at in range(30)]
+    rows[20] = rows[20].replace("k0", '"k\n0"')  # from here on they are no plain ones
+    events = list(rows_of(HEADER + "\n".join(rows)))
+    assert [event.token for event in events[1::2]] == list(range(30))
+    assert [event.process for event in events[::2]] == [f"c{at % 3}" for at in range(30)]
+    assert events[40].key == "k\n0"
+    for wrong, line in ((10, 12), (25, 28)):
+        damaged = [*rows[:wrong], rows[wrong].replace("ok", "yes"), *rows[wrong + 1 :]]
+        with pytest.raises(HistoryError, match="neither ok") as error:
+            rows_of(HEADER + "\n".join(damaged))
+        assert error.value.line == line
 
 
 @pytest.mark.parametrize(

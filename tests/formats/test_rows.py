@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import lockcheck.formats.text
 from lockcheck.formats import FORMATS, Asked
 from lockcheck.formats.source import Source
 from lockcheck.history import Ending, Event
@@ -315,6 +316,21 @@ def test_a_document_a_line_or_over_many() -> None:
     pretty = "\n".join(json.dumps(json.loads(line), indent=2) for line in lines)
     assert len(events_of("otlp", "\n".join(lines))) == 4
     assert brief(events_of("otlp", pretty)) == brief(events_of("otlp", "\n".join(lines)))
+
+
+@pytest.mark.parametrize("piece", [1, 100, 1 << 18])
+def test_documents_wherever_a_piece_of_the_file_ends(
+    monkeypatch: pytest.MonkeyPatch, piece: int
+) -> None:
+    monkeypatch.setattr(lockcheck.formats.text, "PIECE", piece)
+    spans = [span("lock", EPOCH + at, EPOCH + at + 1, lock__key="k") for at in range(0, 60, 2)]
+    documents = [json.loads(export(each, service__name="w")) for each in spans]
+    lines = [json.dumps(document) for document in documents]
+    lines[20] = json.dumps(documents[20], indent=1)  # from here on they are no lines any more
+    told = [event.time for event in events_of("otlp", "\n".join(lines))]
+    assert told == list(range(60))
+    damaged = [*lines[:19], lines[19].replace('"k"', "k"), *lines[20:]]
+    assert said(error_in("otlp", "\n".join(damaged)))[0] == 20
 
 
 def test_numbers_and_notices_as_spans() -> None:
