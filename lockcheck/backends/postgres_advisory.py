@@ -23,7 +23,7 @@ from lockcheck.backends.expected import SHORT, Expected
 from lockcheck.backends.expected_usual import DISK_FAILS
 from lockcheck.nodes.node import NodeSpec, Role
 from lockcheck.servers.postgres_wire import POSTGRES_ERRORS, PostgresSession
-from lockcheck.servers.wire import Address, Refused
+from lockcheck.servers.wire import Address, Refused, WireFailure
 
 PREPARE = "CREATE SEQUENCE IF NOT EXISTS lockcheck_token;"
 TAKE = """
@@ -53,7 +53,11 @@ class AdvisoryLock(Lock):
 
     def acquire(self, claim: Claim) -> Grant:
         session, since = self._open_session(), time.monotonic()
-        [(token,)] = session.ask(TAKE, claim.key)
+        try:
+            [(token,)] = session.ask(TAKE, claim.key)
+        except WireFailure:
+            session.close()  # no error takes back a lock that was taken before it
+            raise
         if token is None:
             raise Refused("held")
         keeper = ConnectionKeeper(claim, session, self._ttl_ms / 1000, since)

@@ -195,6 +195,19 @@ def test_an_advisory_lock_excludes_and_its_tokens_grow(locks: list[Lock], key: s
     assert 0 < (again.valid_ms or 0) <= LONG_MS
 
 
+def test_a_lock_that_was_taken_without_a_token_is_given_back(
+    locks: list[Lock], sessions: list[PostgresSession], key: str
+) -> None:
+    for n in range(2):  # so that there is a sequence, and more in it than its least value
+        locks[0].acquire(NotedClaim(f"{key}/{n}"))
+    [(last,)] = sessions[0].ask("SELECT last_value FROM lockcheck_token")
+    sessions[0].ask(f"ALTER SEQUENCE lockcheck_token MAXVALUE {last}")
+    with pytest.raises(WireFailure):
+        locks[0].acquire(NotedClaim(key))
+    sessions[0].ask("ALTER SEQUENCE lockcheck_token NO MAXVALUE")
+    acquired_soon(locks[1], NotedClaim(key))
+
+
 def test_a_session_that_could_not_be_prepared_is_not_used(
     locks: list[Lock], key: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
