@@ -97,7 +97,7 @@ ALONE = Plan(backend="redis", ttl_ms=1000, time_limit_ms=15_000, clients=1, serv
         (REDIS, "slow:rate=1bit", "cannot be", "from 4kbit to 10mbit"),
         (REDIS, "slow:rate=kbit", "cannot be", "8kbit"),
         (REDIS, "slow:loss=100", "cannot be", "from 2 to 95"),
-        (REDIS, "paus", "no nemesis", "choose from"),
+        (REDIS, "paus", "unknown nemesis", "choose from"),
     ],
 )
 def test_refused(plan: Plan, text: str, reason: str, cure: str) -> None:
