@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO
 
 import msgspec
+from msgspec.structs import replace
 
 from lockcheck.errors import HistoryError
 from lockcheck.history.event import RUN, Event, EventType, Notice, decode_event, encode_event
@@ -27,7 +28,7 @@ CURE = "take it from where it was copied, or run again"
 class Seal(msgspec.Struct, frozen=True):
     """The value of the last line."""
 
-    sha256: str  # of all lines before it
+    sha256: str  # of all lines before it, and of this one without it
     events: dict[str, int]  # by process
     facts: str  # the digest of what the run's folder says beside its history
 
@@ -41,8 +42,9 @@ def sealed(events: Iterable[Event], facts: bytes) -> Iterator[bytes]:
         counts[str(event.process)] += 1
         time = event.time
         yield line
-    seal = Seal(digest.hexdigest(), dict(counts), digest_of(facts))
-    yield encode_event(_mark(time, msgspec.to_builtins(seal))) + b"\n"
+    unsigned = Seal("", dict(counts), digest_of(facts))
+    digest.update(_line(time, unsigned))
+    yield _line(time, replace(unsigned, sha256=digest.hexdigest())) + b"\n"
 
 
 def digest_of(facts: bytes) -> str:
@@ -54,6 +56,10 @@ def _promising(events: Iterable[Event]) -> Iterator[Event]:
         yield event
         if number == 0:
             yield _mark(event.time, None)
+
+
+def _line(time: int, seal: Seal) -> bytes:
+    return encode_event(_mark(time, msgspec.to_builtins(seal)))
 
 
 def _mark(time: int, value: object) -> Event:
@@ -72,7 +78,9 @@ def seal_of(path: Path, source: str) -> Seal | None:
                 raise HistoryError("its end is missing: it was cut off", source=source, cure=CURE)
             return None
         seal = _value(event, source)
-        if _digest(lines, begin) != seal.sha256:
+        unsigned = _line(event.time, replace(seal, sha256=""))
+        whole = last == _line(event.time, seal) and _digest(lines, begin, unsigned) == seal.sha256
+        if not whole:
             raise HistoryError(_damage(lines, begin, seal), source=source, cure=CURE)
         return seal
 
@@ -104,12 +112,13 @@ def _last_line(lines: IO[bytes]) -> tuple[bytes, int]:
     return end[newline + 1 :], begin + newline + 1
 
 
-def _digest(lines: IO[bytes], length: int) -> str:
+def _digest(lines: IO[bytes], length: int, end: bytes) -> str:
     digest = sha256()
     lines.seek(0)
     while length and (piece := lines.read(min(AT_ONCE, length))):
         digest.update(piece)
         length -= len(piece)
+    digest.update(end)
     return digest.hexdigest()
 
 
