@@ -112,11 +112,5 @@ REDIS_WAIT = Backend(
             IN_TIME,
             "one replica has the lock, and the other one is promoted",
         ),
-        Expected(
-            nemesis="failover:by=sentinel,cut=one",
-            verdict="ok",
-            options=AFTER_SENTINELS,
-            why="the Sentinels choose the replica that has most",
-        ),
     ),
 )
