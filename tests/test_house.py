@@ -121,7 +121,7 @@ def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
     script = (
         "import sys; from lockcheck.cli.commands import main\n"
         f"main({arguments!r}, standalone_mode=False)\n"
-        "heavy = {'redis', 'docker', 'rich', 'jinja2', 'pyroute2'}\n"
+        "heavy = {'redis', 'docker', 'rich', 'jinja2', 'pyroute2', 'numpy'}\n"
         "print('LOADED', sorted(heavy & set(sys.modules)))"
     )
     said = subprocess.run(

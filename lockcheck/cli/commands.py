@@ -11,7 +11,6 @@ import click
 
 from lockcheck import __version__
 from lockcheck.check.collecting import not_collecting
-from lockcheck.check.patience import patient_for
 from lockcheck.cli.gate import as_json as json_of
 from lockcheck.cli.gate import print_error, printable, say, tell
 from lockcheck.cli.options import Duration, LateChoice, Size, read_config_file
@@ -174,6 +173,7 @@ def check_command(
     JSON Lines, Jepsen's history.edn, history.txt or JSON, the log of a Jepsen test, CSV
     (client,key,op,start_ns,end_ns,outcome,token), or OpenTelemetry's spans.
     """
+    from lockcheck.check.patience import patient_for
     from lockcheck.check.recheck import recheck
     from lockcheck.cli.terminal import print_verdict, reading_progress
     from lockcheck.formats import Asked

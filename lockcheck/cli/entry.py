@@ -9,7 +9,7 @@ from typing import NoReturn
 
 from lockcheck.cli.supervising import DECIDED, FORWARDED, supervise
 
-INTERRUPTED = 130
+FAILED, INTERRUPTED = 4, 130
 
 
 def entry() -> NoReturn:
@@ -22,8 +22,10 @@ def entry() -> NoReturn:
         code = exit_code()
     except KeyboardInterrupt:
         code = INTERRUPTED
-    for number in FORWARDED:  # what is said is said
-        signal.signal(number, signal.SIG_IGN)
+    except (ImportError, MemoryError) as error:  # there is not even a command line to tell it
+        code = FAILED
+        os.write(2, f"lockcheck: cannot be loaded: {error}\n  cure: give it more memory\n".encode())
+    signal.pthread_sigmask(signal.SIG_BLOCK, FORWARDED)  # what is said is said
     try:
         for stream in (sys.stdout, sys.stderr):
             stream.flush()

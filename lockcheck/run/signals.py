@@ -29,9 +29,13 @@ def handling(numbers: Iterable[signal.Signals], handler: Handler) -> Iterator[No
             signal.signal(number, earlier)
 
 
+def _unheard(_number: int, _frame: FrameType | None) -> None:
+    """Not SIG_IGN: children would inherit that, and Python complains of one that came before it."""
+
+
 def deaf() -> AbstractContextManager[None]:
     """What must be done to its end is not broken off by a second Ctrl-C."""
-    return handling((signal.SIGINT, *TERMINATING), signal.SIG_IGN)
+    return handling((signal.SIGINT, *TERMINATING), _unheard)
 
 
 def interrupted_once() -> AbstractContextManager[None]:
@@ -41,7 +45,7 @@ def interrupted_once() -> AbstractContextManager[None]:
 
     def interrupt(_number: int, _frame: FrameType | None) -> None:
         for number in numbers:
-            signal.signal(number, signal.SIG_IGN)
+            signal.signal(number, _unheard)
         raise KeyboardInterrupt
 
     return handling(numbers, interrupt)
