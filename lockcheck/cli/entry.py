@@ -24,7 +24,9 @@ def entry() -> NoReturn:
         code = INTERRUPTED
     except (ImportError, MemoryError) as error:  # there is not even a command line to tell it
         code = FAILED
-        os.write(2, f"lockcheck: cannot be loaded: {error}\n  cure: give it more memory\n".encode())
+        reason = str(error) or "there is no memory"
+        said = f"lockcheck: cannot be loaded: {reason}\n  cure: give it more memory\n"
+        os.write(2, said.encode())
     signal.pthread_sigmask(signal.SIG_BLOCK, FORWARDED)  # what is said is said
     try:
         for stream in (sys.stdout, sys.stderr):
