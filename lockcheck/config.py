@@ -277,12 +277,9 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
             if told and setting.repeated:
                 yield from _as_options(name, value)
 
-    def as_json(self) -> bytes:
-        return msgspec.json.format(msgspec.json.encode(self), indent=2) + b"\n"
-
 
 def read_config(path: Path) -> RunConfig:
-    """What a file has that `as_json` gave."""
+    """What a run has left of its own."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=RunConfig)
     except OSError as error:

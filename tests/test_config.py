@@ -77,7 +77,7 @@ def test_the_command_runs_the_same_again(config: RunConfig) -> None:
 
 @given(config=configs)
 def test_what_is_stored_is_read_back(config: RunConfig, tmp_path: Path) -> None:
-    (tmp_path / "config.json").write_bytes(config.as_json())
+    (tmp_path / "config.json").write_bytes(msgspec.json.encode(config))
     assert read_config(tmp_path / "config.json") == config
 
 
@@ -111,7 +111,7 @@ def test_a_stored_run_is_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     folder.mkdir(parents=True)
     (folder / "history.jsonl").touch()
     stored = RunConfig(backend="redlock", seed=7, keys=3, nemesis=("none",))
-    (folder / "config.json").write_bytes(stored.as_json())
+    (folder / "config.json").write_bytes(msgspec.json.encode(stored))
     assert run_with(["--again", "r1"], monkeypatch) == stored
     changed = run_with(["--again", "r1", "--clients", "9"], monkeypatch)
     assert changed == msgspec.structs.replace(stored, clients=9)
@@ -143,7 +143,7 @@ def test_a_lock_is_used_for_what_it_is_for(tmp_path: Path, monkeypatch: pytest.M
     config = run_with(["--backend", "some-rw", "--seed", "1"], monkeypatch)
     assert config.workload == "readers"
     assert config.command() == "lockcheck run --backend some-rw --seed 1"
-    (tmp_path / "config.json").write_bytes(config.as_json())
+    (tmp_path / "config.json").write_bytes(msgspec.json.encode(config))
     assert b'"readers"' in (tmp_path / "config.json").read_bytes()
     asked = run_with(["--backend", "some-rw", "--workload", "register"], monkeypatch)
     assert (asked.workload, "--workload register" in asked.command()) == ("register", True)
@@ -158,7 +158,7 @@ def test_run_again_with_another_lock(tmp_path: Path, monkeypatch: pytest.MonkeyP
         folder.mkdir(parents=True)
         (folder / "history.jsonl").touch()
         config = RunConfig(backend="redis", workload=workload, seed=1)
-        (folder / "config.json").write_bytes(config.as_json())
+        (folder / "config.json").write_bytes(msgspec.json.encode(config))
     other = ["--backend", "some-rw"]
     assert run_with(["--again", "usual", *other], monkeypatch).workload == "readers"
     assert run_with(["--again", "asked", *other], monkeypatch).workload == "mutex"

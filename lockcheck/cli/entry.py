@@ -7,9 +7,9 @@ import signal
 import sys
 from typing import NoReturn
 
-from lockcheck.cli.supervising import DECIDED, FORWARDED, supervise
+from lockcheck.cli.supervising import DECIDED, ENDED_BY_ITSELF, FORWARDED, say_barely, supervise
 
-FAILED, INTERRUPTED = 4, 130
+INTERRUPTED = 130
 
 
 def entry() -> NoReturn:
@@ -23,10 +23,8 @@ def entry() -> NoReturn:
     except KeyboardInterrupt:
         code = INTERRUPTED
     except (ImportError, MemoryError) as error:  # there is not even a command line to tell it
-        code = FAILED
-        reason = str(error) or "there is no memory"
-        said = f"lockcheck: cannot be loaded: {reason}\n  cure: give it more memory\n"
-        os.write(2, said.encode())
+        code = ENDED_BY_ITSELF
+        say_barely(f"cannot be loaded: {str(error) or 'no memory'}", "give it more memory")
     signal.pthread_sigmask(signal.SIG_BLOCK, FORWARDED)  # what is said is said
     try:
         for stream in (sys.stdout, sys.stderr):

@@ -141,33 +141,36 @@ class LateChoice(click.ParamType):  # type: ignore[type-arg,unused-ignore]
         return value
 
 
-class Size(click.ParamType):  # type: ignore[type-arg,unused-ignore]
+class Parsed(click.ParamType):  # type: ignore[type-arg,unused-ignore]
+    """A number that people write with a unit."""
+
+    def convert(
+        self, value: str | int, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int:
+        if isinstance(value, int):
+            return value
+        try:
+            return self.parse(value)
+        except UserError as error:
+            self.fail(f"{error.message}: {error.cure}", param, ctx)
+
+    def parse(self, text: str) -> int:
+        raise NotImplementedError
+
+
+class Size(Parsed):
     name = "size"
 
-    def convert(
-        self, value: str | int, param: click.Parameter | None, ctx: click.Context | None
-    ) -> int:
+    def parse(self, text: str) -> int:
         from lockcheck.sizes import parse_size
 
-        if isinstance(value, int):
-            return value
-        try:
-            return parse_size(value)
-        except UserError as error:
-            self.fail(f"{error.message}: {error.cure}", param, ctx)
+        return parse_size(text)
 
 
-class Duration(click.ParamType):  # type: ignore[type-arg,unused-ignore]
+class Duration(Parsed):
     name = "duration"
 
-    def convert(
-        self, value: str | int, param: click.Parameter | None, ctx: click.Context | None
-    ) -> int:
+    def parse(self, text: str) -> int:
         from lockcheck.durations import parse_duration_ms
 
-        if isinstance(value, int):
-            return value
-        try:
-            return parse_duration_ms(value)
-        except UserError as error:
-            self.fail(f"{error.message}: {error.cure}", param, ctx)
+        return parse_duration_ms(text)

@@ -56,8 +56,14 @@ def _code_of(status: int) -> int:
     if -code in FORWARDED:  # it was on its way out
         return 128 - code
     how = f"ended with {code}" if code >= 0 else f"was killed by {signal.Signals(-code).name}"
-    said = f"lockcheck: its process {how} before a verdict\n"
-    said += "  cure: see what was printed above, and whether there was memory enough\n"
-    with suppress(OSError):  # nobody reads it: the code still says it
-        os.write(2, said.encode())
+    say_barely(
+        f"its process {how} before a verdict",
+        "see what was printed above, and whether there was memory enough",
+    )
     return ENDED_BY_ITSELF
+
+
+def say_barely(message: str, cure: str) -> None:
+    """Where there is no more of us than this: see `gate.print_error`."""
+    with suppress(OSError):  # nobody reads it: the code still says it
+        os.write(2, f"lockcheck: {message}\n  cure: {cure}\n".encode())

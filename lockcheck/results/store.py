@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 import msgspec
 
@@ -23,6 +23,9 @@ from lockcheck.history.files import merge_event_files, write_events
 from lockcheck.history.seal import Seal, digest_of, sealed
 from lockcheck.results.facts import RunFacts
 from lockcheck.results.summary import verdict_summary
+
+if TYPE_CHECKING:
+    from lockcheck.config import RunConfig  # with all its registries, which a check does not need
 
 HISTORY_FILE, VERDICT_FILE, REPORT_FILE = "history.jsonl", "verdict.json", "report.html"
 CONFIG_FILE, FACTS_FILE = "config.json", "facts.json"
@@ -70,10 +73,9 @@ class Store:
             ) from error
         return Store.at(folder)
 
-    def begin(self, config: bytes, terms: Terms, facts: RunFacts) -> None:
+    def begin(self, config: RunConfig, terms: Terms, facts: RunFacts) -> None:
         """What has to be there already should the run be killed."""
-        with self.writing(CONFIG_FILE) as out:
-            out.write(config)
+        self._write(CONFIG_FILE, config)
         self._write(FACTS_FILE, facts)
         self._parts.mkdir(exist_ok=True)
         write_events(self._parts / TERMS_FILE, [terms_event(terms)])

@@ -84,7 +84,7 @@ def execute(config: RunConfig, watcher: Watcher) -> Outcome:
     interrupted = False
     with interrupted_once():
         try:
-            store.begin(config.as_json(), terms(config), facts)
+            store.begin(config, terms(config), facts)
             plan = ClusterPlan(store.run_id, node_specs(config), store.folder)
             began = time.monotonic()
             with _collecting(runtime.start(plan, watcher.say)) as cluster:

@@ -41,11 +41,6 @@ def address(server: tuple[Address, subprocess.Popen[bytes]]) -> Address:
 
 
 @pytest.fixture
-def key(request: pytest.FixtureRequest) -> str:
-    return str(request.node.name)
-
-
-@pytest.fixture
 def locks(address: Address) -> Iterator[list[Lock]]:
     locks = [
         BACKEND.connect((address,), LockSettings(owner, TTL_MS, random.Random(owner)))

@@ -39,11 +39,6 @@ def address(server: tuple[Address, subprocess.Popen[bytes]]) -> Address:
 
 
 @pytest.fixture
-def key(request: pytest.FixtureRequest) -> str:
-    return str(request.node.name)
-
-
-@pytest.fixture
 def admin(address: Address) -> Iterator[MariadbSession]:
     session = MariadbSession(address, 10)
     yield session

@@ -42,11 +42,6 @@ def address(server: tuple[Address, subprocess.Popen[bytes]]) -> Address:
 
 
 @pytest.fixture
-def key(request: pytest.FixtureRequest) -> str:
-    return str(request.node.name)
-
-
-@pytest.fixture
 def sessions(address: Address) -> Iterator[list[PostgresSession]]:
     opened = [PostgresSession(address, 10) for _ in range(2)]
     yield opened
