@@ -188,7 +188,10 @@ def _together(scan: Scan, looked_at: Case) -> Together:
     that were given back later: it may have ended earlier, but hardly as soon as it began."""
     seen, holds, table = looked_at.together, scan.holds, scan.table
     given_back = (holds.ended >= 0) & (table.f[holds.ended] == Op.RELEASE)
-    lasted = bool((given_back & (holds.end > holds.start)).any())
+    # Not of those whose clients were told of a loss: that may have come at once.
+    losers = {table.symbols.number(loss.process) for loss in Glimpse(scan).losses}
+    told = np.isin(table.process[holds.granted], [*losers])
+    lasted = bool((given_back & ~told & (holds.end > holds.start)).any())
     entered = 1 if len(holds.start) else 0
     return Together(max(seen.held, int(lasted)), seen.shared, max(seen.entered, entered))
 

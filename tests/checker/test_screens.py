@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lockcheck.checker import Judgement, Verdict, judge, judge_scan
@@ -277,6 +277,7 @@ chaos = st.builds(
 
 
 @given(chaos, st.integers(0, 120))
+@example(Chaos(7, tokens=False, lossy=0.1), 7)  # told of its loss when it has just been let in
 def test_columns_and_events_are_judged_alike(chaos: Chaos, steps: int) -> None:
     events = chaos.history(steps)
     judgement, looked_at = judge_scan(scanned(events))
