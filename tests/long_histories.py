@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 
 from lockcheck.history.event import encode_event
-from lockcheck.simulation import Fault, FaultKind, Plan, Target, simulated_events
+from tests.simulation import Fault, FaultKind, Plan, Target, simulated_events
 
 CLIENTS = 20
 INDETERMINATE = 0.01

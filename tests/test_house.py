@@ -21,7 +21,6 @@ FLOORS = (
     "plugins",
     "native",
     "history",
-    "simulation",
     "formats",
     "checker",
     "nodes",

@@ -9,7 +9,7 @@ from lockcheck.checker import Verdict, judge
 from lockcheck.errors import HistoryError
 from lockcheck.history import Event, EventType, History
 from lockcheck.history.event import STORAGE
-from lockcheck.simulation import Plan, simulated_events
+from tests.simulation import Plan, simulated_events
 
 
 def a_run(seed: int) -> list[Event]:

@@ -8,8 +8,8 @@ import pytest
 
 from lockcheck.checker import OverlapWatch, judge
 from lockcheck.history import Event, EventType, Terms
-from lockcheck.simulation import Fault, FaultKind, Plan, Target, simulate
 from tests.checker.dsl import events, ns
+from tests.simulation import Fault, FaultKind, Plan, Target, simulate
 
 BOTH = "1 acquire 0-1 \n 2 acquire 3-4"
 

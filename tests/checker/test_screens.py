@@ -19,9 +19,9 @@ from lockcheck.history import Event, EventType, F, History, Notice, Terms
 from lockcheck.history.event import encode_event, terms_event
 from lockcheck.history.scan import Scan, scan
 from lockcheck.native import core
-from lockcheck.simulation import Fault, FaultKind, Plan, Target, simulated_events
 from tests.checker.dsl import events as told_by
 from tests.long_histories import lock, register
+from tests.simulation import Fault, FaultKind, Plan, Target, simulated_events
 
 pytestmark = pytest.mark.skipif(core() is None, reason="the compiled reader was not built")
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from lockcheck.errors import HistoryError
 from lockcheck.history.files import read_events
 from lockcheck.history.seal import digest_of, seal_of, sealed
-from lockcheck.simulation import Plan, simulated_events
+from tests.simulation import Plan, simulated_events
 
 FACTS = b"{}\n"
 Lines = list[bytes]

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 from lockcheck.history import F
 from lockcheck.history.event import NS_PER_MS
-from lockcheck.simulation.locks.single import NOT_OWNER, LeaseServer
-from lockcheck.simulation.world import Ask, Reply, World
 from tests.production.day import Day
+from tests.simulation.locks.single import NOT_OWNER, LeaseServer
+from tests.simulation.world import Ask, Reply, World
 
 NO_END_NS = 1 << 60
 WORTH_A_MISTAKE = 0.6  # of the lease that is left then

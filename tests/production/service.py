@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 from lockcheck.history import F
 from lockcheck.history.event import NS_PER_MS
-from lockcheck.simulation.network import Host, Network, Service, Task
-from lockcheck.simulation.world import Node, Steps, World
 from tests.production.day import Day, Renewing
 from tests.production.log import Row, cut, written
 from tests.production.server import Data, LockServer, Mistake
 from tests.production.worker import DATA, LOCKS, Belief, Keeper, Worker
+from tests.simulation.network import Host, Network, Service, Task
+from tests.simulation.world import Node, Steps, World
 
 LAST_NS = 1 << 60
 DRIFT_PPM = 100

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from lockcheck.history import F
 from lockcheck.history.event import NS_PER_MS
-from lockcheck.simulation.world import Ask, Call, Reply, Steps, World
 from tests.production.day import AfterTimeout, Day, Renewing
 from tests.production.log import Row
+from tests.simulation.world import Ask, Call, Reply, Steps, World
 
 LOCKS, DATA = "locks", "data"
 MOMENT_NS = 300_000

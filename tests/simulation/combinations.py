@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import TypeVar
 
-from lockcheck.simulation import Fault, FaultKind, Nesting, Plan, Target
+from tests.simulation import Fault, FaultKind, Nesting, Plan, Target
 
 T = TypeVar("T")
 TTL_MS = 100

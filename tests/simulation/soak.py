@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from lockcheck.checker import Finding, Judgement, Verdict, judge
 from lockcheck.history import History
-from lockcheck.simulation import simulate
+from tests.simulation import simulate
 from tests.simulation.combinations import COMBINATIONS
 
 CHUNK = 50

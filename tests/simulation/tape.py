@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from lockcheck.history import Event, F, History, Hold, Operation
 from lockcheck.history.event import STORAGE
-from lockcheck.simulation import Plan, simulate
+from tests.simulation import Plan, simulate
 
 Spoil = Callable[[], History]
 Mutation = Callable[[History], Iterator[Spoil]]

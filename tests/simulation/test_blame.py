@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from lockcheck.checker import Culprit, Judgement, Verdict, judge
-from lockcheck.simulation import Fault, FaultKind, Plan, Target, simulate
 from tests.checker.dsl import codes
+from tests.simulation import Fault, FaultKind, Plan, Target, simulate
 
 SEEDS = range(25)
 TTL_MS = 100

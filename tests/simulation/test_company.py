@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from lockcheck.checker import Code, Culprit, Judgement, Verdict, judge
-from lockcheck.simulation import Fault, FaultKind, Plan, Target, simulate
+from tests.simulation import Fault, FaultKind, Plan, Target, simulate
 from tests.simulation.combinations import (
     COMBINATIONS,
     TTL_MS,

@@ -13,7 +13,7 @@ import pytest
 
 from lockcheck.history import History, read_history, write_events
 from lockcheck.history.event import encode_event
-from lockcheck.simulation import LOCKS, Plan, simulate, simulated_events
+from tests.simulation import LOCKS, Plan, simulate, simulated_events
 from tests.simulation.combinations import COMBINATIONS, guarded_by_cas
 
 SEEDS = range(10)

@@ -9,8 +9,8 @@ import pytest
 
 from lockcheck.checker import Culprit, Judgement, Verdict, judge
 from lockcheck.history import F
-from lockcheck.simulation import Fault, FaultKind, Plan, Target, simulate
 from tests.checker.dsl import codes
+from tests.simulation import Fault, FaultKind, Plan, Target, simulate
 from tests.simulation.combinations import COMBINATIONS, TTL_MS
 from tests.simulation.soak import accusations
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from lockcheck.history.event import NS_PER_MS
-from lockcheck.simulation.locks import LOCKS
-from lockcheck.simulation.locks.queue import FORGOTTEN_NS, LEAVE, NO_PLACE, POLL, STAND, QueueServer
-from lockcheck.simulation.locks.single import NOT_OWNER, LeaseServer
-from lockcheck.simulation.world import Ask, Reply, World
+from tests.simulation.locks import LOCKS
+from tests.simulation.locks.queue import FORGOTTEN_NS, LEAVE, NO_PLACE, POLL, STAND, QueueServer
+from tests.simulation.locks.single import NOT_OWNER, LeaseServer
+from tests.simulation.world import Ask, Reply, World
 
 TTL_MS = 100
 TTL_NS = TTL_MS * NS_PER_MS

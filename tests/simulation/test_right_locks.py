@@ -9,7 +9,7 @@ import pytest
 
 from lockcheck.checker import Verdict, judge
 from lockcheck.history import History
-from lockcheck.simulation import FaultKind, simulate
+from tests.simulation import FaultKind, simulate
 from tests.simulation.combinations import COMBINATIONS, unguarded
 from tests.simulation.soak import accusations, soak, tried
 

@@ -6,10 +6,10 @@ import pytest
 
 from lockcheck.errors import InternalError
 from lockcheck.history import EventType
-from lockcheck.simulation.storage import Storage
-from lockcheck.simulation.world import Ask as SimulatedAsk
-from lockcheck.simulation.world import Reply
 from lockcheck.storage.base import Ask, Guard
+from tests.simulation.storage import Storage
+from tests.simulation.world import Ask as SimulatedAsk
+from tests.simulation.world import Reply
 from tests.storage.test_storage import TABLE, read, write
 
 

@@ -6,9 +6,9 @@ import pytest
 
 from lockcheck.errors import UserError
 from lockcheck.history.event import NS_PER_MS
-from lockcheck.simulation import Plan, simulate
-from lockcheck.simulation.network import Host, Network, Task
-from lockcheck.simulation.world import Ask, Call, Node, Reply, Steps, World
+from tests.simulation import Plan, simulate
+from tests.simulation.network import Host, Network, Task
+from tests.simulation.world import Ask, Call, Node, Reply, Steps, World
 
 LATE_NS = 1 << 50
 ASK = Ask("acquire", "k")

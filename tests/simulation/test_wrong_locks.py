@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from lockcheck.checker import CHECKS, judge
-from lockcheck.simulation import LOCKS, Fault, FaultKind, Nesting, Plan, Target, simulate
 from tests.checker.dsl import codes
+from tests.simulation import LOCKS, Fault, FaultKind, Nesting, Plan, Target, simulate
 
 SEEDS = range(12)
 HOLDERS = Fault(FaultKind.PAUSE, Target.HOLDER, (110, 180), gap_ms=(10, 40))

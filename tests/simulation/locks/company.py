@@ -7,7 +7,7 @@ from functools import partial
 
 from lockcheck.history import F
 from lockcheck.history.event import NS_PER_MS
-from lockcheck.simulation.locks.base import (
+from tests.simulation.locks.base import (
     Acquired,
     Caller,
     Done,
@@ -17,8 +17,8 @@ from lockcheck.simulation.locks.base import (
     Released,
     Unsure,
 )
-from lockcheck.simulation.locks.single import NO_ANSWER, NOT_OWNER
-from lockcheck.simulation.world import Ask, Call, Reply, Steps, World
+from tests.simulation.locks.single import NO_ANSWER, NOT_OWNER
+from tests.simulation.world import Ask, Call, Reply, Steps, World
 
 PERMITS = 2
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from lockcheck.errors import InternalError
 from lockcheck.history import Event, EventType, F
 from lockcheck.history.event import STORAGE
-from lockcheck.simulation.world import Ask, Reply
+from tests.simulation.world import Ask, Reply
 
 
 class Memory(NamedTuple):
@@ -24,7 +24,7 @@ class Storage:
         self._highest_alone: dict[str, int] = {}  # of those that did not share: readers go by it
         self.memories: list[Memory] = []
 
-    def handle(self, ask: Ask, wall_ns: int) -> Reply:  # noqa: ARG002 - it looks at no clock
+    def handle(self, ask: Ask, wall_ns: int) -> Reply:
         current = self._values.get(ask.key)
         refusal = self._refusal(ask, current)
         if ask.f == F.WRITE and ask.value is not None and not refusal:

@@ -7,9 +7,9 @@ from itertools import count
 
 from lockcheck.history import Event, EventType, F, Notice
 from lockcheck.history.event import NEMESIS, NS_PER_MS
-from lockcheck.simulation.network import Host, Network
-from lockcheck.simulation.plan import Fault, FaultKind, Plan, Target
-from lockcheck.simulation.world import Node, World
+from tests.simulation.network import Host, Network
+from tests.simulation.plan import Fault, FaultKind, Plan, Target
+from tests.simulation.world import Node, World
 
 # After a grant: the holder is at any step of its critical section.
 STRIKES_WITHIN_NS = 12 * NS_PER_MS

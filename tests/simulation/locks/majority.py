@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lockcheck.history import F
-from lockcheck.simulation.locks.base import (
+from tests.simulation.locks.base import (
     Acquired,
     Caller,
     Done,
@@ -15,8 +15,8 @@ from lockcheck.simulation.locks.base import (
     Released,
     Unsure,
 )
-from lockcheck.simulation.locks.single import NO_ANSWER, NOT_OWNER, LeaseServer
-from lockcheck.simulation.world import Ask, Call, Reply, Steps
+from tests.simulation.locks.single import NO_ANSWER, NOT_OWNER, LeaseServer
+from tests.simulation.world import Ask, Call, Reply, Steps
 
 SERVERS = 5
 PART_OF_THE_LEASE = 20  # how much of it a server that is dead may cost

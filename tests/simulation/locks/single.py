@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from lockcheck.history import F
 from lockcheck.history.event import NS_PER_MS
-from lockcheck.simulation.locks.base import (
+from tests.simulation.locks.base import (
     Acquired,
     Caller,
     Done,
@@ -16,7 +16,7 @@ from lockcheck.simulation.locks.base import (
     Released,
     Unsure,
 )
-from lockcheck.simulation.world import Ask, Call, Reply, Steps, World
+from tests.simulation.world import Ask, Call, Reply, Steps, World
 
 NOT_OWNER = "not-owner"
 NO_ANSWER = "no answer in time"

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from math import inf
 
 from lockcheck.history.event import NS_PER_MS
-from lockcheck.simulation.locks.base import Acquired, Grant, LockKind, Refused, Unsure
-from lockcheck.simulation.locks.single import NO_ANSWER, FencedLock, Lease, LeaseServer
-from lockcheck.simulation.world import Ask, Call, Reply, Steps, World
+from tests.simulation.locks.base import Acquired, Grant, LockKind, Refused, Unsure
+from tests.simulation.locks.single import NO_ANSWER, FencedLock, Lease, LeaseServer
+from tests.simulation.world import Ask, Call, Reply, Steps, World
 
 STAND, POLL, LEAVE = "stand", "poll", "leave"
 POLL_NS = 4 * NS_PER_MS
@@ -116,7 +116,7 @@ class PatientLock(QueueLock):
 
 
 class EternalQueueServer(QueueServer):
-    def held(self, key: str, wall_ns: int) -> Lease | None:  # noqa: ARG002 - it never runs out
+    def held(self, key: str, wall_ns: int) -> Lease | None:
         return self.leases.get(key)
 
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from lockcheck.history import EventType, F
 from lockcheck.history.event import NS_PER_MS
-from lockcheck.simulation.client import MOMENT_NS, Client, Held
-from lockcheck.simulation.locks.base import Acquired, Grant, Lock, Refused
-from lockcheck.simulation.plan import Plan
-from lockcheck.simulation.recorder import Recorder
-from lockcheck.simulation.world import Steps, World
+from tests.simulation.client import MOMENT_NS, Client, Held
+from tests.simulation.locks.base import Acquired, Grant, Lock, Refused
+from tests.simulation.plan import Plan
+from tests.simulation.recorder import Recorder
+from tests.simulation.world import Steps, World
 
 
 class Keeper:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from lockcheck.history import Event, EventType, Notice
-from lockcheck.simulation.world import World
+from tests.simulation.world import World
 
 
 class Recorder:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from lockcheck.errors import UserError
 from lockcheck.history import Event, History
 from lockcheck.history.event import NS_PER_MS, terms_event
-from lockcheck.simulation.client import STORAGE_NODE, Client
-from lockcheck.simulation.keeper import Keeper
-from lockcheck.simulation.locks import LOCKS, LockKind
-from lockcheck.simulation.locks.base import Caller
-from lockcheck.simulation.nemesis import Nemesis
-from lockcheck.simulation.network import Host, Network, Task
-from lockcheck.simulation.plan import Plan
-from lockcheck.simulation.recorder import Recorder
-from lockcheck.simulation.storage import Storage
-from lockcheck.simulation.world import Node, World
+from tests.simulation.client import STORAGE_NODE, Client
+from tests.simulation.keeper import Keeper
+from tests.simulation.locks import LOCKS, LockKind
+from tests.simulation.locks.base import Caller
+from tests.simulation.nemesis import Nemesis
+from tests.simulation.network import Host, Network, Task
+from tests.simulation.plan import Plan
+from tests.simulation.recorder import Recorder
+from tests.simulation.storage import Storage
+from tests.simulation.world import Node, World
 
 # How long a run goes on for what was begun: clients that wait longer are never answered.
 LEASES_AFTER = 20

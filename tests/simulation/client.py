@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from lockcheck.errors import InternalError
 from lockcheck.history import Event, EventType, F
 from lockcheck.history.event import NS_PER_MS
-from lockcheck.simulation.locks.base import Acquired, Caller, Done, Grant, LockKind, Refused, Unsure
-from lockcheck.simulation.locks.company import CompanyLock
-from lockcheck.simulation.plan import Nesting, Plan
-from lockcheck.simulation.recorder import Recorder
-from lockcheck.simulation.world import PPM, Ask, Call, Reply, Steps, World
+from tests.simulation.locks.base import Acquired, Caller, Done, Grant, LockKind, Refused, Unsure
+from tests.simulation.locks.company import CompanyLock
+from tests.simulation.plan import Nesting, Plan
+from tests.simulation.recorder import Recorder
+from tests.simulation.world import PPM, Ask, Call, Reply, Steps, World
 
 STORAGE_NODE = "s1"
 MOMENT_NS = 400_000  # the longest step of a client that does nothing

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from lockcheck.history.event import NS_PER_MS
-from lockcheck.simulation.locks.base import LockKind
-from lockcheck.simulation.locks.single import (
+from tests.simulation.locks.base import LockKind
+from tests.simulation.locks.single import (
     FencedLock,
     Lease,
     LeaseServer,
     SingleLock,
 )
-from lockcheck.simulation.world import Ask, Reply
+from tests.simulation.world import Ask, Reply
 
 SOMETIMES = 0.2
 
@@ -60,7 +60,7 @@ class RevivingServer(LeaseServer):
 class EternalServer(LeaseServer):
     """Its leases never run out: who goes without a release takes the lock along."""
 
-    def held(self, key: str, wall_ns: int) -> Lease | None:  # noqa: ARG002 - that is the point
+    def held(self, key: str, wall_ns: int) -> Lease | None:
         return self.leases.get(key)
 
 

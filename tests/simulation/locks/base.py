@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from lockcheck.history.event import NS_PER_MS
-from lockcheck.simulation.network import Service
-from lockcheck.simulation.world import Node, Steps, World
+from tests.simulation.network import Service
+from tests.simulation.world import Node, Steps, World
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple, Protocol, TypeVar
 
-from lockcheck.simulation.world import Ask, Call, Node, Reply, Steps, World
+from tests.simulation.world import Ask, Call, Node, Reply, Steps, World
 
 T = TypeVar("T")
 
