@@ -8,6 +8,8 @@ holder that is late does no harm, whoever holds the lock by then: its transactio
   is a sign of life, and so a renewal.
 - Who waits for the row gives up after a TTL, by `lock_timeout`, and asks again.
 - Whatever fails before the commit was sent did not happen.
+- A statement that is refused (on a full disk) is undone up to the savepoint before it. Without one
+  PostgreSQL ends the transaction and gives the row away before its client has heard of it.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from dataclasses import dataclass
 
 from lockcheck.backends.base import Backend, Claim, Grant, Lock, LockSettings, Promises
 from lockcheck.backends.expected import SHORT, Expected
+from lockcheck.backends.expected_usual import DISK_FAILS
 from lockcheck.history import EventType
 from lockcheck.nodes.node import NodeSpec, Role
 from lockcheck.servers.postgres_wire import POSTGRES_ERRORS, PostgresSession
@@ -67,7 +70,7 @@ class RowLock(Lock):
         transaction = _transaction(grant)
         renewal, since = transaction.claim.renewing(), time.monotonic()
         try:
-            served = transaction.data.serve(ask, by_version=False)
+            served = _served(transaction, ask)
         except WireFailure as failure:
             renewal.failed(failure)
             transaction.session.close()
@@ -92,6 +95,20 @@ class RowLock(Lock):
             session.ask(TIMEOUTS, self._ttl_ms)
             self._open = session, PostgresData(session)
         return self._open
+
+
+def _served(transaction: Transaction, ask: Ask) -> Served:
+    """What the server refuses is refused; raises WireFailure where the transaction is over."""
+    session = transaction.session
+    session.ask("SAVEPOINT before")
+    try:
+        return transaction.data.serve(ask, by_version=False)
+    except WireFailure as failure:
+        try:
+            session.ask("ROLLBACK TO before")
+        except WireFailure:
+            raise failure from None
+        return Served(None, f"undone: {failure.cause}", None)
 
 
 def _transaction(grant: Grant) -> Transaction:
@@ -123,5 +140,6 @@ BACKEND = Backend(
         Expected(nemesis="kill:holder", verdict="ok", options=SHORT),
         Expected(nemesis="partition:holder", verdict="ok", options=SHORT),
         Expected(nemesis="kill:server", verdict="ok", options=SHORT),
+        *DISK_FAILS,
     ),
 )

@@ -316,20 +316,21 @@ def test_a_holder_of_whom_nothing_was_heard_is_rolled_back(
     assert remembered(address, key) == []
 
 
-def test_a_statement_that_fails_takes_all_of_its_transaction_with_it(
+def test_a_statement_that_is_refused_is_undone_and_the_row_stays_locked(
     open_two: Callable[[Backend, int], list[Lock]], address: Address, key: str
 ) -> None:
-    lock, _ = open_two(postgres_row.BACKEND, LONG_MS)
+    lock, other = open_two(postgres_row.BACKEND, LONG_MS)
     held = lock.acquire(claim := NotedClaim(key))
     write(lock, held, "a")
     held.handle.session.ask("SET TRANSACTION READ ONLY")  # type: ignore[attr-defined]
-    with pytest.raises(Refused, match="rolled back"):
-        write(lock, held, "b")
-    assert claim.told[-1].startswith("not renewed")
-    with pytest.raises(WireFailure) as caught:
-        lock.release(held)
-    assert meaning(caught.value) is EventType.FAIL
-    assert remembered(address, key) == []
+    assert write(lock, held, "b").startswith("undone: cannot execute")
+    assert claim.told[-1] == "renewed"
+    waiting = Acquiring(other, NotedClaim(key))
+    assert waiting.grant is None
+    assert lock.release(held) == {"committed": True}
+    waiting.join(30)
+    assert waiting.grant
+    assert remembered(address, key) == [("a", True)]
 
 
 def test_a_commit_that_rolls_back_is_none(sessions: list[PostgresSession]) -> None:
