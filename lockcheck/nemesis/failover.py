@@ -51,10 +51,10 @@ class Failover:
 
     # --- phase by phase ----------------------------------------------------------------------
 
-    async def inject(self) -> None:
+    async def inject(self) -> int:
         self._take_the_others()
         await _until(self._group.check_whole, "all is well before", PROMOTED_S)
-        await self._partition.inject()
+        before_ns = await self._partition.inject()
         self._seen.append(f"{_names(self._cut)} cut off: {await self._partition.prove()}")
         await _until(self._nothing_is_left, f"the lock runs out on {_names(self._cut)}", PROMOTED_S)
         async with a_held_lock(self._scene) as kept:
@@ -65,6 +65,7 @@ class Failover:
             await _until(self._is_promoted, "another one is the primary", PROMOTED_S)
             if kept is not None:
                 await kept.until_another_is_in()
+        return before_ns
 
     def _take_the_others(self) -> None:
         others = {node.name for node in (*self._replicas, *self._group.sentinels)}

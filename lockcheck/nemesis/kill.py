@@ -92,13 +92,15 @@ class Rolling:
         self._took: list[str] = []
         self._held = ""
 
-    async def inject(self) -> None:
+    async def inject(self) -> int:
         async with a_held_lock(self._scene) as kept:
+            before_ns = self._scene.now_ns()
             for node, kill in self._turns.items():
                 await self._restart(node, kill)
             if kept is not None:
                 self._held = f"; {kept.words()}"
                 await kept.until_another_is_in()
+            return before_ns
 
     async def _restart(self, node: Node, kill: Kill) -> None:
         loop = asyncio.get_running_loop()

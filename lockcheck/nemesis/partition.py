@@ -48,13 +48,15 @@ class Partition:
         self._arrivals: Arrivals | None = None
         self._mute_before: set[Link] = set()
 
-    async def inject(self) -> None:
+    async def inject(self) -> int:
         if not self._wanted:
             raise FaultError(f"there is nobody to cut {', '.join(self._nodes)} off from")
         self._arrivals = arrivals = Arrivals(self._scene.nodes.values())
         self._mute_before = await arrivals.all_arrive(self._uncut(arrivals), REACHED_S)
         _need_none(self._mute_before, "before anything was cut")
+        before_ns = self._scene.now_ns()
         await self._bring_about()
+        return before_ns
 
     async def _bring_about(self) -> None:
         self._scene.links.cut(self._wanted, self)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -144,10 +145,12 @@ class Watching(RealFleet):
     def __init__(self, nodes: Nodes) -> None:
         super().__init__(nodes)
         self.ended_while_down: list[tuple[str, list[str]]] = []
+        self.ended_first_ns = 0
 
     async def end(self, name: str) -> None:
         down = [other for other, node in self.nodes.items() if not node.alive]
         self.ended_while_down.append((name, down))
+        self.ended_first_ns = self.ended_first_ns or time.monotonic_ns()
         await super().end(name)
 
 
@@ -157,11 +160,14 @@ def grant(node: str, key: str = "k1") -> Event:
 
 async def roll(strike: Strike, scene: Scene, *grants: str) -> str:
     """With these clients being granted the lock, one after the other, as soon as it is begun."""
+    began_ns, fleet = time.monotonic_ns(), scene.fleet
     rolling = asyncio.create_task(strike.inject())
     await asyncio.sleep(0)  # it asks who holds on
     for node in grants:
         scene.holders.observe(grant(node))
-    await rolling
+    since_ns = await rolling
+    assert isinstance(fleet, Watching)
+    assert began_ns <= (since_ns or 0) <= fleet.ended_first_ns
     return await strike.prove()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -43,10 +44,12 @@ class Watched(Links):
     def __init__(self, nodes: dict[str, RealNode]) -> None:
         super().__init__(nodes)
         self.steps: list[list[Link]] = []
+        self.times_ns: list[int] = []
 
     def _bring_about(self) -> None:
         super()._bring_about()
         self.steps.append(sorted(self._cut))
+        self.times_ns.append(time.monotonic_ns())
 
 
 @pytest.mark.cluster
@@ -57,9 +60,11 @@ def test_one_by_one_until_all_are_cut_and_back(tmp_path: Path) -> None:
         links = Watched(nodes)
         scene = Scene(nodes, RealFleet(nodes), plan, Holders(tmp_path), links)
         strike = halves.kind.strike(halves, STRUCK, scene)
+        began_ns = time.monotonic_ns()
 
         async def inject_and_prove() -> str:
-            await strike.inject()
+            since_ns = await strike.inject()
+            assert began_ns <= (since_ns or 0) <= links.times_ns[0]
             return await strike.prove()
 
         proof = asyncio.run(inject_and_prove())
