@@ -55,7 +55,7 @@ void locks_free(Locks *l) {
 }
 
 static int enter_again(const Lock *lock, Held *held, const Call *call) {
-    if (!lock->many) return 0;
+    if (!lock->many || (!call->confirmed && held->times > 1)) return 0;
     held->times++;
     if (call->token == NO_TOKEN || (held->told && call->token == held->token)) return 1;
     if (held->told || call->token < held->token) return 0;

@@ -15,7 +15,7 @@ enum { ACQUIRE = 0, RELEASE = 1, RENEW = 2 };
 
 /* What is called, of each class: in the order of `search_native.py`. */
 typedef struct {
-    int64_t f, process, token, until;
+    int64_t f, process, token, until, confirmed;
 } Call;
 
 /* All of one lock; `promised` is NEVER while it is free, and where there are no leases. */

@@ -1,9 +1,10 @@
 """What the objects are: about ten lines each, from a state and an operation to the next state.
 
 A model is asked only about operations that took effect: what failed did not happen, and what
-nobody confirmed is tried both ways by the engines (`confirmed` is False then, and there is no
-answer to look at). States and operations can be keys of dicts. A read and a renewal look at the
-state and never change it: the engines rely on that.
+nobody confirmed is tried both ways by the engines (`confirmed` is False then, there is no answer
+to look at, and a model may refuse it where an order is as right with it later, or without it).
+States and operations can be keys of dicts. A read and a renewal look at the state and never change
+it: the engines rely on that.
 """
 
 from __future__ import annotations
@@ -152,7 +153,12 @@ def _leave(state: Held, call: Call) -> State | Illegal:
 
 
 def _enter_again(state: Held, call: Call) -> State | Illegal:
-    """The token of a hold stays the same; who is told it here for the first time has it now."""
+    """The token of a hold stays the same; who is told it here for the first time has it now.
+
+    What nobody confirmed is of no use but right before the release that would be the last one: so
+    it can wait until then."""
+    if not call.confirmed and state.times > 1:
+        return Illegal("the caller holds it more than once already")
     inside = state._replace(times=state.times + 1)
     if call.token is None or (state.told and call.token == state.token):
         return inside

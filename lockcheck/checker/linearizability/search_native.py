@@ -182,10 +182,10 @@ class LockColumns:
         many, fenced = LOCKS[transitions.model.name]
         self.columns = Lock(many, fenced, _address(self._calls))
 
-    def _call(self, call: Call) -> tuple[int, int, int, int]:
+    def _call(self, call: Call) -> tuple[int, int, int, int, bool]:
         token = NO_TOKEN if call.token is None else call.token
         until = NEVER if call.until is None else call.until
-        return call.f, self._owners[call.process], token, until
+        return call.f, self._owners[call.process], token, until, call.confirmed
 
     def number(self, held: list[int]) -> int:
         owner, times, token, told, promised = held

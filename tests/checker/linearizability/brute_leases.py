@@ -90,7 +90,7 @@ def _without(grants: Grants, grant: tuple[int, int]) -> Grants:
 
 def _after(model: Model, state: Leased, what: Timed) -> Leased | None:
     lock = state.lock if model.owners else len(state.grants)
-    after = model.step(lock, what.call)
+    after = model.step(lock, what.call._replace(confirmed=True))  # else it need not be legal early
     if isinstance(after, Illegal):
         return None
     if model.owners:

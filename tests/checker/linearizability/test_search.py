@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,6 +12,8 @@ from hypothesis import strategies as st
 from lockcheck.checker.linearizability import search_evidence
 from lockcheck.checker.linearizability.answer import Patience, endless
 from lockcheck.checker.linearizability.calls import calls_of
+from lockcheck.checker.linearizability.either import either
+from lockcheck.checker.linearizability.leases import leased
 from lockcheck.checker.linearizability.models import (
     COUNTER,
     FENCED,
@@ -26,7 +29,7 @@ from lockcheck.checker.linearizability.models import (
 from lockcheck.checker.linearizability.search import search
 from lockcheck.checker.linearizability.search_plan import Found, Transitions, plan_of
 from lockcheck.checker.linearizability.search_python import BYTES, PATIENCE_EVERY, Search
-from lockcheck.history.table import Op, Table
+from lockcheck.history.table import NEVER, Op, Table
 from lockcheck.native import PURE
 from tests.checker.linearizability.brief import table
 from tests.checker.linearizability.brute import brute
@@ -105,6 +108,10 @@ LEGAL = {
         ["0 acquire 0-1", "0 release 2-3?", "1 acquire 4-5"],
     ),
     "two may enter": (semaphore(2), ["0 acquire 0-1", "1 acquire 2-3"]),
+    "who may have entered again was not the last to leave": (
+        MODELS["reentrant-fenced"],
+        ["0 acquire 0-1 token=7", "0 acquire 2-", "0 release 3-4", "0 acquire 5-6 token=7"],
+    ),
     "null was read of an empty set": (SET, ["0 read 0-1 null", "0 add 2-3 1", "0 read 4-5 [1]"]),
     "a model leaves out what it does not know": (COUNTER, ["0 write 0-1 5", "0 read 2-3 0"]),
 }
@@ -237,3 +244,12 @@ def test_when_memory_ends_it_says_how_far_it_came() -> None:
     assert short.run(Patience(most_bytes=100 * BYTES)) == Found(
         linearizable=None, place=3, exhausted=True
     )
+
+
+def test_who_may_have_entered_often_is_taken_for_as_often_as_it_matters() -> None:
+    """Else it is each set of times that it may be by now, where a lease may have ended or not."""
+    model = either(leased(MODELS["reentrant"]))
+    asked = table(*(f"{i % 2} acquire 0-" for i in range(40)), "9 release 5-6")
+    calls = calls_of(asked, model, np.full(len(asked), NEVER))
+    short = Search(plan_of(calls), Transitions(model, calls))
+    assert short.run(Patience(most_bytes=100 * BYTES)).linearizable is False
