@@ -58,8 +58,7 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
     version: Annotated[
         tuple[str, ...],
         Setting(
-            "The version of a kind of server, where more than one can be had; repeatable; see "
-            "lockcheck list.",
+            "The version of a server, as in etcd=3.4; repeatable; see lockcheck list.",
             metavar="KIND=VERSION",
         ),
     ] = ()
@@ -72,8 +71,8 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
     nemesis: Annotated[
         tuple[str, ...],
         Setting(
-            "What goes wrong, and for whom; repeatable: then at once. `none` for a control run, "
-            "`all` for what the seed draws; see lockcheck list.",
+            "The fault to inject, and where; repeatable: they run at the same time. `none` for a "
+            "control run, `all` for faults drawn by the seed; see lockcheck list.",
             metavar="FAULT[:WORD,...]",
         ),
     ] = ("pause",)
@@ -81,46 +80,52 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
         str,
         Setting("Where nodes come from: network namespaces, or Docker Compose.", choices="runtime"),
     ] = "auto"
-    clients: Annotated[int, Setting("How many fight for the lock.", low=1, high=100)] = 5
-    keys: Annotated[int, Setting("How many locks they fight for.", low=1, high=1000)] = 1
+    clients: Annotated[int, Setting("The number of clients.", low=1, high=100)] = 5
+    keys: Annotated[int, Setting("The number of locks.", low=1, high=1000)] = 1
     ttl_ms: Annotated[
         int, Setting("The lease, or the session's timeout.", low=SHORTEST_TTL_MS, high=3_600_000)
     ] = 1000
     time_limit_ms: Annotated[int, Setting("How long to run.", low=1000, high=86_400_000)] = 15_000
     think_ms: Annotated[
-        int, Setting("How long a client works under the lock, half more or less.", low=1)
+        int, Setting("How long a client works under the lock: half to one and a half of it.", low=1)
     ] = 10
     seed: Annotated[
-        int, Setting("Fixes schedule and choices. [default: random]", low=0, high=(1 << 63) - 1)
+        int,
+        Setting(
+            "Fixes the faults and the clients' choices. [default: random]",
+            low=0,
+            high=(1 << 63) - 1,
+        ),
     ]
     guard: Annotated[
         Guard,
         Setting(
-            "What the storage checks: nothing, a fencing token, or that nobody wrote in between.",
+            "What the storage checks of a write: nothing, its fencing token, or that nobody wrote "
+            "in between.",
             choices="guard",
         ),
     ] = Guard.NONE
     check_validity: Annotated[
-        bool, Setting("Clients look at what is left of their lease before each read and write.")
+        bool, Setting("Clients check what is left of their lease before each read and write.")
     ] = False
     lease_clock: Annotated[
         Clock,
         Setting(
-            "The clock by which clients count what is left of it; many published ones take wall.",
+            "The clock by which clients measure their lease; many published clients use wall.",
             choices="lease clock",
         ),
     ] = Clock.MONOTONIC
     stop_on_violation: Annotated[
-        bool, Setting("End early once two clients hold the lock at once.")
+        bool, Setting("Stop early once two clients hold the lock at once.")
     ] = True
     keep: Annotated[
         bool,
         Setting(
-            "Keep the servers when the time is over, until Ctrl-C; then comes the verdict.",
+            "Keep the servers running after the time limit, until Ctrl-C; then judge.",
             repeated=False,
         ),
     ] = False
-    out: Annotated[str, Setting("Where the run's folder is made.", folder=True)] = "results"
+    out: Annotated[str, Setting("Where to create the run's folder.", folder=True)] = "results"
     # Names of fields that this machine configures otherwise (in lockcheck.toml, or by a variable):
     # the command that runs it again has to spell them out, even where they are the defaults.
     spelled_out: tuple[str, ...] = ()
@@ -183,7 +188,7 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
                 cure=f"below --time-limit {duration_words(self.time_limit_ms)}",
             )
         if not self.out.isprintable():
-            raise UserError("--out has characters that cannot be written", cure="choose another")
+            raise UserError("--out has characters that cannot be encoded", cure="choose another")
         backend = self.backend_under_test()
         backend.check_ttl(self.ttl_ms)
         self.servers_under_test()
@@ -192,8 +197,7 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
         self._check_guard()
         if self.check_validity and not self.workload_to_run().stores:
             raise UserError(
-                f"--check-validity is done before reads and writes; workload {self.workload} "
-                "has none",
+                f"--check-validity needs reads and writes, and workload {self.workload} has none",
                 cure=self._workloads_that_store(),
             )
         if self.check_validity and not backend.promises.tells_validity:
@@ -204,8 +208,8 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
             )
         if self.lease_clock is not Clock.MONOTONIC and not self.check_validity:
             raise UserError(
-                f"--lease-clock {self.lease_clock} is looked at by nobody",
-                cure="--check-validity makes clients look at what is left of their lease",
+                f"--lease-clock {self.lease_clock} has no effect without --check-validity",
+                cure="add --check-validity, so that clients check what is left of their lease",
             )
         return msgspec.structs.replace(self, nemesis=nemesis)
 
@@ -224,15 +228,15 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
             able = [name for name, lock in BACKENDS.items() if workload.suits(lock.promises)]
             those = f"; {workload.name} goes with: {', '.join(able)}" if able else ""
             raise UserError(
-                f"workload {workload.name} takes {workload.needs.words}, and {backend.name} is "
-                f"none ({backend.promises.words()})",
+                f"workload {workload.name} needs {workload.needs.words}, and {backend.name} is "
+                f"not one ({backend.promises.words()})",
                 cure=f"--workload {backend.workload} is what {backend.name} is for{those}",
             )
         permits = backend.promises.permits
         if permits > 1 and self.clients <= permits:
             raise UserError(
-                f"{self.clients} clients never want more than the {permits} permits of "
-                f"{backend.name}, so there is nothing to see",
+                f"{self.clients} clients can never use up the {permits} permits of "
+                f"{backend.name}, so there is nothing to test",
                 cure=f"--clients {permits + 1} or more",
             )
 

@@ -99,7 +99,7 @@ def test_what_dies_is_named(node: str, runtime: str, tmp_path: Path) -> None:
     assert process.returncode == CLUSTER, errors
     cause, cure = errors.splitlines()[-2:]
     assert node in cause
-    assert ("went away" in cause) if node == AGENT else ("ended by itself" in cause)
+    assert ("exited before" in cause) if node == AGENT else ("exited by itself" in cause)
     assert "cure:" in cure
     assert "Traceback" not in errors
     assert cause.removeprefix("lockcheck: ")[-30:] in (

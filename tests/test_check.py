@@ -114,7 +114,7 @@ def test_zeros_without_end_are_refused_at_once(given: str) -> None:
             timeout=60,
         )
     assert said.returncode == USAGE, said.stderr
-    assert "no format that lockcheck knows" in said.stderr
+    assert "no format that lockcheck recognizes" in said.stderr
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,6 @@ def wait_for(condition: Callable[[], T], what: str, timeout_s: float = 60) -> T:
     deadline = time.monotonic() + timeout_s
     while not (result := condition()):
         if time.monotonic() > deadline:
-            raise AssertionError(f"waited {timeout_s:g} s for this, and gave up: {what}")
+            raise AssertionError(f"timed out after {timeout_s:g} s waiting for this: {what}")
         time.sleep(0.02)
     return result

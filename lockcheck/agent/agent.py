@@ -157,12 +157,17 @@ class Agent:
             node.signal(signal.SIGTERM)
         with suppress(LockcheckError):  # those that do not leave are named by what we return
             await wait_until(
-                lambda: not any(node.alive for node in clients), "clients leave", grace_s, 0.01
+                lambda: not any(node.alive for node in clients),
+                "clients are still running",
+                grace_s,
+                0.01,
             )
         killed = tuple(node.name for node in clients if node.alive)
         for node in clients:
             node.signal(signal.SIGKILL)
-        await wait_until(lambda: not any(node.alive for node in clients), "clients die", 10, 0.01)
+        await wait_until(
+            lambda: not any(node.alive for node in clients), "clients are still alive", 10, 0.01
+        )
         return Ended(killed, broken)
 
     def _done(self, node: Node) -> bool:

@@ -85,10 +85,10 @@ class FaultsByHand:
         if orders.nodes:
             step = at_nodes(step, orders.nodes)
         if lacking := step.kind.lacks(step):
-            raise FaultError(f"{step} cannot be here: {lacking.reason}", cure=lacking.cure)
+            raise FaultError(f"{step} is not possible here: {lacking.reason}", cure=lacking.cure)
         nodes = await self._aim(step)
         if orders.number in self._called_off:
-            raise FaultError(f"{step} was called off before it had struck")
+            raise FaultError(f"{step} was cancelled before it took effect")
         active = self._begin(orders.number, step, nodes)
         await active.told.decided.wait()
         told = active.told
@@ -138,7 +138,7 @@ class FaultsByHand:
         others = (name for each in self._active.values() for name in each.nodes)
         self._scene.struck -= {*active.nodes}.difference(others)
         if active.told.why_not_healed:
-            raise FaultError(f"it was not healed as it should be: {active.told.why_not_healed}")
+            raise FaultError(f"it was not healed: {active.told.why_not_healed}")
         return None
 
     async def finish(self) -> None:

@@ -87,7 +87,7 @@ class Fleet:
         the node is ready; seen from itself, since others may be cut off from it just now."""
         place, node = self._places[name], self.nodes[name]
         if node.alive:
-            raise ClusterError(f"{name} is to be started, and it runs already")
+            raise ClusterError(f"{name} is already running")
         if place.orders.data_mb and not data:
             place.empty_data()
             place.write_files()
@@ -152,7 +152,7 @@ class Fleet:
             node.signal(signal.SIGKILL)
             return not found and all(map(has_ended, struck))
 
-        await wait_until(gone, f"every process of {node.name} ends", END_TIMEOUT_S)
+        await wait_until(gone, f"{node.name} still has processes", END_TIMEOUT_S)
         if first := self._first.get(node.name):
             first.poll()  # nothing stays of a child that is asked for
 
@@ -165,7 +165,7 @@ class Fleet:
                         return
                     if look % LOOKS_AT_PROCESSES == 0 and self._has_ended(node):
                         raise ClusterError(
-                            f"{node.name} ended as soon as it was started: "
+                            f"{node.name} exited right after it was started: "
                             f"{self.last_words(node.name)}",
                             cure=f"its output is in nodes/{node.name}/{OUTPUT}",
                         )
@@ -193,8 +193,8 @@ class Fleet:
         with suppress(OSError):
             lines = (self._workdir / name / OUTPUT).read_text(errors="replace").splitlines()
             last = (line[:LONGEST_LINE] for line in lines[-LAST_LINES:])
-            return " / ".join(last) or "it said nothing"
-        return "it left no output here"
+            return " / ".join(last) or "no output"
+        return "its output cannot be read"
 
     def check_clocks(self) -> None:
         """Times are compared across nodes: in another time namespace a clock reads otherwise."""
@@ -205,7 +205,7 @@ class Fleet:
                     raise ClusterError(
                         f"{node.name} is in a time namespace of its own, so its clock cannot be "
                         "compared",
-                        cure="start containers without one: their runtime was told to make it",
+                        cure="start the containers without one: it is a setting of their runtime",
                     )
 
 
@@ -214,7 +214,7 @@ async def its_program(first: subprocess.Popen[bytes], name: str) -> None:
     container's init is the program's parent."""
     await wait_until(
         lambda: first.poll() is not None or bool(children_of(first.pid)),
-        f"{name} starts",
+        f"{name} has not started",
         READY_TIMEOUT_S,
     )
 
@@ -229,11 +229,11 @@ async def _version(place: Place) -> str:
     name = place.node.name
     with place.spawn(place.orders.version, subprocess.PIPE, life=0) as asked:
         try:
-            done = f"{name} says its version"
-            await wait_until(lambda: asked.poll() is not None, done, VERSION_TIMEOUT_S)
+            lacking = f"{name} has not told its version"
+            await wait_until(lambda: asked.poll() is not None, lacking, VERSION_TIMEOUT_S)
         except FaultError as error:
             asked.kill()
             return f"unknown: {error.message}"
         said = (asked.stdout.read() if asked.stdout else b"").decode(errors="replace")
     found = re.search(place.orders.version_pattern, said)
-    return found.group().strip() if found else f"unknown: {said.strip() or 'it said nothing'}"
+    return found.group().strip() if found else f"unknown: {said.strip() or 'no output'}"

@@ -116,8 +116,8 @@ class AgentLink:
 
     def _lost(self, do: str) -> ClusterError:
         return ClusterError(
-            f"the run's agent went away before it answered {do!r}",
-            cure="its last words are in nodes/agent.log of the run's folder",
+            f"the run's agent exited before it answered {do!r}",
+            cure="see nodes/agent.log in the run's folder",
         )
 
     def _read(self) -> None:

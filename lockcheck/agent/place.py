@@ -184,8 +184,8 @@ async def _behind_init(first: int, name: str) -> int:
     try:
         if Path(f"/proc/{first}/comm").read_text().strip() not in INITS:
             return first
-        started = f"{name}'s container starts"
-        await wait_until(lambda: bool(children_of(first)), started, START_TIMEOUT_S)
+        lacking = f"the container of {name} has not started"
+        await wait_until(lambda: bool(children_of(first)), lacking, START_TIMEOUT_S)
         return children_of(first)[0]
     except (FileNotFoundError, ProcessLookupError, IndexError) as error:
-        raise ClusterError(f"the container of {name} ended as soon as it was started") from error
+        raise ClusterError(f"the container of {name} exited right after it was started") from error

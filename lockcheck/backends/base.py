@@ -38,13 +38,13 @@ class Promises:
 
     def words(self) -> str:
         if not self.excludes:
-            return "everybody is let in"
+            return "no mutual exclusion"
         said = ["session" if self.session else "lease"]
         said += ["fencing token"] if self.fencing else ["no token"]
         said += [word for word in ("fair", "reentrant", "shared") if getattr(self, word)]
         said += [f"{self.permits} permits"] if self.permits > 1 else []
         said += ["waits in a queue" if self.fair else "waits"] if self.waits else []
-        said += ["its release commits"] if self.commits else []
+        said += ["release commits"] if self.commits else []
         return ", ".join(said)
 
 

@@ -101,14 +101,14 @@ def _refuse_misfit(history: History | Scan) -> None:
     """A model that does not know the operations would find nothing, and that would look like ok."""
     wrong = misfit(history.table, history.terms)
     if wrong:
-        raise UserError(wrong, cure="choose another --model, or leave it out: it is seen")
+        raise UserError(wrong, cure="choose another --model, or leave it out: it is detected")
 
 
 def _notes(history: History) -> Iterator[str]:
     unknown = Counter(o.f for o in history.operations if o.f not in OP_OF and o.f != F.LOOK)
     if unknown:
         names = ", ".join(sorted(unknown))
-        yield f"{unknown.total():,} operations are of a kind that no judge knows: {names}"
+        yield f"{unknown.total():,} operations are unknown to every check: {names}"
 
 
 def judged(history: History | Scan, patience: Patience) -> tuple[Judgement, History]:
@@ -151,7 +151,7 @@ def run_folder(given: str, out: Path) -> Store | None:
 def _assemble(store: Store) -> None:
     facts = store.load_facts(None)
     if facts is None:
-        raise UserError(f"{store.folder} holds a run that never began", cure="run it again")
+        raise UserError(f"{store.folder} holds a run that never started", cure="run it again")
     try:
         store.assemble_history(store.terms(), facts)
     except OSError as error:

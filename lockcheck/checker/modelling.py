@@ -43,7 +43,7 @@ def misfit(table: Table, terms: Terms) -> str:
     if not terms.model:
         return ""
     if terms.model not in MODELS:
-        return f"there is no model {terms.model!r}: known are {', '.join(MODELS)}"
+        return f"unknown model {terms.model!r}: choose from {', '.join(MODELS)}"
     if terms.permits > 1 and terms.model not in (SEMAPHORE, ""):
         return f"the model {terms.model} has no permits: those are a semaphore's"
     model = MODELS[terms.model]

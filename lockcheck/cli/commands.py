@@ -31,13 +31,13 @@ MOST_PERMITS = 999_999  # more is no lock: see `EVERYBODY`
 @click.pass_context
 def main(context: click.Context) -> None:
     """Is your lock safe? lockcheck brings up a real cluster, lets clients fight for the lock,
-    breaks things on purpose, and judges what happened.
+    injects faults, and judges what happened.
 
     \b
     lockcheck run --backend redlock --nemesis pause     see it break
     lockcheck run --backend redis-fenced --guard fence  see a fence hold
     lockcheck check FILE                                judge a history, yours or anybody's
-    lockcheck doctor                                    what this host can do
+    lockcheck doctor                                    what this host can run
 
     Options are also read from LOCKCHECK_RUN_... variables and from lockcheck.toml
     (a table per command: [run] ttl = "2s").
@@ -55,14 +55,14 @@ def main(context: click.Context) -> None:
 @click.option(
     "--again",
     metavar="RUN",
-    help="As a stored run was: its folder, its name, or `latest`; other options overrule it.",
+    help="Repeat a stored run: its folder, its name, or `latest`; other options override it.",
 )
-@click.option("--json", "as_json", is_flag=True, help="The verdict as JSON on standard output.")
+@click.option("--json", "as_json", is_flag=True, help="Print the verdict as JSON.")
 @click.pass_context
 def run_command(
     context: click.Context, /, again: str | None, as_json: bool, **given: object
 ) -> int:
-    """Run a lock under faults, and judge it."""
+    """Run a lock under faults, and judge what happened."""
     config = config_from(context, given, _stored(again))
     return _run_and_tell(config, as_json=as_json)
 
@@ -127,33 +127,37 @@ def _print_json(outcome: Outcome) -> None:
     "--format",
     "format_",
     type=LateChoice("format"),
-    help="Of somebody else's history; without it, what the file looks like.",
+    help="The format of the file. [default: detected]",
 )
 @click.option(
     "--model",
     type=LateChoice("model"),
-    help="What the object is; without it, what its operations look like.",
+    help="What the object is. [default: detected by its operations]",
 )
 @click.option(
     "--permits", type=click.IntRange(1, MOST_PERMITS), help="How many may hold a semaphore at once."
 )
-@click.option("--ttl", type=Duration(), help="The lease of the lock, where the history has none.")
+@click.option(
+    "--ttl", type=Duration(), help="The lease of the lock, if the history does not name it."
+)
 @click.option(
     "--patience",
     type=Duration(),
     default="60s",
     show_default=True,
-    help="How long a search for an order of the operations may take before it is `unknown`.",
+    help="The time limit of a search for an order of the operations; then it is `unknown`.",
 )
 @click.option(
     "--memory",
     type=Size(),
     default="1GB",
     show_default=True,
-    help="How much memory such a search may take before it is `unknown`.",
+    help="The memory limit of such a search; then it is `unknown`.",
 )
-@click.option("--report", type=click.Path(dir_okay=False), help="Write an HTML report there.")
-@click.option("--json", "as_json", is_flag=True, help="The verdict as JSON on standard output.")
+@click.option(
+    "--report", type=click.Path(dir_okay=False), help="Write an HTML report to this file."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the verdict as JSON.")
 def check_command(
     history: str,
     *,
@@ -166,10 +170,10 @@ def check_command(
     report: str | None,
     as_json: bool,
 ) -> int:
-    """Judge a history: a stored run's again, or somebody else's. Needs no cluster.
+    """Judge a history: that of a stored run, or of anybody. Needs no cluster.
 
-    HISTORY is a run's folder, its name, `latest`, a file, or - for standard input. A run's verdict
-    and report are written anew in its folder. Files may end in .gz or .zst, and be in lockcheck's
+    HISTORY is a run's folder, its name, `latest`, a file, or - for standard input. The verdict
+    and the report of a run are replaced. Files may end in .gz or .zst, and be in lockcheck's
     JSON Lines, Jepsen's history.edn, history.txt or JSON, the log of a Jepsen test, CSV
     (client,key,op,start_ns,end_ns,outcome,token), or OpenTelemetry's spans.
     """
@@ -202,7 +206,11 @@ def check_command(
     for note in checked.notes:
         tell(partial(print_error, note, ""))
     if checked.unwritten:
-        tell(partial(print_error, f"judged, but not written down: {checked.unwritten}", ""))
+        tell(
+            partial(
+                print_error, f"judged, but the result could not be written: {checked.unwritten}", ""
+            )
+        )
     return checked.exit_code
 
 
@@ -214,11 +222,15 @@ def _out_of_runs() -> Path:
 
 @main.command("export")
 @click.argument("history")
-@click.option("--format", "format_", type=LateChoice("export"), required=True, help="Into what.")
 @click.option(
-    "--from", "from_", type=LateChoice("format"), help="Out of what, if it can't be seen."
+    "--format", "format_", type=LateChoice("export"), required=True, help="The format to write."
 )
-@click.option("--out", type=click.Path(dir_okay=False), help="Into this file; without, on stdout.")
+@click.option(
+    "--from", "from_", type=LateChoice("format"), help="The format to read. [default: detected]"
+)
+@click.option(
+    "--out", type=click.Path(dir_okay=False), help="The file to write. [default: standard output]"
+)
 def export_command(history: str, format_: str, from_: str | None, out: str | None) -> int:
     """Write a history in another format, for other tools.
 
@@ -238,12 +250,11 @@ def export_command(history: str, format_: str, from_: str | None, out: str | Non
 @main.command("list")
 @click.argument("sections", nargs=-1, type=LateChoice("section"), metavar="[SECTION]...")
 def list_command(sections: tuple[str, ...]) -> int:
-    """Show what there is: all of it, or the sections that are named, as in `lockcheck list
-    backends`.
+    """List what there is, or the sections that are named, as in `lockcheck list backends`.
 
     Sections: backends, servers, workloads, faults, checks, formats, models, exports. Of each lock
-    it says which servers it takes, what it promises, and how it is expected to fare:
-    under which fault, behind which guard, with which verdict.
+    it shows the servers, what it promises, and what is expected of it: under which fault,
+    behind which guard, which verdict.
     """
     from lockcheck.cli.listing import print_sections
 
@@ -258,7 +269,7 @@ def explain_command(code: str) -> int:
     from lockcheck.checker import CHECKS
 
     if code not in CHECKS:
-        raise UserError(f"there is no check {code!r}", cure=f"choose from: {', '.join(CHECKS)}")
+        raise UserError(f"unknown check {code!r}", cure=f"choose from: {', '.join(CHECKS)}")
     click.secho(code, bold=True)
     click.echo(CHECKS[code].explanation)
     return 0
@@ -266,7 +277,7 @@ def explain_command(code: str) -> int:
 
 @main.command("doctor")
 def doctor_command() -> int:
-    """Say what this host can do."""
+    """Check what this host can run, and say how to add the rest."""
     from lockcheck.cli.doctor import examine
 
     able = True
@@ -297,8 +308,8 @@ def images_group() -> None:
 @images_group.command("build")
 @click.argument("kinds", metavar="[SERVER[=VERSION]]...", nargs=-1)
 def images_build_command(kinds: tuple[str, ...]) -> int:
-    """Build them, with Compose if it is missing. `run` does so by itself where they are not
-    there. Without names: those of all servers, in the versions that are usual."""
+    """Build them, and Compose if it is missing. `run` does so by itself if they are missing.
+    Without names: those of all servers, in their usual versions."""
     from lockcheck.compose.images.build import build_images
     from lockcheck.servers import SERVERS
     from lockcheck.servers.versions import check_kind

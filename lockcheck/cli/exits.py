@@ -75,7 +75,7 @@ def _failed(message: str, cure: str, code: int = InternalError.exit_code) -> int
 def _short_of_memory(error: MemoryError | ImportError) -> int:
     """Libraries that are installed cannot be loaded where there is no room for them."""
     if isinstance(error, MemoryError):
-        return _failed("there was not enough memory", "give it more, or judge less at once")
+        return _failed("out of memory", "give it more, or judge less at once")
     reason = error.__cause__ or error
     return _failed(f"cannot be loaded: {reason}", "give it more memory, or install lockcheck anew")
 

@@ -25,7 +25,7 @@ from lockcheck.workloads import WORKLOADS
 WIDTH = 100
 NAMES = 16
 INDENT = " " * 6
-NEEDS_NOTHING = "needs nothing of the host"
+NEEDS_NOTHING = "needs: nothing special"
 USUAL_PLAN = Plan(
     backend="", ttl_ms=1000, time_limit_ms=15_000, clients=5, servers=3, stores=True, writes=True
 )
@@ -94,10 +94,10 @@ def _faults() -> Iterator[Row]:
     yield NO_FAULT, ("nothing goes wrong: a control run",)
     yield ALL, ("faults that apply to the lock, drawn by the seed",)
     yield from ((kind.name, tuple(_about(kind))) for kind in FAULTS.values())
-    yield "... at whom", tuple(f"{aim.name}: {aim.meaning}" for aim in _aims())
+    yield "... aims", tuple(f"{aim.name}: {aim.meaning}" for aim in _aims())
     triggers = (f"{WHEN.name}={trigger}: {trigger.meaning}" for trigger in Trigger)
-    yield "... when", ("by default what hurts most: see each fault", *triggers)
-    yield "... for any", tuple(f"{each.words()}: {each.meaning}" for each in GENERAL)
+    yield "... when", ("the default is what hurts most: see each fault", *triggers)
+    yield "... all take", tuple(f"{each.words()}: {each.meaning}" for each in GENERAL)
 
 
 def _about(kind: FaultKind) -> Iterator[str]:

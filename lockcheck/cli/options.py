@@ -43,7 +43,7 @@ def _by_parameter(
     command = commands.get(command_name)
     if command is None or not isinstance(table, dict):
         known = ", ".join(f"[{name}]" for name in sorted(commands))
-        raise UserError(f"{path}: there is no command {command_name!r}", cure=f"tables: {known}")
+        raise UserError(f"{path}: unknown command {command_name!r}", cure=f"tables: {known}")
     parameters = {
         option.removeprefix("--"): parameter
         for parameter in command.get_params(click.Context(command))
@@ -71,7 +71,7 @@ def _as_typed(parameter: click.Parameter, value: object, where: str) -> object:
     plain = all(isinstance(v, str | int | float) and not isinstance(v, bool) for v in values)
     if is_flag or not plain or not values:
         raise UserError(
-            f"{where} = {value!r} makes no sense",
+            f"{where} = {value!r} is not valid",
             cure="true or false" if is_flag else "write it as on the command line",
         )
     texts = [str(v) for v in values]
@@ -137,7 +137,7 @@ class LateChoice(click.ParamType):  # type: ignore[type-arg,unused-ignore]
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         if value not in choices_of(self.name):
             known = ", ".join(choices_of(self.name))
-            self.fail(f"there is no {self.name} {value!r}; choose from: {known}", param, ctx)
+            self.fail(f"unknown {self.name} {value!r}; choose from: {known}", param, ctx)
         return value
 
 

@@ -58,7 +58,7 @@ def _code_of(status: int) -> int:
     how = f"ended with {code}" if code >= 0 else f"was killed by {signal.Signals(-code).name}"
     say_barely(
         f"its process {how} before a verdict",
-        "see what was printed above, and whether there was memory enough",
+        "see the output above, and whether it ran out of memory",
     )
     return ENDED_BY_ITSELF
 

@@ -29,7 +29,7 @@ def programs_on_host(kinds: Iterable[str]) -> dict[str, Program]:
     for kind in set(kinds):
         program = CLIENT_ON_HOST if kind == CLIENT else program_of(server_of(kind))
         if program is None:
-            raise ClusterError(f"there is no {kind} here", cure=server_of(kind).cure)
+            raise ClusterError(f"{kind} is not installed here", cure=server_of(kind).cure)
         found[kind] = program
     return found
 

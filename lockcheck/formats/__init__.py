@@ -157,8 +157,8 @@ def guessed(head: bytes, name: str) -> Format:
         if plain_name(name).endswith(each.endings):
             return each
     raise UserError(
-        f"{name} is in no format that lockcheck knows by sight",
-        cure=f"name it by --format: {', '.join(FORMATS)}",
+        f"{name} is in no format that lockcheck recognizes",
+        cure=f"name it with --format: {', '.join(FORMATS)}",
     )
 
 
@@ -166,7 +166,7 @@ def format_of(data: Stream, source: Source) -> Format:
     """The one that was asked for, or that it looks like. Nothing of the stream is used up."""
     asked = source.asked.format
     if asked and asked not in FORMATS:
-        raise UserError(f"there is no format {asked!r}", cure=f"known are: {', '.join(FORMATS)}")
+        raise UserError(f"unknown format {asked!r}", cure=f"choose from: {', '.join(FORMATS)}")
     head = data.peek(LOOKED_AT)
     if len(head) < LOOKED_AT and not head.removeprefix(BYTE_ORDER_MARK).strip():
         raise source.error("it is empty")

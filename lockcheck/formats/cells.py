@@ -27,7 +27,7 @@ def number(text: str) -> int:
         value = int(text)
         if abs(value) <= LARGEST_NUMBER:
             return value
-    raise ValueError(f"no number of 64 bits: {text[:40]!r}")
+    raise ValueError(f"not a 64-bit number: {text[:40]!r}")
 
 
 def maybe_number(text: str) -> int | None:

@@ -89,10 +89,10 @@ class _Table:
         names = [name.strip().lower() for name in row]
         missing = [name for name in NEEDED if name not in names]
         if missing:
-            raise self._source.error(f"its first row names no column {', '.join(missing)}", 1)
+            raise self._source.error(f"its header lacks the column {', '.join(missing)}", 1)
         known = [name for name in names if name in NEEDED + OPTIONAL]
         if len(set(known)) != len(known):
-            raise self._source.error("its first row names a column twice", 1)
+            raise self._source.error("its header names a column twice", 1)
         return {name: names.index(name) for name in known}
 
     def cells(self) -> Iterator[Cells]:

@@ -253,7 +253,7 @@ class _Reader:
         self._items.append(DISCARD if word == "#_" else _Tag(word[1:]))
         self._marked += 1
         if not self._stack and self._marked > DEEPEST:
-            raise self._error("tags upon tags")
+            raise self._error("too many tags in a row")
 
     def _complete(self) -> bool:
         """Nothing waits for its value any more, so the items outside all brackets are finished."""

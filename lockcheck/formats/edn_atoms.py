@@ -35,13 +35,13 @@ def number(word: str) -> object:
     if word[0] in "+-" and word[1:2] not in tuple("0123456789"):
         return word  # a symbol
     if not ODD_NUMBER.fullmatch(word):
-        raise ValueError(f"no number: {word[:40]}")
+        raise ValueError(f"not a number: {word[:40]}")
     return word
 
 
 def text(word: str) -> str:
     if len(word) == 1:
-        raise ValueError("a text without its end")
+        raise ValueError("a text without an end")
     if "\\" not in word:
         return word[1:-1]
     return _whole(ESCAPE.sub(_escape, word[1:-1]))
@@ -52,7 +52,7 @@ def _escape(match: re.Match[str]) -> str:
     if letter is None:
         return chr(int(unit, 16) if unit else int(octal, 8))
     if letter not in ESCAPED:
-        raise ValueError(f"no escape: \\{letter}")
+        raise ValueError(f"unknown escape: \\{letter}")
     return ESCAPED[letter]
 
 
@@ -64,7 +64,7 @@ def character(word: str) -> str:
         return CHARACTERS[name]
     if re.fullmatch(r"u[0-9a-fA-F]{4}", name):
         return _whole(chr(int(name[1:], 16)))
-    raise ValueError(f"no character: {word[:40]}" if name else "a character without its end")
+    raise ValueError(f"not a character: {word[:40]}" if name else "a character without an end")
 
 
 def _whole(text: str) -> str:

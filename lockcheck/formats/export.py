@@ -65,7 +65,7 @@ EXPORTS: dict[str, Export] = {
 
 def write(history: History, name: str, out: IO[bytes]) -> None:
     if name not in EXPORTS:
-        raise UserError(f"there is no export {name!r}", cure=f"known are: {', '.join(EXPORTS)}")
+        raise UserError(f"unknown export {name!r}", cure=f"choose from: {', '.join(EXPORTS)}")
     out.writelines(EXPORTS[name].chunks(history))
 
 

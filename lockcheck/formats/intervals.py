@@ -136,18 +136,18 @@ class Intervals:
         op, end, outcome, ttl_ms = part["op"], part["end_ns"], part["outcome"], told("ttl_ms")
         lost, unanswered = self.fs.are(op, Notice.LOST), end == ABSENT
         unknown = (outcome == NOTHING) | self.outcomes.are(outcome, EventType.INFO)
-        refuse("client", part["client"] == NOTHING, "an operation of nobody")
+        refuse("client", part["client"] == NOTHING, "an operation without a client")
         refuse("op", op == NOTHING, "no operation")
-        refuse("start_ns", part["start_ns"] == ABSENT, "no number of 64 bits: ''")
+        refuse("start_ns", part["start_ns"] == ABSENT, "not a 64-bit number: ''")
         took = lost & ~unanswered & (end != part["start_ns"])
         refuse("end_ns", took, "a notice has one time only, when it came")
         refuse("outcome", lost & self.outcomes.are(outcome, EventType.FAIL), NOT_LOST)
         untold = ~lost & ~unanswered & (outcome == NOTHING)
-        refuse("outcome", untold, "an answer without its outcome")
-        refuse("end_ns", ~lost & unanswered & ~unknown, "an answer without its time")
+        refuse("outcome", untold, "an answer without an outcome")
+        refuse("end_ns", ~lost & unanswered & ~unknown, "an answer without a time")
         no_lease = (ttl_ms != ABSENT) & ((ttl_ms < 0) | (ttl_ms > LARGEST_TTL_MS))
         if no_lease.any():
-            refuse("ttl_ms", no_lease, f"no lease: {ttl_ms[np.argmax(no_lease)]}")
+            refuse("ttl_ms", no_lease, f"not a lease: {ttl_ms[np.argmax(no_lease)]}")
         refuse("of", (told("of") != NOTHING) & ~self.fs.are(op, F.RENEW), NO_RENEWAL)
         pairs = self.fs.are(op, F.CAS)
         pairs[pairs] = [not is_pair(self.values.meaning(n)) for n in told("value")[pairs].tolist()]

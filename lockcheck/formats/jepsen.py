@@ -52,7 +52,7 @@ def events_of_ops(ops: Iterable[Op], source: str, *, keyed: bool | None = None) 
     for op in ops:
         pairing.add(op)
     if not pairing.ops:
-        raise HistoryError("it holds no operation", source=source)
+        raise HistoryError("it contains no operations", source=source)
     keys = keys_of(pairing.ops, pairing.invokes, source, keyed=keyed)
     translate = _Translation(source, keys, _numbers_are_tokens(pairing, keys)).event
     events = [
@@ -101,18 +101,20 @@ class _Pairing:
     def _paired(self, op: Op, time_ns: int) -> Op | None:
         process = op.process
         if time_ns < self._last_ns.get(process, time_ns):
-            raise self._error(op, f"its time lies before that of process {process}'s line above")
+            raise self._error(op, f"its time is before that of process {process}'s line above")
         self._last_ns[process] = time_ns
         if op.type is INVOKE:
             if process in self._open:
-                raise self._error(op, f"process {process} has an operation open already")
+                raise self._error(op, f"process {process} has an open operation already")
             self._open[process] = op
             return op
         invoke = self._open.get(process)
         if invoke is not None and invoke.f == op.f:
             return self._open.pop(process)
         if op.type is not INFO:
-            raise self._error(op, f"process {process} has an answer to a {op.f} it never invoked")
+            raise self._error(
+                op, f"process {process} has an answer to a {op.f} that it never invoked"
+            )
         return None
 
     def _error(self, op: Op, reason: str) -> HistoryError:

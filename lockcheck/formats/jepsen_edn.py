@@ -32,7 +32,7 @@ def read_edn(data: IO[bytes], source: Source) -> Iterator[Event]:
     forms = read_forms(data, source.name)
     first = next(forms, None)
     if first is None:
-        raise source.error("it holds no operation")
+        raise source.error("it contains no operations")
     everything = chain([first], forms)
     if _is_ours(first):
         return (_our_event(form, source) for form in everything)

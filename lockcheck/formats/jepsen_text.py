@@ -74,7 +74,7 @@ class _Reader:
         for number, column, line in lines:
             found = OPERATION.fullmatch(line)
             if found is None:
-                reason = "no operation: process, type, operation and value"
+                reason = "not an operation: process, type, operation and value"
                 raise self._source.error(reason, number, column)
             process, kind, f, text, error = found.groups()
             value = self._value(text or "", number, column + found.start("value"))

@@ -109,7 +109,7 @@ class _Splitter(Generic[T]):
         elif word == "]" and self._wrapper:
             self._wrapper, self._start = False, at + 1
         else:
-            raise self._error("here an object should begin", at)
+            raise self._error("expected an object here", at)
         self._begun = True
 
     def _between(self, end: int) -> None:
@@ -118,7 +118,7 @@ class _Splitter(Generic[T]):
         found = BETWEEN.match(self._text.window, self._start, end)
         if found is None or found.end() != end:
             at = found.end() if found else self._start
-            raise self._error("here an object should begin", at)
+            raise self._error("expected an object here", at)
 
     def _deeper(self, at: int) -> None:
         self._depth += 1

@@ -26,6 +26,6 @@ def read_lines(lines: Iterable[bytes], source: str, before: int = 0) -> Iterator
         except UnicodeDecodeError as error:
             column = len(line[: error.start].decode()) + 1
             raise HistoryError(
-                "this is no UTF-8", source=source, line=number, column=column
+                "not valid UTF-8", source=source, line=number, column=column
             ) from error
         yield text

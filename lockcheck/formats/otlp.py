@@ -131,7 +131,7 @@ def read_otlp(data: IO[bytes], source: Source) -> Iterable[Event]:
 
 def _none_of(spans: int) -> str:
     if spans == 0:
-        return "it holds no spans"
+        return "it contains no spans"
     return "its only span is no lock's" if spans == 1 else f"none of its {spans} spans is a lock's"
 
 

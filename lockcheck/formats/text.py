@@ -39,7 +39,7 @@ class Text:
             self.window = rest + self._decode(piece, final=self.ended)
         except UnicodeDecodeError as error:
             self.window = rest + error.object[: error.start].decode("utf-8-sig")
-            raise self.error("this is no UTF-8", len(self.window)) from error
+            raise self.error("not valid UTF-8", len(self.window)) from error
 
     def place(self, offset: int) -> tuple[int, int]:
         """Line and column of a character of the window, or of one that was asked for before it."""

@@ -131,7 +131,7 @@ def _located(reason: str, line: bytes) -> tuple[str, int]:
     try:
         line.decode()
     except UnicodeDecodeError as error:
-        return "this is no UTF-8", error.start
+        return "not valid UTF-8", error.start
     found, end = BYTE.search(reason), len(line.rstrip())
     lone = lone_surrogate(reason, line.decode())
     if lone is not None:

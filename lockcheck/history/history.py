@@ -128,7 +128,7 @@ class _OpenFault:
     since_ns: int | None = None
     proven_ns: int | None = None
     proof: str = ""
-    why_unproven: str = "it was never proven that it took"
+    why_unproven: str = "its effect was never proven"
     healing_ns: int | None = None
     healed_ns: int | None = None
 
@@ -173,7 +173,7 @@ class _Assembly:
             return  # of the file, and not of what it tells
         self.events.append(event)  # first, so that an error names the line of this one
         if len(self.events) > 1 and event.time < self.events[-2].time:
-            raise self._error("its time lies before that of the line above")
+            raise self._error("its time is before that of the line above")
         if event.process == NEMESIS:
             self._add_fault(event)
         elif event.process == STORAGE:
@@ -225,7 +225,7 @@ class _Assembly:
         try:
             self.terms = completed(msgspec.convert(event.value, Terms))
         except msgspec.ValidationError as error:
-            raise self._error(f"the terms of the run make no sense: {error}") from error
+            raise self._error(f"invalid terms of the run: {error}") from error
 
     # --- clients ---------------------------------------------------------------------------
 
@@ -239,7 +239,7 @@ class _Assembly:
         self._last_seen[process] = event.time
         if event.type is EventType.INVOKE:
             if process in self._pending:
-                raise self._error(f"process {process} has an operation open already")
+                raise self._error(f"process {process} has an open operation already")
             self._pending[process] = len(self.events) - 1
             if event.f not in (F.ACQUIRE, F.RELEASE):
                 self._acted_ns[process] = event.time
@@ -254,7 +254,9 @@ class _Assembly:
         elif event.type is EventType.INFO:
             self._add_notice(event)
         else:
-            raise self._error(f"process {process} has an answer to a {event.f} it never invoked")
+            raise self._error(
+                f"process {process} has an answer to a {event.f} that it never invoked"
+            )
 
     def _open(self, process: int | str) -> Event | None:
         begun = self._pending.get(process)

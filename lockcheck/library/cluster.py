@@ -95,7 +95,7 @@ class Cluster:
 
     def _check(self, name: str, known: tuple[str, ...]) -> None:
         if name not in known:
-            raise UserError(f"there is no {name!r} here", cure=f"choose from: {', '.join(known)}")
+            raise UserError(f"unknown name {name!r}", cure=f"choose from: {', '.join(known)}")
 
 
 @contextmanager
@@ -125,9 +125,7 @@ def cluster(
     kinds = sorted({spec.kind for spec in specs if spec.role is not Role.CLIENT})
     asked = runtime or os.environ.get(RUNTIME_VARIABLE, "auto")
     if asked not in (*RUNTIMES, "auto"):
-        raise UserError(
-            f"there is no runtime {asked!r}", cure=f"choose from: {', '.join(RUNTIMES)}"
-        )
+        raise UserError(f"unknown runtime {asked!r}", cure=f"choose from: {', '.join(RUNTIMES)}")
     chosen, _why = choose_runtime(asked, kinds)
     with ExitStack() as stack:
         out = folder or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="lockcheck-")))
@@ -154,7 +152,7 @@ def _specs(
     lock: str, servers: int | None, clients: int, storage: str, version: Sequence[str]
 ) -> tuple[NodeSpec, ...]:
     if not 0 < clients <= MOST_CLIENTS:
-        raise UserError(f"{clients} clients cannot be", cure=f"from 1 to {MOST_CLIENTS}")
+        raise UserError(f"{clients} clients are not possible", cure=f"from 1 to {MOST_CLIENTS}")
     beside = [NodeSpec(f"c{number}", Role.CLIENT, CLIENT) for number in range(1, clients + 1)]
     if storage:
         check_kind(storage)

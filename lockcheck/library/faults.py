@@ -42,7 +42,7 @@ class Faults:
     def __getattr__(self, name: str) -> Callable[..., Fault]:
         kind = _dashed(name)
         if kind not in FAULTS:
-            raise AttributeError(f"there is no fault {kind!r}: choose from {', '.join(FAULTS)}")
+            raise AttributeError(f"unknown fault {kind!r}: choose from {', '.join(FAULTS)}")
 
         def fault(*whom: str, **settings: object) -> Fault:
             known = {word for aim in FAULTS[kind].aims for word in (aim.name, aim.also)}
@@ -63,7 +63,7 @@ class Faults:
             raise UserError(f"{text!r} is not one fault", cure="a with block has one; nest several")
         step = self._at(sequence[0], nodes)
         if refusal := step.aim.why_not(self._plan) or step.kind.why_not(step, self._plan):
-            raise UserError(f"{text} cannot be: {refusal.reason}", cure=refusal.cure)
+            raise UserError(f"{text} is not possible: {refusal.reason}", cure=refusal.cure)
         return Fault(self._link, self._log, step, StrikeOrders(0, text, nodes), self._numbers)
 
     def _at(self, step: Step, nodes: tuple[str, ...]) -> Step:
@@ -74,7 +74,7 @@ class Faults:
             )
         if unknown := [name for name in nodes if name not in self._nodes]:
             raise UserError(
-                f"there is no node {unknown[0]!r}", cure=f"choose from: {', '.join(self._nodes)}"
+                f"unknown node {unknown[0]!r}", cure=f"choose from: {', '.join(self._nodes)}"
             )
         if nodes:
             return at_nodes(step, nodes, at_clients={*nodes} <= {*self._clients})

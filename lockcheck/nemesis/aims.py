@@ -135,13 +135,13 @@ def _too_few_for_halves(plan: Plan) -> Refusal | None:
 
 
 HOLDER = Aim("holder", "a client that holds the lock", _hunted, at_holders=True, at_clients=True)
-CLIENT = Aim("client", "a client, whatever it does", _client, at_clients=True)
+CLIENT = Aim("client", "any client", _client, at_clients=True)
 SERVER = Aim("server", "one of the lock's servers", _server, _without_servers)
 LEADER = Aim("leader", "the server that leads the others", _leader, _without_leader, also="primary")
 NODE = Aim("node", "any single node: a server, a client or the storage", _node)
 FOLLOWER = Aim("follower", "a server that does not lead", _follower, _without_follower)
 RANDOM = Aim("random", "a server or a client", _random)
-MINORITY = Aim("minority", "as many servers as are too few", _minority, _too_few_for_a_minority)
+MINORITY = Aim("minority", "fewer than half of the servers", _minority, _too_few_for_a_minority)
 MAJORITY = Aim("majority", "more than half of the servers", _majority, _without_servers)
 ALL = Aim("all", "all of the servers", _all, _without_servers)
 HALVES = Aim("halves", "half of the servers and of the clients", _half, _too_few_for_halves)

@@ -207,11 +207,12 @@ async def each_of(steps: Iterable[Coroutine[None, None, None]]) -> None:
 
 
 async def wait_until(
-    condition: Callable[[], bool], what: str, timeout_s: float, poll_s: float = 0.001
+    condition: Callable[[], bool], lacking: str, timeout_s: float, poll_s: float = 0.001
 ) -> None:
+    """`lacking` says what is still not so when the time is over."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + timeout_s
     while not condition():
         if loop.time() > deadline:
-            raise FaultError(f"waited {timeout_s:g} s for this, and gave up: {what}")
+            raise FaultError(f"timed out after {timeout_s:g} s: {lacking}")
         await asyncio.sleep(poll_s)

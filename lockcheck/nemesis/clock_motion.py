@@ -8,9 +8,9 @@ from lockcheck.nemesis.base import Step
 from lockcheck.nemesis.parameters import duration, number, signed_duration
 from lockcheck.nemesis.skew import TRUE, Line
 
-JUMP = signed_duration("jump", "by how much it is set", default=30_000)
-DRIFT = number("drift", "seconds that it counts for each one", low=0.001, high=1000)
-STROBE = duration("strobe", "how often it is set, to and fro")
+JUMP = signed_duration("jump", "by how much the clock is set forward or back", default=30_000)
+DRIFT = number("drift", "how many seconds it counts in one second", low=0.001, high=1000)
+STROBE = duration("strobe", "how often it is set back and forth")
 
 
 @dataclass(frozen=True, slots=True)

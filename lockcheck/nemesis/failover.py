@@ -28,7 +28,9 @@ from lockcheck.nodes.node import Node, Role
 from lockcheck.servers.redis_replicated import REDIS_REPLICATED
 
 BY = choice("by", "who promotes a replica", ("hand", "sentinel"), default="hand")
-CUT = choice("cut", "which replicas are cut off before: all of them", ("all", "one"), default="all")
+CUT = choice(
+    "cut", "which replicas are cut off from the primary first", ("all", "one"), default="all"
+)
 PROMOTED_S = 20.0
 WHOLE_S = 30.0
 POLL_S = 0.01
@@ -53,16 +55,20 @@ class Failover:
 
     async def inject(self) -> int:
         self._take_the_others()
-        await _until(self._group.check_whole, "all is well before", PROMOTED_S)
+        await _until(
+            self._group.check_whole, "the group is not healthy before the fault", PROMOTED_S
+        )
         before_ns = await self._partition.inject()
         self._seen.append(f"{_names(self._cut)} cut off: {await self._partition.prove()}")
-        await _until(self._nothing_is_left, f"the lock runs out on {_names(self._cut)}", PROMOTED_S)
+        await _until(
+            self._nothing_is_left, f"the lock has not expired on {_names(self._cut)}", PROMOTED_S
+        )
         async with a_held_lock(self._scene) as kept:
             await self._look_who_has_it(kept)
             await self._scene.fleet.end(self._primary.name)
             if self._by_hand:
                 await self._group.promote(self._cut[0])
-            await _until(self._is_promoted, "another one is the primary", PROMOTED_S)
+            await _until(self._is_promoted, "no other server is the primary", PROMOTED_S)
             if kept is not None:
                 await kept.until_another_is_in()
         return before_ns
@@ -116,7 +122,7 @@ class Failover:
             if self._primary.alive:  # an earlier attempt got so far
                 await fleet.end(self._primary.name)
             await fleet.start(self._primary.name)
-        await _until(self._lead_back, "one primary, whom the others follow", WHOLE_S)
+        await _until(self._lead_back, "the others do not follow one primary", WHOLE_S)
         self._scene.struck -= self._taken
         self._taken = set()
 
@@ -139,8 +145,8 @@ class Failover:
         return (await self._group.replication(member)).get("role") == "master"
 
 
-async def _until(look: Callable[[], Awaitable[None]], what: str, timeout_s: float) -> None:
-    """Until it does not object any more; its last objection is told."""
+async def _until(look: Callable[[], Awaitable[None]], lacking: str, timeout_s: float) -> None:
+    """Until it does not object any more; else its last objection is reported."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + timeout_s
     while True:
@@ -148,7 +154,7 @@ async def _until(look: Callable[[], Awaitable[None]], what: str, timeout_s: floa
             return await look()
         except FaultError as error:
             if loop.time() > deadline:
-                why = f"waited {timeout_s:g} s for this, and gave up: {what}; {error.message}"
+                why = f"timed out after {timeout_s:g} s: {lacking}; {error.message}"
                 raise FaultError(why) from error
         await asyncio.sleep(POLL_S)
 

@@ -35,7 +35,7 @@ def objection(step: Step, plan: Plan) -> Refusal | None:
 
 def _refuse(asked: str, refusal: Refusal | None) -> None:
     if refusal is not None:
-        raise UserError(f"--nemesis {asked} cannot be: {refusal.reason}", cure=refusal.cure)
+        raise UserError(f"--nemesis {asked} is not possible: {refusal.reason}", cure=refusal.cure)
 
 
 def _never_comes(step: Step, plan: Plan) -> Refusal | None:

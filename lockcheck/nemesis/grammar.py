@@ -91,7 +91,11 @@ def _step(part: _Word, kinds: Kinds) -> Step:
 def _what_is_wrong_with(name: str) -> str:
     if not name:
         return "a fault is missing"
-    return f"{name!r} stands alone" if name in (NO_FAULT, ALL) else f"unknown fault {name!r}"
+    return (
+        f"{name!r} cannot be combined or aimed"
+        if name in (NO_FAULT, ALL)
+        else f"unknown fault {name!r}"
+    )
 
 
 def _known_faults(kinds: Kinds) -> str:
@@ -156,7 +160,11 @@ class _Building:
 
     def _unknown(self, word: _Word) -> _Wrong:
         name = self._kind.name
-        what = f"{name} knows no {word.text!r}" if word.text else f"a word of {name} is missing"
+        what = (
+            f"{name} does not take {word.text!r}"
+            if word.text
+            else f"a parameter of {name} is missing"
+        )
         aims = f"an aim, as in {name}:{self._kind.aims[0].name} ({', '.join(self._aims)})"
         parameters = ", ".join(p.words() for p in self._parameters.values())
         return _Wrong(word, what, f"it takes {aims}; and {parameters}")

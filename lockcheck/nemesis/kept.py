@@ -40,7 +40,7 @@ class Kept:
         """Or for as long as it may go on."""
         left_s = max(0.0, self._until - asyncio.get_running_loop().time())
         with suppress(FaultError):
-            await wait_until(self._is_another_in, "another holder", left_s, POLL_S)
+            await wait_until(self._is_another_in, "there is no other holder", left_s, POLL_S)
 
     def let_go(self) -> None:
         self._timer.cancel()

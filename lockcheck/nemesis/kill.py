@@ -177,7 +177,7 @@ def _why_not_without_data(step: Step, plan: Plan) -> Refusal | None:
 
 KIND = FaultKind(
     name="kill",
-    summary="SIGKILL, and later a new start",
+    summary="SIGKILL, and a restart later",
     effect=Effect.ENDS,
     aims=(SERVER, HOLDER, CLIENT, LEADER, RANDOM, MINORITY, MAJORITY, ALL),
     strike=_strike,

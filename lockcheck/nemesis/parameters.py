@@ -126,6 +126,6 @@ def _write_duration(value: Setting) -> str:
 
 # What every fault can be told.
 FOR = duration("for", "how long it lasts")
-GAP = duration("gap", "the pause before it, also when it comes again")
-WHEN = choice("when", "what it waits for after that", tuple(Trigger))
+GAP = duration("gap", "the pause before it, each time it is repeated")
+WHEN = choice("when", "what it waits for after the pause", tuple(Trigger))
 GENERAL = (FOR, GAP, WHEN)

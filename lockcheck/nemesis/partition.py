@@ -70,7 +70,7 @@ class Partition:
         witnesses = self._witnesses(arrivals)
         arrived = await arrivals.watch([*silent, *witnesses], SILENT_TRIES)
         if leaks := [link for link in silent if arrived[link]]:
-            raise FaultError(f"it leaks: {_words(leaks)}")
+            raise FaultError(f"packets still arrive: {_words(leaks)}")
         # Another fault may have cut a witness meanwhile, or slowed it down.
         asked = list(self._goes_on(witnesses, arrivals))
         _need_none({link for link in asked if not _went_on(arrived[link])}, "beside what was cut")

@@ -40,7 +40,9 @@ class Pause:
         processes, states = len(node.pids()), node.thread_states()
         stopped = sum(state in STOPPED for state in states)
         if not states or stopped < len(states):
-            raise FaultError(f"{node.name} did not stay stopped: its threads are {states}")
+            raise FaultError(
+                f"{node.name} did not stay stopped: the states of its threads are {states}"
+            )
         self._proven.add(node.name)
         of = f" of {processes} processes" if processes > 1 else ""
         return f"{stopped} of {len(states)} threads{of} in state T"
@@ -54,7 +56,7 @@ class Pause:
         self._proven.clear()
         await each_of(_wake(node) for node in self._nodes)
         if woken:
-            raise DidNotLastError(f"somebody else had woken {', '.join(woken)} before its time")
+            raise DidNotLastError(f"somebody else had resumed {', '.join(woken)} before its time")
 
 
 async def _stop(node: Node) -> None:
@@ -70,9 +72,9 @@ async def _stop(node: Node) -> None:
             node.signal(signal.SIGSTOP)  # again: what ran until now may have started others
         return False
 
-    await wait_until(stopped, f"every thread of {node.name} stopped", TIMEOUT_S)
+    await wait_until(stopped, f"{node.name} still has running threads", TIMEOUT_S)
     if not node.alive:
-        raise FaultError(f"{node.name} has no process any more")
+        raise FaultError(f"{node.name} has no process left")
 
 
 async def _wake(node: Node) -> None:
@@ -82,7 +84,7 @@ async def _wake(node: Node) -> None:
             return False
         return True
 
-    await wait_until(runs, f"every thread of {node.name} runs again", TIMEOUT_S)
+    await wait_until(runs, f"{node.name} still has stopped threads", TIMEOUT_S)
 
 
 def _is_stopped(node: Node) -> bool:

@@ -238,7 +238,7 @@ class Nemesis:
 
     def _tell_missed(self) -> None:
         for asked, step in self._missed.items():
-            why = self._why_missed.get(asked, "there was nobody to strike, or no time left for it")
+            why = self._why_missed.get(asked, "no node to strike, or no time left for it")
             self._record(
                 Event(
                     time=self._now_ns(),
@@ -246,7 +246,7 @@ class Nemesis:
                     type=EventType.INFO,
                     f=step.kind.name,
                     asked=asked,
-                    error=f"it never struck: {why}",
+                    error=f"it never took effect: {why}",
                 )
             )
         self._missed.clear()

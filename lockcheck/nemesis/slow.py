@@ -36,9 +36,9 @@ from lockcheck.nemesis.slowness import Delay, Loss, Rate, Seen, Slowness
 from lockcheck.nodes.namespaces import inside, new_network
 from lockcheck.nodes.node import Node
 
-RATE = rate("rate", "no more bits a second", low=4000, high=10_000_000, default=8000)
-LOSS = number("loss", "percent of the packets", low=2, high=95)
-DELAY = duration("delay", "how much later each packet comes")
+RATE = rate("rate", "at most so many bits a second", low=4000, high=10_000_000, default=8000)
+LOSS = number("loss", "the percentage of packets that are lost", low=2, high=95)
+DELAY = duration("delay", "how long each packet is delayed")
 TRIES = 5  # on a machine that is busy with something else
 HEALED_S = 5.0
 LONGEST_DELAY_MS = 10_000

@@ -29,9 +29,9 @@ _WORDS = {
     Trigger.EXPIRY: "near expiry",
 }
 _MEANINGS = {
-    Trigger.SCHEDULE: "at a moment that follows from the seed",
-    Trigger.ACQUIRE: "a client has just been granted the lock, and works on",
-    Trigger.WRITE: "a client is about to write: it has looked at its lease, and not sent it yet",
-    Trigger.RELEASE: "a client has done its work, and not yet asked for the release",
-    Trigger.EXPIRY: "most of a client's lease has run out since it was granted or renewed",
+    Trigger.SCHEDULE: "at a moment chosen by the seed",
+    Trigger.ACQUIRE: "a client has just been granted the lock",
+    Trigger.WRITE: "a client is about to write: it has checked its lease, and has not sent the write",
+    Trigger.RELEASE: "a client has done its work, and has not sent the release",
+    Trigger.EXPIRY: "most of a client's lease is over since it was granted or renewed",
 }

@@ -92,13 +92,12 @@ def _end(config: RunConfig, cluster: Cluster, *, at_once: bool) -> Ended:
 def _check_how_they_left(ended: Ended) -> None:
     if ended.broken:
         raise ClusterError(
-            f"clients broke down: {', '.join(ended.broken)}",
-            cure="what they said is in nodes/NAME/output.log of the run's folder",
+            f"clients crashed: {', '.join(ended.broken)}",
+            cure="see nodes/NAME/output.log in the run's folder",
         )
     if ended.killed:
         raise ClusterError(
-            f"clients did not leave when they were told to, and were killed: "
-            f"{', '.join(ended.killed)}",
+            f"clients did not stop in time and were killed: {', '.join(ended.killed)}",
             cure="the machine is overloaded, or a server hangs: see nodes/*/output.log",
         )
 
@@ -116,6 +115,6 @@ def keep(cluster: Cluster, nodes: dict[str, NodeFacts], watcher: Watcher) -> Non
 def _check_nobody_broke(monitor: Monitor) -> None:
     for message in monitor.broken:
         raise ClusterError(
-            f"{message.ended} ended by itself in the middle of the run: {message.last_words}",
-            cure="what it said is in nodes/NAME/output.log of the run's folder, or nodes/agent.log",
+            f"{message.ended} exited by itself during the run: {message.last_words}",
+            cure="see nodes/NAME/output.log in the run's folder, or nodes/agent.log",
         )

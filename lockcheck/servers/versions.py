@@ -27,7 +27,7 @@ def check_kind(kind: str) -> None:
         known = [
             server.kind for each in SERVERS.values() for server in (each, *each.versions.values())
         ]
-        raise UserError(f"there is no server {kind!r}", cure=f"choose from: {', '.join(known)}")
+        raise UserError(f"unknown server {kind!r}", cure=f"choose from: {', '.join(known)}")
 
 
 def versions_asked(texts: Iterable[str], known: Iterable[str]) -> dict[str, str]:
@@ -40,7 +40,7 @@ def versions_asked(texts: Iterable[str], known: Iterable[str]) -> dict[str, str]
         name, _, version = text.partition("=")
         if version not in offered.get(name, ()):
             raise UserError(
-                f"--version {text} is none that there is for this lock's servers",
+                f"--version {text} is not available for this lock's servers",
                 cure=f"choose from: {', '.join(choices)}"
                 if choices
                 else f"leave it out: {' and '.join(offered)} is had in one version only",

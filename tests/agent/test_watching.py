@@ -57,6 +57,6 @@ def test_only_what_nobody_ended_is_told_and_once(fleet: Fleet) -> None:
 
 def test_whoever_said_nothing_is_told_of_too(fleet: Fleet) -> None:
     assert heard(fleet, looks=1) == [
-        ("r1", "it left no output here"),
+        ("r1", "its output cannot be read"),
         ("r2", "two / three / out of memory"),
     ]

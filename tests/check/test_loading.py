@@ -77,7 +77,7 @@ def test_what_is_no_history_is_not_copied(
     (tmp_path / "zeros.gz").write_bytes(gzip.compress(b"\0" * (1 << 24)))
     monkeypatch.setattr(lockcheck.check.loading, "_copy", None)
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(UserError, match="in no format that lockcheck knows by sight"):
+    with pytest.raises(UserError, match="in no format that lockcheck recognizes"):
         loaded(given, Asked()).__enter__()
 
 

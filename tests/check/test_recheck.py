@@ -191,7 +191,7 @@ def test_permits_are_a_semaphores(tmp_path: Path, asked: dict[str, Any]) -> None
 
 def test_what_no_judge_knows_is_said(tmp_path: Path) -> None:
     verdict = checked(tmp_path / "h.csv", csv(UNCERTAIN["nobody knows what these do"][0]))
-    assert "3 operations are of a kind that no judge knows: append, txn" in verdict.notes
+    assert "3 operations are unknown to every check: append, txn" in verdict.notes
 
 
 def test_a_report_does_not_replace_its_history(tmp_path: Path) -> None:

@@ -197,7 +197,7 @@ def test_a_lease_that_a_log_does_not_tell_of_may_have_run_out() -> None:
 @pytest.mark.parametrize(
     ("lines", "terms", "doubt"),
     [
-        ("1 acquire 0-1", {"model": "queue"}, "there is no model 'queue': known are "),
+        ("1 acquire 0-1", {"model": "queue"}, "unknown model 'queue': choose from "),
         ("1 acquire 0-1", {"model": "mutex", "permits": 2}, "the model mutex has no permits: "),
         ("1 write 0-1 7 \n 2 add 2-3 8", {"model": "register"}, "register does not know add:"),
         ("1 write 0-1 7", {"model": "mutex"}, "the model mutex does not know write: what it says"),

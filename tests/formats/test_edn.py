@@ -103,17 +103,17 @@ def test_forms_and_their_places(
 DAMAGED = {
     "an open map": ("{:a 1}\n{:a", 2, 4, "the file ends inside a `{`"),
     "an open vector": ("[{:a 1}", 1, 8, "the file ends inside a vector"),
-    "an open text": ('{:a 1}\n{:a "b', 2, 5, "a text without its end"),
+    "an open text": ('{:a 1}\n{:a "b', 2, 5, "a text without an end"),
     "the wrong bracket": ("{:a 1]", 1, 6, "`]` closes a `{`"),
     "a bracket too many": ("{:a 1}}", 1, 7, "`}` closes nothing"),
     "a key without a value": ("{:a 1 :b}", 1, 9, "a map in which a key has no value"),
     "a key twice": ("\n {:a 1 :a 2}", 2, 2, "a map with the same key twice"),
-    "no number": ("{:a 12x}", 1, 5, "no number: 12x"),
+    "no number": ("{:a 12x}", 1, 5, "not a number: 12x"),
     "a number without end": ("1" * 1001, 1, 1, "a number of more than 1000 digits"),
     "a number out of range": ("{:a 1e999}", 1, 5, "a number out of range: 1e999"),
-    "no escape": ('{:a "\\q"}', 1, 5, "no escape: \\q"),
-    "no character": ("{:a \\foo}", 1, 5, "no character: \\foo"),
-    "half a character": ("{:a \\", 1, 5, "a character without its end"),
+    "no escape": ('{:a "\\q"}', 1, 5, "unknown escape: \\q"),
+    "no character": ("{:a \\foo}", 1, 5, "not a character: \\foo"),
+    "half a character": ("{:a \\", 1, 5, "a character without an end"),
     "a tag of nothing": ("{:a #inst}", 1, 10, "a tag or a discard without a value"),
     "a discard of nothing": ("#_", 1, 3, "the file ends where a value should follow"),
     "deep": ("[" * (DEEPEST + 2), 1, DEEPEST + 2, f"nested deeper than {DEEPEST}"),
@@ -141,7 +141,7 @@ def test_what_has_no_end_is_not_read_to_its_end(text: str) -> None:
 
 
 def test_tags_upon_tags_end_soon() -> None:
-    with pytest.raises(HistoryError, match="tags upon tags"):
+    with pytest.raises(HistoryError, match="too many tags in a row"):
         forms("#_ " * 100_000)
 
 

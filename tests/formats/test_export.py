@@ -304,9 +304,9 @@ def test_porcupine_is_told_whose_hold_a_renewal_extends() -> None:
 
 
 def test_an_export_that_is_none() -> None:
-    with pytest.raises(UserError, match="there is no export 'xml'") as error:
+    with pytest.raises(UserError, match="unknown export 'xml'") as error:
         write(history(), "xml", BytesIO())
-    assert error.value.cure == f"known are: {', '.join(EXPORTS)}"
+    assert error.value.cure == f"choose from: {', '.join(EXPORTS)}"
 
 
 def test_what_an_export_leaves_out_is_said() -> None:

@@ -325,7 +325,7 @@ def test_what_can_be_no_client_is_refused(form: str, text: str, reason: str) -> 
 
 
 DAMAGED = {
-    "nothing": ("edn", "", 0, None, "it holds no operation"),
+    "nothing": ("edn", "", 0, None, "it contains no operations"),
     "no map": ("edn", OPEN + " [1]", 2, 2, "an operation is a map"),
     "no type": ("edn", OPEN + "{:process 1 :f :read}", 2, 1, "an operation without its :type"),
     "no process": ("edn", "{:type :ok :f :read}", 1, 1, "an operation without its :process"),
@@ -344,20 +344,20 @@ DAMAGED = {
         1,
         "its :time is not a number of nanoseconds: 1.5",
     ),
-    "busy": ("edn", OPEN + OPEN, 2, 1, "process 3 has an operation open already"),
+    "busy": ("edn", OPEN + OPEN, 2, 1, "process 3 has an open operation already"),
     "never asked": (
         "edn",
         OPEN + "{:process 3 :type :ok :f :write :time 6}",
         2,
         1,
-        "process 3 has an answer to a write it never invoked",
+        "process 3 has an answer to a write that it never invoked",
     ),
     "back in time": (
         "edn",
         OPEN + "{:process 3 :type :ok :f :read :time 4}",
         2,
         1,
-        "its time lies before that of process 3's line above",
+        "its time is before that of process 3's line above",
     ),
     "half a cas": (
         "edn",
@@ -373,7 +373,7 @@ DAMAGED = {
         36,
         f"a token beyond 64 bits: {1 << 70}",
     ),
-    "no columns": ("txt", TXT + "once upon a time", 10, 1, "no operation: process, type,"),
+    "no columns": ("txt", TXT + "once upon a time", 10, 1, "not an operation: process, type,"),
     "a value without end": (
         "txt",
         "3\t:invoke\t:write\t[1 2\n",
@@ -387,13 +387,13 @@ DAMAGED = {
         "INFO  jepsen.util - 3\t:invoked\t:write\t1\n",
         1,
         21,
-        "no operation: process, type,",
+        "not an operation: process, type,",
     ),
-    "an empty log": ("log", "INFO  jepsen.core - hello\n", 0, None, "it holds no operation"),
+    "an empty log": ("log", "INFO  jepsen.core - hello\n", 0, None, "it contains no operations"),
     "json without end": ("jepsen-json", f"[{JSON[0]}", 1, 85, "the file ends inside an object"),
     "no json": ("jepsen-json", f'{JSON[0]}\n{{"process": x}}', 2, 13, "JSON is malformed: invalid"),
-    "no object": ("jepsen-json", f"{JSON[0]}\n7", 2, 1, "here an object should begin"),
-    "json after its end": ("jepsen-json", f"[{JSON[0]}] [", 1, 87, "here an object should begin"),
+    "no object": ("jepsen-json", f"{JSON[0]}\n7", 2, 1, "expected an object here"),
+    "json after its end": ("jepsen-json", f"[{JSON[0]}] [", 1, 87, "expected an object here"),
 }
 
 

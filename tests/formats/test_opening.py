@@ -71,10 +71,10 @@ def test_what_cannot_be_told_by_sight_is_told_by_its_ending(tmp_path: Path) -> N
 def test_nobody_knows_it(tmp_path: Path) -> None:
     path = tmp_path / "history"
     path.write_text("once upon a time")
-    with pytest.raises(UserError, match="in no format that lockcheck knows") as error:
+    with pytest.raises(UserError, match="in no format that lockcheck recognizes") as error:
         read_any(str(path))
     assert "--format: otlp, jsonl" in error.value.cure
-    with pytest.raises(UserError, match="there is no format 'xml'"):
+    with pytest.raises(UserError, match="unknown format 'xml'"):
         read_any(str(path), Asked(format="xml"))
 
 
@@ -94,7 +94,7 @@ def test_lines_are_counted_with_the_blank_ones(tmp_path: Path) -> None:
     with pytest.raises(HistoryError) as error:
         read_any(str(path))
     assert error.value.line == 7
-    assert "has an answer to a acquire it never invoked" in error.value.reason
+    assert "has an answer to a acquire that it never invoked" in error.value.reason
 
 
 SAMPLE = SAMPLES["edn"].encode() * 50

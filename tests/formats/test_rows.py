@@ -174,21 +174,21 @@ def test_only_notices() -> None:
 
 
 DAMAGED_ROWS = {
-    "no number": ("a,k,acquire,x,2,ok,", 3, 13, "start_ns: no number of 64 bits: 'x'"),
-    "a number of Python's": ("a,k,acquire,1_0,20,ok,", 3, 13, "start_ns: no number of 64 bits"),
-    "a number with a sign": ("a,k,acquire,+1,20,ok,", 3, 13, "start_ns: no number of 64 bits"),
-    "only a sign": ("a,k,acquire,-,20,ok,", 3, 13, "start_ns: no number of 64 bits: '-'"),
-    "two signs": ("a,k,acquire,--1,20,ok,", 3, 13, "start_ns: no number of 64 bits: '--1'"),
-    "two numbers": ("a,k,acquire,1 1,20,ok,", 3, 13, "start_ns: no number of 64 bits: '1 1'"),
-    "digits of elsewhere": ("a,k,acquire,\uff11,20,ok,", 3, 13, "start_ns: no number of 64 bits"),
-    "a token of elsewhere": ("a,k,acquire,1,2,ok,\uff11", 3, 20, "token: no number of 64 bits"),
-    "a huge number": (f"a,k,acquire,1,{1 << 64},ok,", 3, 15, "end_ns: no number of 64 bits"),
-    "a number without end": (f"a,k,acquire,1,{'9' * 9999},ok,", 3, 15, "end_ns: no number of 64"),
-    "a huge token": (f"a,k,acquire,1,2,ok,{1 << 63}", 3, 20, "token: no number of 64 bits"),
-    "no outcome": ("a,k,acquire,1,2,,", 3, 17, "outcome: an answer without its outcome"),
-    "no time": ("a,k,acquire,1,,ok,", 3, 15, "end_ns: an answer without its time"),
+    "no number": ("a,k,acquire,x,2,ok,", 3, 13, "start_ns: not a 64-bit number: 'x'"),
+    "a number of Python's": ("a,k,acquire,1_0,20,ok,", 3, 13, "start_ns: not a 64-bit number"),
+    "a number with a sign": ("a,k,acquire,+1,20,ok,", 3, 13, "start_ns: not a 64-bit number"),
+    "only a sign": ("a,k,acquire,-,20,ok,", 3, 13, "start_ns: not a 64-bit number: '-'"),
+    "two signs": ("a,k,acquire,--1,20,ok,", 3, 13, "start_ns: not a 64-bit number: '--1'"),
+    "two numbers": ("a,k,acquire,1 1,20,ok,", 3, 13, "start_ns: not a 64-bit number: '1 1'"),
+    "digits of elsewhere": ("a,k,acquire,\uff11,20,ok,", 3, 13, "start_ns: not a 64-bit number"),
+    "a token of elsewhere": ("a,k,acquire,1,2,ok,\uff11", 3, 20, "token: not a 64-bit number"),
+    "a huge number": (f"a,k,acquire,1,{1 << 64},ok,", 3, 15, "end_ns: not a 64-bit number"),
+    "a number without end": (f"a,k,acquire,1,{'9' * 9999},ok,", 3, 15, "end_ns: not a 64-bit"),
+    "a huge token": (f"a,k,acquire,1,2,ok,{1 << 63}", 3, 20, "token: not a 64-bit number"),
+    "no outcome": ("a,k,acquire,1,2,,", 3, 17, "outcome: an answer without an outcome"),
+    "no time": ("a,k,acquire,1,,ok,", 3, 15, "end_ns: an answer without a time"),
     "another outcome": ("a,k,acquire,1,2,yes,", 3, 17, "outcome: neither ok, fail nor info: 'yes'"),
-    "nobody": (",k,acquire,1,2,ok,", 3, 1, "client: an operation of nobody"),
+    "nobody": (",k,acquire,1,2,ok,", 3, 1, "client: an operation without a client"),
     "nothing": ("a,k,,1,2,ok,", 3, 5, "op: no operation"),
     "too few": ("a,k,acquire", 3, None, "a row of 3 cells where 7 are needed"),
     "back in time": ("a,k,acquire,3,2,ok,", 3, None, "it ends before it begins"),
@@ -218,13 +218,13 @@ def test_a_damaged_row_is_named(row: str, line: int, column: int | None, reason:
 @pytest.mark.parametrize(
     ("text", "line", "reason"),
     [
-        ("", 1, "its first row names no column client, key, op, start_ns, end_ns, outcome"),
-        ("client,key,op\n", 1, "its first row names no column start_ns, end_ns, outcome"),
-        ("op," + HEADER, 1, "its first row names a column twice"),
+        ("", 1, "its header lacks the column client, key, op, start_ns, end_ns, outcome"),
+        ("client,key,op\n", 1, "its header lacks the column start_ns, end_ns, outcome"),
+        ("op," + HEADER, 1, "its header names a column twice"),
         (f"{HEADER.strip()},value\na,k,write,1,2,ok,,{'[' * 99}\n", 2, "value: nested deeper than"),
-        (f"{HEADER.strip()},ttl_ms\na,k,acquire,1,2,ok,,-1\n", 2, "ttl_ms: no lease: -1"),
-        (f"{LONG_HEADER}a,k,write,1,2,ok,,x,\n", 2, "seq: no number of 64 bits: 'x'"),
-        (f"{LONG_HEADER}a,k,write,1,2,ok,,{1 << 63},\n", 2, "seq: no number of 64 bits"),
+        (f"{HEADER.strip()},ttl_ms\na,k,acquire,1,2,ok,,-1\n", 2, "ttl_ms: not a lease: -1"),
+        (f"{LONG_HEADER}a,k,write,1,2,ok,,x,\n", 2, "seq: not a 64-bit number: 'x'"),
+        (f"{LONG_HEADER}a,k,write,1,2,ok,,{1 << 63},\n", 2, "seq: not a 64-bit number"),
         (f"{LONG_HEADER}a,k,write,1,2,ok,,1,{'[' * 99}\n", 2, "base: nested deeper than"),
         (
             f"{LONG_HEADER}a,k,write,1,2,ok,,5,\nb,k,read,1,2,ok,,5,\nb,k,write,3,4,ok,,5,\n",
@@ -386,7 +386,7 @@ def test_one_span_of_others() -> None:
 SPANS = "resourceSpans[0].scopeSpans[0].spans"
 W = {"service__name": "w"}
 DAMAGED_SPANS = {
-    "none": (export(), "it holds no spans: a span of a lock has lock.op"),
+    "none": (export(), "it contains no spans: a span of a lock has lock.op"),
     "not of a lock": (export(span("GET", 1, 2)), "its only span is no lock's: a span of"),
     "none of a lock": (
         export(span("GET", 1, 2), span("GET", 1, 2)),
@@ -399,19 +399,19 @@ DAMAGED_SPANS = {
     ),
     "no time": (
         export(span("acquire", "x", 2, lock__key="k"), service__name="w"),
-        f"{SPANS}[0], 'acquire': startTimeUnixNano: no number of 64 bits: 'x'",
+        f"{SPANS}[0], 'acquire': startTimeUnixNano: not a 64-bit number: 'x'",
     ),
     "a time beyond all": (
         export(HELD, span("acquire", 10**20, 2, lock__key="k"), **W),
-        f"{SPANS}[1], 'acquire': startTimeUnixNano: no number of 64 bits",
+        f"{SPANS}[1], 'acquire': startTimeUnixNano: not a 64-bit number",
     ),
     "a token without a number": (
         export(span("acquire", 1, 2, **{"lock.token": "t"}), **W),
-        f"{SPANS}[0], 'acquire': lock.token: no number of 64 bits: 't'",
+        f"{SPANS}[0], 'acquire': lock.token: not a 64-bit number: 't'",
     ),
     "a storage's number that is none": (
         export(span("put", 1, 2, **{"lock.seq": "t"}), **W),
-        f"{SPANS}[0], 'put': lock.seq: no number of 64 bits: 't'",
+        f"{SPANS}[0], 'put': lock.seq: not a 64-bit number: 't'",
     ),
     "the same number twice": (
         export(
@@ -427,7 +427,7 @@ DAMAGED_SPANS = {
     ),
     "a lease that is none": (
         export(HELD, span("GET", 1, 2), span("acquire", 1, 2, lock__ttl_ms="-1"), **W),
-        f"{SPANS}[2], 'acquire': lock.ttl_ms: no lease: -1",
+        f"{SPANS}[2], 'acquire': lock.ttl_ms: not a lease: -1",
     ),
     "half a cas": (
         export(span("cas", 1, 2, lock__value="7"), **W),

@@ -162,7 +162,7 @@ PLACES = {
     "blanks before it": (b"   x", 4, "not an event: JSON is malformed: invalid character"),
     "inside": (BEGINNING + b'", "key" 3}', 57, "not an event: JSON is malformed: expected ':'"),
     "cut off": (BEGINNING + b'", "ke', 52 + 2, "not an event: it is cut off"),
-    "no text": (BEGINNING + b"\xff" + b'"}', 48, "not an event: this is no UTF-8"),
+    "no text": (BEGINNING + b"\xff" + b'"}', 48, "not an event: not valid UTF-8"),
     "half a pair": (BEGINNING + rb'\ude00"}', 48, f"not an event: {LONE}"),
     "half a pair, and more": (
         BEGINNING + rb'\\ud83d\ud83d\ude00\ud83dx"}',

@@ -21,25 +21,25 @@ SENSELESS = {
     "two at once": (
         [e(1, 0, INVOKE, "read"), e(2, 0, INVOKE, "read")],
         2,
-        "process 0 has an operation open already",
+        "process 0 has an open operation already",
     ),
     "an answer to nothing": (
         [e(1, 0, INVOKE, "read"), e(2, 0, OK, "read"), e(3, 0, OK, "read")],
         3,
-        "process 0 has an answer to a read it never invoked",
+        "process 0 has an answer to a read that it never invoked",
     ),
     "an answer to something else": (
         [e(1, 0, INVOKE, "read"), e(2, 0, FAIL, "write")],
         2,
-        "an answer to a write it never invoked",
+        "an answer to a write that it never invoked",
     ),
     "backwards": (
         [e(1, 0, INVOKE, "read"), e(5, 0, OK, "read"), e(4, 1, INVOKE, "read")],
         3,
         "before that of the line above",
     ),
-    "terms of another kind": ([e(1, "run", INFO, "terms", value=[1])], 1, "make no sense"),
-    "no terms": ([e(1, "run", INFO, "terms")], 1, "make no sense"),
+    "terms of another kind": ([e(1, "run", INFO, "terms", value=[1])], 1, "invalid terms"),
+    "no terms": ([e(1, "run", INFO, "terms")], 1, "invalid terms"),
     "a stall without a length": ([e(1, 0, INFO, "stall")], 1, "without its length"),
     "a stall backwards": ([e(1, 0, INFO, "stall", value=-1)], 1, "without its length"),
     "a stall without end": ([e(1, 0, INFO, "stall", value=1e305)], 1, "without its length"),
@@ -419,7 +419,7 @@ def test_one_after_the_other_is_nobody_elses() -> None:
     ],
 )
 def test_what_really_overlaps_is_refused(told: tuple[tuple[int, EventType, str], ...]) -> None:
-    with pytest.raises(HistoryError, match=r"process 0(/keeper)? has an operation open already"):
+    with pytest.raises(HistoryError, match=r"process 0(/keeper)? has an open operation already"):
         under_one_name(*GRANTED, *told)
 
 

@@ -144,7 +144,7 @@ def test_what_cannot_be_proven_is_an_error_and_healed(cluster: lockcheck.Cluster
     with cluster.faults.kill("c2"):
         pass
     with (
-        pytest.raises(FaultError, match="pause:c2 was not proven: c2 has no process any more"),
+        pytest.raises(FaultError, match="pause:c2 was not proven: c2 has no process left"),
         cluster.faults.pause("c2"),
     ):
         raise AssertionError("the block must not begin")
@@ -222,10 +222,10 @@ def test_servers_can_be_asked_for_by_kind_and_what_they_said_is_kept(tmp_path: P
 @pytest.mark.parametrize(
     ("given", "reason"),
     [
-        ({"lock": "nonsense"}, "no server 'nonsense'"),
+        ({"lock": "nonsense"}, "unknown server 'nonsense'"),
         ({"lock": "redis", "clients": 0}, "0 clients"),
-        ({"lock": "redis", "runtime": "moon"}, "no runtime 'moon'"),
-        ({"lock": "redis", "storage": "disk"}, "no server 'disk'"),
+        ({"lock": "redis", "runtime": "moon"}, "unknown runtime 'moon'"),
+        ({"lock": "redis", "storage": "disk"}, "unknown server 'disk'"),
         ({"lock": "redlock", "version": ["redis=1"]}, "--version redis=1"),
     ],
 )

@@ -15,7 +15,7 @@ def test_what_fails_at_one_node_is_over_at_all_others_when_that_is_told() -> Non
     done: list[str] = []
 
     async def fails() -> None:
-        raise FaultError("it has no process any more")
+        raise FaultError("it has no process left")
 
     async def takes_its_time() -> None:
         for _ in range(5):

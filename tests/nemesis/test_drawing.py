@@ -77,5 +77,5 @@ def test_where_nothing_fits_it_is_said() -> None:
 
 
 def test_it_stands_alone() -> None:
-    with pytest.raises(UserError, match="'all' stands alone"):
+    with pytest.raises(UserError, match="'all' cannot be combined or aimed"):
         parse_nemesis("all then pause")

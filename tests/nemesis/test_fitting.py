@@ -88,7 +88,7 @@ ALONE = Plan(backend="redis", ttl_ms=1000, time_limit_ms=15_000, clients=1, serv
         (REPLICATED_LONG, "failover", "has to run out before", "--ttl 5s"),
         (REDIS, "pause:holder,when=schedule", "no schedule says", "when=acquire"),
         (REDLOCK, "kill:server,when=write", "clients write nothing", "when=acquire"),
-        (REDIS, "pause then kill:leader", "kill:leader cannot be", "aim at server"),
+        (REDIS, "pause then kill:leader", "kill:leader is not possible", "aim at server"),
         (ETCD, "swizzle:every=1s", "72 links", "every=138ms"),
         (ETCD, "swizzle:majorities-ring,one-way=in", "has no sides", "both ways"),
         (REDIS, "slow:rate=4kbit,loss=3", "rate and loss are different", "one of them"),

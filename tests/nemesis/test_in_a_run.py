@@ -129,7 +129,7 @@ def test_what_the_kernel_lacks_is_refused_before_the_clients_begin(
     options = ("--backend", "redis", "--runtime", runtime, "--nemesis", LATE)
     said = lockcheck("run", *options, "--out", str(tmp_path))
     assert said.returncode == CLUSTER_ERROR
-    assert f"{LATE} cannot be: {lacks.reason}" in " ".join(said.stderr.split())
+    assert f"{LATE} is not possible: {lacks.reason}" in " ".join(said.stderr.split())
     assert "sch_netem" in said.stderr
     [folder] = [path for path in tmp_path.iterdir() if not path.is_symlink()]
     assert not nemesis_said(folder)

@@ -294,7 +294,7 @@ def test_no_fault_is_begun_that_cannot_end_in_time(tmp_path: Path) -> None:
         await acting.nemesis.finish(at_once=False)
         (said,) = acting.events
         assert (said.type, said.f, said.fault, said.asked) == (INFO, "slow", None, "slow:server")
-        assert "never struck" in (said.error or "")
+        assert "never took effect" in (said.error or "")
         assert History.of(acting.events).faults == ()
 
     acted(scene)
@@ -311,7 +311,7 @@ def test_a_kind_of_fault_that_breaks_is_told_with_its_cause(tmp_path: Path) -> N
         await acting.nemesis.finish(at_once=False)
         (said,) = acting.events
         assert (said.type, said.asked) == (INFO, "odd:server")
-        assert said.error == "it never struck: OSError: no clock here"
+        assert said.error == "it never took effect: OSError: no clock here"
 
     acted(scene)
 
@@ -338,7 +338,7 @@ def test_it_waits_for_a_leader_and_says_so_if_there_never_is_one(
         await asyncio.sleep(0.05)
         await acting.nemesis.finish(at_once=False)
         (said,) = acting.events
-        assert "it never struck" in (said.error or "")
+        assert "it never took effect" in (said.error or "")
         assert ("OSError: no answer" in (said.error or "")) == (fleet.breaks is not None)
 
     acted(scene)

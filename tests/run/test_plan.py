@@ -100,6 +100,6 @@ def test_clients_that_count_by_the_wall_clock_believe_by_clocks_of_their_own() -
     told = terms(config("redlock", check_validity=True, lease_clock=Clock.WALL))
     assert (told.honours_validity, told.own_clocks) == (True, True)
     assert not terms(config("redlock", check_validity=True)).own_clocks
-    with pytest.raises(UserError, match="is looked at by nobody") as refused:
+    with pytest.raises(UserError, match="has no effect") as refused:
         config("redlock", lease_clock=Clock.WALL).checked()
     assert "--check-validity" in refused.value.cure

@@ -36,7 +36,7 @@ def _introduced(container: Container, orders: NodeOrders, names: Names) -> NodeO
     if not facts["State"]["Running"]:
         last_words = container.logs(tail=LAST_LINES).decode(errors="replace").strip()
         raise ClusterError(
-            f"{orders.name} ended as soon as it was started: {last_words or 'it said nothing'}",
+            f"{orders.name} exited right after it was started: {last_words or 'no output'}",
             cure=f"its container runs {' '.join(facts['Config']['Cmd'])}",
         )
     address = facts["NetworkSettings"]["Networks"][names.project]["IPAddress"]

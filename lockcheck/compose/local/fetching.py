@@ -48,7 +48,9 @@ def bring_faketime(say: Say) -> None:
         _bring(_Wanted(PACKAGE, PACKAGE, (PACKAGE,), "", CURE), say)
     library = find_library()
     if library is None or not library.is_file():
-        raise ClusterError(f"there is no {LIBRARY} here, by which to move clocks", cure=CURE)
+        raise ClusterError(
+            f"{LIBRARY} is missing: without it these clocks cannot be moved", cure=CURE
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,7 +75,7 @@ class LocalRuntime(Runtime):
         if platform.system() != "Linux":
             return "network namespaces are Linux's: use --runtime docker here"
         if shutil.which("unshare") is None:
-            return "there is no `unshare` here: install util-linux, or use --runtime docker"
+            return "`unshare` is missing: install util-linux, or use --runtime docker"
         if isolation() is None:
             return f"this system gives no namespaces: {NO_NAMESPACES}"
         return "; ".join(reason for kind in servers if (reason := why_no_server(server_of(kind))))
