@@ -24,7 +24,7 @@ OPERATIONS = 10_000
 def long_history(operations: int) -> list[Event]:
     """Five clients take turns with one lock: acquire, read, write, release, over and over."""
     events = [terms_event(Terms(backend="redis", workload="register", ttl_ms=1000, clients=5))]
-    testimony: list[tuple[int, str, str | None, str | None, int]] = []
+    ledger: list[tuple[int, str, str | None, str | None, int]] = []
     time_ns, seq = 0, 0
     mark: str | None = None
     for turn in range(operations // 4):
@@ -55,7 +55,7 @@ def long_history(operations: int) -> list[Event]:
                     )
                 )
                 if answered:
-                    testimony.append((seq, f, value, base, process))
+                    ledger.append((seq, f, value, base, process))
         mark = fresh
     events += [
         Event(
@@ -69,7 +69,7 @@ def long_history(operations: int) -> list[Event]:
             seq=number,
             of=process,
         )
-        for number, f, value, base, process in testimony
+        for number, f, value, base, process in ledger
     ]
     return events
 

@@ -60,7 +60,7 @@ def test_invocations_and_answers_are_in_order(violated: Path) -> None:
     history = read_history(violated / "history.jsonl")
     assert history.terms.backend == "redis"
     assert all(o.end_ns is None or o.start_ns <= o.end_ns for o in history.operations)
-    assert [t.seq for t in history.testimony] == list(range(1, len(history.testimony) + 1))
+    assert [t.seq for t in history.ledger] == list(range(1, len(history.ledger) + 1))
     [*faults] = history.faults
     assert faults
     assert all(fault.proven_ns and fault.healed_ns and fault.proof for fault in faults)

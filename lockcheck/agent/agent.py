@@ -30,8 +30,8 @@ from lockcheck.agent.orders import (
     BeginOrders,
     Ended,
     EndOrders,
+    LedgerOrders,
     NodeOrders,
-    Witness,
 )
 from lockcheck.agent.own_networks import Network, make_networks
 from lockcheck.agent.streams import Streams
@@ -45,7 +45,7 @@ from lockcheck.nemesis.base import wait_until
 from lockcheck.nemesis.schedule import Nemesis
 from lockcheck.nodes.node import Node, Role
 from lockcheck.storage import open_storage, port_of
-from lockcheck.storage.base import Guard, witness_events
+from lockcheck.storage.base import Guard, ledger_events
 
 
 class Agent:
@@ -142,8 +142,8 @@ class Agent:
         self._watch.nodes_may_end()
         ended = await self._end_clients(0.0 if orders.at_once else orders.grace_s)
         self._watch.stop()
-        if orders.witness is not None:
-            self._hear(orders.witness)
+        if orders.ledger is not None:
+            self._fetch_ledger(orders.ledger)
         return ended
 
     async def _end_clients(self, grace_s: float) -> Ended:
@@ -173,15 +173,15 @@ class Agent:
     def _done(self, node: Node) -> bool:
         return (self._workdir / node.name / DONE).exists()
 
-    def _hear(self, witness: Witness) -> None:
-        node, port = self._nodes[witness.node], port_of(witness.storage)
+    def _fetch_ledger(self, wanted: LedgerOrders) -> None:
+        node, port = self._nodes[wanted.node], port_of(wanted.storage)
         address = node.address, port
         with (
             node.inside_network(),
-            closing(open_storage(witness.storage, address, Guard.NONE)) as storage,
+            closing(open_storage(wanted.storage, address, Guard.NONE)) as storage,
         ):
-            memory = storage.memory()
-        write_events(self._workdir / STORAGE_FILE, witness_events(memory, self._now_ns()))
+            ledger = storage.ledger()
+        write_events(self._workdir / STORAGE_FILE, ledger_events(ledger, self._now_ns()))
 
     # --- instead of a run --------------------------------------------------------------------
 

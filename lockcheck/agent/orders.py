@@ -44,7 +44,7 @@ class NodeOrders(msgspec.Struct, frozen=True, kw_only=True):
         return NodeSpec(self.name, self.role, self.server, self.of_version)
 
 
-class Witness(msgspec.Struct, frozen=True):
+class LedgerOrders(msgspec.Struct, frozen=True):
     """The node whose storage is asked at the end what it remembers, and its kind of storage."""
 
     node: str
@@ -63,7 +63,7 @@ class EndOrders(msgspec.Struct, frozen=True):
 
     at_once: bool
     grace_s: float
-    witness: Witness | None
+    ledger: LedgerOrders | None
 
 
 class Ended(msgspec.Struct, frozen=True):

@@ -55,7 +55,7 @@ def places(scan: Scan) -> dict[Code, list[Ints]]:
 
 
 def suspected_writes(scan: Scan) -> Suspected | None:
-    """Of a history that need not be judged event by event. None: no storage testified."""
+    """Of a history that need not be judged event by event. None: it has no ledger."""
     written = stored(scan)
     return suspected(scan, written.take(written.accepted)) if written else None
 
@@ -64,7 +64,7 @@ def suspected_writes(scan: Scan) -> Suspected | None:
 
 
 def _has_loose_ends(scan: Scan) -> bool:
-    """What the storage numbered and what it remembers do not fit together, or it never testified;
+    """What the storage numbered and what it remembers do not fit together, or there is no ledger;
     or it refused something for a reason that only the events explain."""
     written = stored(scan)
     if written is None or not len(scan.columns.told.at):

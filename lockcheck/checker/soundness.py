@@ -26,7 +26,7 @@ def doubts(case: Case) -> Iterator[str]:
     yield from few
     if history.terms.backend and not few:  # of somebody else's, nobody knows what was to be seen
         yield from _unused(case)
-    yield from _testimony(history, case.ledger)
+    yield from _about_the_ledger(history, case.ledger)
 
 
 def doubts_of_findings(findings: Iterable[Finding]) -> Iterator[str]:
@@ -215,19 +215,19 @@ def _was_asked_again(case: Case) -> bool:
     )
 
 
-# --- the witness -------------------------------------------------------------------------------
+# --- the ledger --------------------------------------------------------------------------------
 
 
-def _testimony(history: History, ledger: Ledger) -> Iterator[str]:
+def _about_the_ledger(history: History, ledger: Ledger) -> Iterator[str]:
     yield from contradictions(ledger)
-    silent = history.terms.stores and not history.testimony
+    silent = history.terms.stores and not history.ledger
     if silent and any(_numbered(operation) for operation in history.operations):
-        yield "the storage never testified, so writes without an answer are not known"
+        yield "the storage's ledger is missing, so the fate of unanswered writes is unknown"
 
 
 def contradictions(ledger: Ledger) -> Iterator[str]:
     """Somebody's lines are missing, or wrong: what the data says is no evidence then."""
-    for operation in ledger.unwitnessed:
+    for operation in ledger.missing:
         yield f"the storage does not remember {_write(operation)}, which it had acknowledged"
     for told in ledger.unclaimed:
         yield f"the storage served write {told.seq} of process {told.process}, which never sent it"

@@ -1,8 +1,8 @@
 """The writes as a storage numbered and remembered them, as columns: what `writes` and `versions`
 are for a history that is read event by event.
 
-Only what fits together without a gap is taken: each memory is of one write that some client sent,
-and each number that a client was told is in the memory. The rest needs the events.
+Only what fits together without a gap is taken: each entry of the ledger is of one write that some
+client sent, and each number that a client was told is in the ledger. The rest needs the events.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Mask = NDArray[np.bool_]
 class Stored:
     """A place for each write, by keys, and in the order of the numbers."""
 
-    told: Ints  # which memory of the storage it is
+    told: Ints  # which entry of the ledger it is
     row: Ints  # which operation
     key: Codes
     seq: Ints
@@ -95,7 +95,7 @@ def _stored(scan: Scan) -> Stored | None:
 
 
 def _rows(scan: Scan, written: Ints) -> Ints | None:
-    """Of each memory the operation: by the number that both know, or by the mark that only this
+    """Of each entry the operation: by the number that both know, or by the mark that only this
     write wrote."""
     table, told, columns = scan.table, scan.columns.told, scan.columns
     is_write = table.f[columns.numbered] == Op.WRITE

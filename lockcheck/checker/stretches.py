@@ -36,7 +36,7 @@ class Suspected:
 
     @property
     def told(self) -> Ints:
-        """Which memories of the storage tell of them."""
+        """Which entries of the storage's ledger tell of them."""
         parts = [self.accepted.told[first : last + 1] for first, last in self.stretches]
         return np.concatenate([np.zeros(0, np.int64), *parts])
 

@@ -104,7 +104,7 @@ class Versions:
 def read_versions(ledger: Ledger, knowledge: Knowledge, writes: list[StoredWrite]) -> Versions:
     blind = [knowledge.is_blind(write) for write in writes]
     bases = [knowledge.base_of(write) for write in writes]
-    parents = list(_parents(ledger.testified, knowledge, writes, bases, blind))
+    parents = list(_parents(ledger.kept, knowledge, writes, bases, blind))
     updates = [i for i in range(len(writes)) if not blind[i]]
     shared = Counter((parents[i], bases[i]) for i in updates)
     return Versions(
@@ -117,7 +117,7 @@ def read_versions(ledger: Ledger, knowledge: Knowledge, writes: list[StoredWrite
 
 
 def _parents(
-    testified: bool,
+    in_ledger: bool,
     knowledge: Knowledge,
     writes: list[StoredWrite],
     bases: list[Hashable],
@@ -133,7 +133,7 @@ def _parents(
             yield before
         elif base in latest:
             yield latest[base]
-        elif base in initial or testified:
+        elif base in initial or in_ledger:
             yield INITIAL  # the storage knows all it took: this was based on none of it
         else:
             yield before  # clients know only their own answers: this proves nothing

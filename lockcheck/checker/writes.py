@@ -1,6 +1,6 @@
 """The writes as the storage saw them, each with the client's operation and the hold behind it.
 
-The storage's own testimony comes first: it knows writes whose answer never arrived. A write that
+The storage's own entry comes first: it knows writes whose answer never arrived. A write that
 was acknowledged but is missing there is added from the client's answer, or the chain of versions
 would have a hole that looks like a lost update.
 """
@@ -14,7 +14,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from lockcheck.checker.order import HoldIndex
-from lockcheck.history import F, History, Hold, Operation, Testimony
+from lockcheck.history import F, History, Hold, LedgerEntry, Operation
 
 GUARDS_WORDS = ("fenced", "cas")  # how the reason of a guard's refusal begins
 
@@ -42,9 +42,9 @@ class StoredWrite:
 @dataclass(frozen=True, slots=True)
 class Ledger:
     writes: tuple[StoredWrite, ...]  # in the order in which the storage served them
-    testified: bool
-    unwitnessed: tuple[Operation, ...]  # acknowledged, but the testimony lacks them
-    unclaimed: tuple[Testimony, ...]  # testified, but no client says that it sent them
+    kept: bool
+    missing: tuple[Operation, ...]  # acknowledged, but the ledger lacks them
+    unclaimed: tuple[LedgerEntry, ...]  # in the ledger, but no client says that it sent them
     stretches: Stretches | None = None  # None: it knows all writes
 
     def accepted(self) -> Iterable[list[StoredWrite]]:
@@ -78,18 +78,18 @@ def canonical(value: object) -> Hashable:
 
 def read_ledger(history: History, index: HoldIndex, stretches: Stretches | None = None) -> Ledger:
     sent = [operation for operation in history.operations if operation.f == F.WRITE]
-    told = [testimony for testimony in history.testimony if testimony.f == F.WRITE]
+    told = [entry for entry in history.ledger if entry.f == F.WRITE]
     matcher = _Matcher(sent)
-    pairs = [(testimony, matcher.operation_of(testimony)) for testimony in told]
+    pairs = [(entry, matcher.operation_of(entry)) for entry in told]
     matched = {id(operation) for _, operation in pairs}
     numbered = [o for o in sent if _number(o) is not None and id(o) not in matched]
-    writes = [_testified(testimony, operation, index) for testimony, operation in pairs]
+    writes = [_in_ledger(entry, operation, index) for entry, operation in pairs]
     writes += [_answered(o, index) for o in numbered if o.ok or (o.failed and not told)]
     return Ledger(
         writes=tuple(sorted(writes, key=lambda write: write.seq)),
-        testified=bool(history.testimony),
-        unwitnessed=tuple(o for o in numbered if o.ok) if history.testimony else (),
-        unclaimed=tuple(testimony for testimony, operation in pairs if operation is None),
+        kept=bool(history.ledger),
+        missing=tuple(o for o in numbered if o.ok) if history.ledger else (),
+        unclaimed=tuple(entry for entry, operation in pairs if operation is None),
         stretches=stretches,
     )
 
@@ -99,7 +99,7 @@ def _number(operation: Operation) -> int | None:
 
 
 class _Matcher:
-    """Finds the operation that a testimony speaks of: by the number that both know, or by the
+    """Finds the operation that a entry speaks of: by the number that both know, or by the
     mark, the value that only this write wrote."""
 
     def __init__(self, sent: Iterable[Operation]) -> None:
@@ -114,7 +114,7 @@ class _Matcher:
                     operation,
                 )
 
-    def operation_of(self, told: Testimony) -> Operation | None:
+    def operation_of(self, told: LedgerEntry) -> Operation | None:
         numbered = self._by_number.pop((told.process, told.key, told.seq), None)
         if numbered is not None:
             return numbered
@@ -126,7 +126,7 @@ def _mark(process: int | str, key: str, value: object) -> Hashable:
     return process, key, canonical(value)
 
 
-def _testified(told: Testimony, operation: Operation | None, index: HoldIndex) -> StoredWrite:
+def _in_ledger(told: LedgerEntry, operation: Operation | None, index: HoldIndex) -> StoredWrite:
     base = told.base
     if base is None and operation is not None:
         base = operation.invoke.base

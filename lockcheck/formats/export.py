@@ -1,7 +1,7 @@
 """A history written for others: Jepsen, Porcupine, a spreadsheet, or lockcheck itself.
 
 Everything is told by `edn` and `jsonl`; `csv` and `porcupine` tell the clients' operations only: no
-faults, no stalls, no notices, nothing that the storage testified. Of the notices `csv` tells those
+faults, no stalls, no notices, no ledger of the storage. Of the notices `csv` tells those
 of a lock that was lost.
 """
 
@@ -77,7 +77,7 @@ def left_out(history: History, name: str) -> str:
     numbers = (
         (_notices(history) - told, "notice", "notices"),
         (len(history.faults), "fault", "faults"),
-        (len(history.testimony), "memory of the storage", "memories of the storage"),
+        (len(history.ledger), "ledger entry of the storage", "ledger entries of the storage"),
     )
     said = [f"{number} {one if number == 1 else many}" for number, one, many in numbers if number]
     if not said:

@@ -7,7 +7,7 @@ So are the notices that a client lost its lock:
     1,k,lost,9000000,,,,,,,n1,,,
 
 What it cannot say: an empty name is the same as none, and a process that is a number the same as a
-name of digits. What the storage testified itself is not told: the numbers are those that clients
+name of digits. The storage's ledger is left out: the numbers are those that clients
 were answered.
 """
 

@@ -3,14 +3,14 @@
 `event`  one line of the history and its vocabulary
 `older`  what older runs and other tools do not say
 `files`  JSON Lines in and out, merging what the clients wrote
-`model`  operations, holds, faults, stalls, the storage's testimony
+`model`  operations, holds, faults, stalls, the storage's ledger
 `history`  all of it, put together: what judges are given
 """
 
 from lockcheck.history.event import Effect, Event, EventType, F, Notice, Terms
 from lockcheck.history.files import EventWriter, merge_event_files, read_events, write_events
 from lockcheck.history.history import History, read_history
-from lockcheck.history.model import Ending, FaultSpan, Hold, Operation, Stall, Testimony
+from lockcheck.history.model import Ending, FaultSpan, Hold, LedgerEntry, Operation, Stall
 
 __all__ = [
     "Effect",
@@ -22,11 +22,11 @@ __all__ = [
     "FaultSpan",
     "History",
     "Hold",
+    "LedgerEntry",
     "Notice",
     "Operation",
     "Stall",
     "Terms",
-    "Testimony",
     "merge_event_files",
     "read_events",
     "read_history",

@@ -40,7 +40,7 @@ VALUES_TOLD = ("value", "base")
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """The storage's testimony, in the order of its lines: see `Testimony`."""
+    """The storage's ledger, in the order of its lines: see `LedgerEntry`."""
 
     at: Ints  # where in the file each is
     f: Bytes  # an Op
@@ -61,7 +61,7 @@ class Columns:
     node: Codes  # a symbol, NOTHING where the operation names none
     invoked_at: Ints  # where in the file its lines begin; -1: it was never answered
     answered_at: Ints
-    special_at: Ints  # lines that are no operation of a client, and no testimony
+    special_at: Ints  # lines that are no operation of a client, and no entry of the ledger
     seen_last: Ints  # by the symbol of a process: the time of its last event
     numbered: Ints  # rows of reads and writes that a storage numbered, and the numbers
     number: Ints

@@ -95,7 +95,7 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     ttl_ms: Length | None = None  # the lease that an acquire or renew asks for
     valid_ms: float | None = None  # the validity that the lock promised when it was granted
     fault: int | None = None  # which fault of the run
-    # In the storage's testimony the process it served; of a renewal the process whose hold it
+    # In the storage's ledger the process that it served; of a renewal the process whose hold it
     # extends, where somebody else renews (a keeper: the thread that keeps a lease alive); of a
     # write that counts only when the release is confirmed, the process that releases.
     of: int | str | None = None

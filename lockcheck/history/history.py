@@ -32,9 +32,9 @@ from lockcheck.history.model import (
     Ending,
     FaultSpan,
     Hold,
+    LedgerEntry,
     Operation,
     Stall,
-    Testimony,
     believed_until_ns,
     promised_until_ns,
 )
@@ -54,7 +54,7 @@ class History:
     stalls: tuple[Stall, ...]
     clock_steps: tuple[Event, ...]
     clocks: tuple[Event, ...]
-    testimony: tuple[Testimony, ...]
+    ledger: tuple[LedgerEntry, ...]
     queued: tuple[Event, ...] = ()  # clients that were told that they have their place
     quiet_ns: int | None = None  # when the last fault had been healed, and clients went on
     known_clients: frozenset[str] = frozenset()  # of a part of a history, those of all of it
@@ -149,7 +149,7 @@ class _Assembly:
     _waits: list[Stall] = field(default_factory=list)
     clock_steps: list[Event] = field(default_factory=list)
     clocks: list[Event] = field(default_factory=list)
-    testimony: list[Testimony] = field(default_factory=list)
+    ledger: list[LedgerEntry] = field(default_factory=list)
     numbers: set[tuple[str | None, int]] = field(default_factory=set)  # that the storage told
     queued: list[Event] = field(default_factory=list)
     quiet_ns: int | None = None
@@ -177,7 +177,7 @@ class _Assembly:
         if event.process == NEMESIS:
             self._add_fault(event)
         elif event.process == STORAGE:
-            self._add_testimony(event)
+            self._add_ledger_entry(event)
         elif event.f == Notice.TERMS:
             self._set_terms(event)
         elif event.f == Notice.CLOCK_STEP:
@@ -210,7 +210,7 @@ class _Assembly:
             stalls=tuple(sorted(self._stalls(faults), key=lambda stall: stall.end_ns)),
             clock_steps=tuple(self.clock_steps),
             clocks=tuple(self.clocks),
-            testimony=tuple(self.testimony),
+            ledger=tuple(self.ledger),
             queued=tuple(self.queued),
             quiet_ns=self.quiet_ns,
         )
@@ -453,14 +453,14 @@ class _Assembly:
                 waited_for=begun.value if isinstance(begun.value, str) else "",
             )
 
-    def _add_testimony(self, event: Event) -> None:
+    def _add_ledger_entry(self, event: Event) -> None:
         if event.seq is None or event.of is None:
-            raise self._error("the storage testifies without `seq` and `of`")
+            raise self._error("a ledger entry of the storage without `seq` and `of`")
         if (event.key, event.seq) in self.numbers:
-            raise self._error(f"the storage tells number {event.seq} of {event.key!r} twice")
+            raise self._error(f"the storage's ledger has number {event.seq} of {event.key!r} twice")
         self.numbers.add((event.key, event.seq))
-        self.testimony.append(
-            Testimony(
+        self.ledger.append(
+            LedgerEntry(
                 seq=event.seq,
                 f=event.f,
                 key=event.key or "",

@@ -1,4 +1,4 @@
-"""What the events mean: operations, holds, faults, stalls, and what the storage testifies."""
+"""What the events mean: operations, holds, faults, stalls, and the storage's ledger."""
 
 from __future__ import annotations
 
@@ -248,7 +248,7 @@ class Stall:
 
 
 @dataclass(frozen=True, slots=True)
-class Testimony:
+class LedgerEntry:
     """One read or write as the storage remembers it."""
 
     seq: int

@@ -75,7 +75,7 @@ class Scan:
         ]
 
     def of(self, rows: Iterable[int], told: Ints | None = None) -> History:
-        """Of the operations only those, of the testimony these lines, and all that is neither."""
+        """Of the operations only those, of the ledger these lines, and all that is neither."""
         chosen = np.fromiter(rows, np.int64)
         columns = self.columns
         at = [columns.invoked_at[chosen], columns.answered_at[chosen], columns.special_at]

@@ -5,7 +5,7 @@
  * set): the caller then reads the file event by event, which is slow, and says what is wrong where.
  * So nothing here has to explain an error, and nothing here may accept what that reader refuses.
  *
- * Lines that are no client's operation (faults, notices, the storage's testimony) are left to the
+ * Lines that are no client's operation (faults, notices, the storage's ledger) are left to the
  * caller: it is told where they are.
  */
 
@@ -591,7 +591,7 @@ static int answered(Reader *reader, Value *fields, int64_t row, int outcome, int
 }
 
 /* What the storage remembers of a read or write that it served. */
-static int testified(Reader *reader, Value *fields, int outcome, int64_t offset) {
+static int ledger_entry(Reader *reader, Value *fields, int outcome, int64_t offset) {
     const Value *of = &fields[OF_];
     if (fields[SEQ_].kind != INTEGER || (of->kind != INTEGER && of->kind != TEXT)) return 0;
     int32_t whose = number_of(reader, of->raw);
@@ -652,7 +652,7 @@ static int line(Reader *reader, Span text, int64_t offset) {
     }
     reader->time = time->integer;
     const Value *process = &fields[PROCESS_], *f = &fields[F_];
-    if (is(process, "storage")) return testified(reader, fields, outcome, offset);
+    if (is(process, "storage")) return ledger_entry(reader, fields, outcome, offset);
     if (is(process, "nemesis") || is(process, "run")) return special(reader, offset);
     if (is(f, "terms") || is(f, "clock-step") || is(f, "stall")) return special(reader, offset);
     if (of_client(reader, fields, outcome, offset)) return 1;

@@ -67,12 +67,12 @@ class Partition:
         silent = self._uncut(arrivals) if arrivals else []
         if arrivals is None or not silent:
             raise FaultError("other faults had cut all of it already, or slowed it down")
-        witnesses = self._witnesses(arrivals)
-        arrived = await arrivals.watch([*silent, *witnesses], SILENT_TRIES)
+        controls = self._controls(arrivals)
+        arrived = await arrivals.watch([*silent, *controls], SILENT_TRIES)
         if leaks := [link for link in silent if arrived[link]]:
             raise FaultError(f"packets still arrive: {_words(leaks)}")
-        # Another fault may have cut a witness meanwhile, or slowed it down.
-        asked = list(self._goes_on(witnesses, arrivals))
+        # Another fault may have cut one of those meanwhile, or slowed it down.
+        asked = list(self._goes_on(controls, arrivals))
         _need_none({link for link in asked if not _went_on(arrived[link])}, "beside what was cut")
         silence_ms = SILENT_TRIES * TRY_S * 1000
         seen = f", and {_count(asked)} beside them went on" if asked else ""
@@ -96,7 +96,7 @@ class Partition:
             if self._is_clear(link, arrivals) and not links.is_cut(link, but_by=self)
         ]
 
-    def _witnesses(self, arrivals: Arrivals) -> list[Link]:
+    def _controls(self, arrivals: Arrivals) -> list[Link]:
         """What is to be left. And for each node that is concerned, a link in and out that nobody
         cuts, if it has one."""
         concerned = dict.fromkeys(name for link in self._wanted for name in _ends(link))

@@ -31,7 +31,7 @@ _WORDS = {
 _MEANINGS = {
     Trigger.SCHEDULE: "at a moment chosen by the seed",
     Trigger.ACQUIRE: "a client has just been granted the lock",
-    Trigger.WRITE: "a client is about to write: it has checked its lease, and has not sent the write",
+    Trigger.WRITE: "a client is about to write: its lease is checked, the write not sent",
     Trigger.RELEASE: "a client has done its work, and has not sent the release",
     Trigger.EXPIRY: "most of a client's lease is over since it was granted or renewed",
 }

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import msgspec
 
-from lockcheck.agent.orders import Ended, EndOrders, Witness
+from lockcheck.agent.orders import Ended, EndOrders, LedgerOrders
 from lockcheck.compose.runtime import Cluster
 from lockcheck.config import RunConfig
 from lockcheck.errors import ClusterError
@@ -83,8 +83,8 @@ def _end(config: RunConfig, cluster: Cluster, *, at_once: bool) -> Ended:
     node, storage = storage_node(config), config.backend_under_test().storage
     under_way_s = 2 * (config.think_ms + config.ttl_ms) / 1000
     grace_s = min(LEAVING_GRACE_S + under_way_s, LONGEST_GRACE_S)
-    witness = Witness(node.name, storage) if node else None
-    orders = EndOrders(at_once=at_once, grace_s=grace_s, witness=witness)
+    ledger = LedgerOrders(node.name, storage) if node else None
+    orders = EndOrders(at_once=at_once, grace_s=grace_s, ledger=ledger)
     reply = cluster.agent.ask("end", orders, timeout_s=longest_aftermath_s(config) + grace_s + 30)
     return msgspec.convert(reply, Ended)
 

@@ -1,4 +1,4 @@
-"""What a lock protects, and the witness of what was done to it, by kind: what `Backend.storage`
+"""What a lock protects, and the ledger of what was done to it, by kind: what `Backend.storage`
 names. `base.py` says what a storage is.
 """
 

@@ -1,4 +1,4 @@
-"""What a lock protects: what may be asked of it, what guards it, and how its memory is read."""
+"""What a lock protects: what may be asked of it, what guards it, and how its ledger is read."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ class Served(msgspec.Struct, frozen=True):
 
 
 class Storage(Protocol):
-    """The witness: it gives every read and write that it serves a number, and remembers it.
+    """Gives every read and write that it serves a number, and keeps a ledger of them.
 
-    The check of the guard, the number and the memory are one step, whatever asks at once.
+    The guard's check, the number and the entry in the ledger are one step, whatever asks at once.
     """
 
     @property
@@ -55,7 +55,7 @@ class Storage(Protocol):
     def serve(self, ask: Ask) -> Served:
         """Raises WireFailure."""
 
-    def memory(self) -> list[Ask]:
+    def ledger(self) -> list[Ask]:
         """All that it served, in the order of the numbers. Raises WireFailure."""
 
     def close(self) -> None: ...
@@ -64,7 +64,7 @@ class Storage(Protocol):
 @dataclass(frozen=True, slots=True)
 class StorageKind:
     """A storage is a node of its own, or in the server that gives the lock, where one step can do
-    both: there the lock's own client serves what is asked, and this only tells its memory."""
+    both: there the lock's own client serves what is asked, and this only tells its ledger."""
 
     name: str
     server: str  # the kind of server that it is
@@ -72,9 +72,9 @@ class StorageKind:
     apart: bool = True  # a node of its own, which is never faulted unless asked
 
 
-def witness_events(memory: Iterable[Ask], time_ns: int) -> Iterator[Event]:
-    """What a storage remembers, as events of the moment at which it was asked."""
-    for ask in memory:
+def ledger_events(ledger: Iterable[Ask], time_ns: int) -> Iterator[Event]:
+    """The ledger, as events of the moment at which it was asked."""
+    for ask in ledger:
         yield Event(
             time=time_ns,
             process=STORAGE,

@@ -1,7 +1,7 @@
 """The storage in the PostgreSQL that gives the lock: the lock's own session reads and writes, in
 whatever transaction it is in.
 
-What was written is remembered in the same transaction, so that the memory holds what was committed
+What was written is entered in the same transaction, so that the ledger holds what was committed
 and nothing else. Its numbers are taken when the row is locked: for each key they are in the order
 of the commits. What only looks leaves no trace, and needs none.
 """
@@ -22,7 +22,7 @@ CREATE TABLE IF NOT EXISTS lockcheck_register
   (key text PRIMARY KEY, value text, version bigint NOT NULL DEFAULT 0);
 CREATE TABLE IF NOT EXISTS lockcheck_job
   (key text, job text, seq bigint NOT NULL, doer text NOT NULL, PRIMARY KEY (key, job));
-CREATE TABLE IF NOT EXISTS lockcheck_memory
+CREATE TABLE IF NOT EXISTS lockcheck_ledger
   (seq bigint PRIMARY KEY, ask text NOT NULL, refusal text);
 """
 ENSURE = "INSERT INTO lockcheck_register (key) VALUES ($1) ON CONFLICT DO NOTHING"
@@ -33,7 +33,7 @@ WITH written AS (
   UPDATE lockcheck_register SET value = $2, version = version + 1
    WHERE key = $1 AND version = coalesce($3::bigint, version) RETURNING version
 )
-INSERT INTO lockcheck_memory
+INSERT INTO lockcheck_ledger
 SELECT nextval('lockcheck_sequence'), $4,
        CASE WHEN changed = 0 THEN 'cas: version ' || $3 || ' is not the current one' END
   FROM (SELECT count(*) AS changed FROM written) AS how_many
@@ -45,7 +45,7 @@ INSERT INTO lockcheck_job VALUES ($1, $2, nextval('lockcheck_sequence'), $3)
 ON CONFLICT DO NOTHING RETURNING seq
 """
 WINNER = "SELECT seq, doer FROM lockcheck_job WHERE key = $1 AND job = $2"
-REMEMBER = "SELECT ask, seq, refusal FROM lockcheck_memory ORDER BY seq"
+LEDGER = "SELECT ask, seq, refusal FROM lockcheck_ledger ORDER BY seq"
 
 
 class PostgresData:
@@ -97,7 +97,7 @@ class PostgresData:
 
 
 class PostgresStorage(Storage):
-    """Its memory, for the witness. It is never faulted when that is asked for."""
+    """Its ledger. It is never faulted when that is asked for."""
 
     TIMEOUT_S = 20.0
     errors = POSTGRES_ERRORS
@@ -109,8 +109,8 @@ class PostgresStorage(Storage):
     def serve(self, ask: Ask) -> Served:
         raise InternalError(f"a {ask.f} of {ask.key} is the business of the lock's own session")
 
-    def memory(self) -> list[Ask]:
-        remembered = self._session.ask(REMEMBER)
+    def ledger(self) -> list[Ask]:
+        remembered = self._session.ask(LEDGER)
         return [
             msgspec.structs.replace(
                 msgspec.json.decode(ask or "", type=Ask), seq=int(seq or 0), refusal=refusal

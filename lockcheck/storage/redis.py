@@ -1,7 +1,7 @@
 """The storage as a Redis of its own.
 
-Each read and each guarded write is one script, so that the check, the number and the memory are
-one step.
+Each read and each guarded write is one script, so that the check, the number and the
+entry in the ledger are one step.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from lockcheck.servers.redis import REDIS_ERRORS, RedisNode, Script
 from lockcheck.servers.wire import Address
 from lockcheck.storage.base import Ask, Guard, Served, Storage, StorageKind
 
-MEMORY = "lockcheck:memory"
+LEDGER = "lockcheck:ledger"
 SEQUENCE = "lockcheck:sequence"
 
 SERVE = Script("""
@@ -59,17 +59,17 @@ class RedisStorage(Storage):
         self._guard = guard
 
     def serve(self, ask: Ask) -> Served:
-        keys = [SEQUENCE, MEMORY, f"register:{ask.key}"]
+        keys = [SEQUENCE, LEDGER, f"register:{ask.key}"]
         reply = self._node.run(SERVE, keys, [msgspec.json.encode(ask).decode(), self._guard])
         if not isinstance(reply, list):
             raise InternalError(f"the storage answers {reply!r}")
         seq, refusal, value = reply
         return Served(seq, refusal or "", value or None)
 
-    def memory(self) -> list[Ask]:
-        remembered = self._node.call("LRANGE", MEMORY, 0, -1)
+    def ledger(self) -> list[Ask]:
+        remembered = self._node.call("LRANGE", LEDGER, 0, -1)
         if not isinstance(remembered, list):
-            raise InternalError(f"the storage's memory reads {remembered!r}")
+            raise InternalError(f"the storage's ledger reads {remembered!r}")
         return [msgspec.json.decode(ask, type=Ask) for ask in remembered]
 
     def close(self) -> None:

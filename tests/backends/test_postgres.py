@@ -79,7 +79,7 @@ def write(lock: Lock, grant: Grant, value: str) -> str:
 def remembered(address: Address, key: str) -> list[tuple[str | None, bool]]:
     """What was written, and whether it was accepted."""
     storage = open_storage("postgres", address, Guard.NONE)
-    memory = [(ask.value, not ask.refusal) for ask in storage.memory() if ask.key == key]
+    memory = [(ask.value, not ask.refusal) for ask in storage.ledger() if ask.key == key]
     storage.close()
     return memory
 

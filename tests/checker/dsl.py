@@ -13,9 +13,9 @@
     fault odd n1 10-50 effect=cuts links=n1>r1,r1>n1      from its sender to its receiver
     stall n1 10-50;  stall n1 10-50 waited     did not run; waited for the storage
     clock-step n1 30 500      noticed at 30, by 500 ms
-    storage write 1 b seq=2 base=a      testimony: at the end; `storage write! 1` refused it
+    storage write 1 b seq=2 base=a      the ledger, at the end; `storage write! 1` refused it
 
-`testify=True` lets the storage testify to each write with a `seq` that was answered.
+`ledger=True` has each write with a `seq` that was answered in the storage's ledger, too.
 """
 
 from __future__ import annotations
@@ -47,25 +47,25 @@ def literal(text: str) -> Any:
         return text
 
 
-def history(*lines: str, testify: bool = False, **terms: Any) -> History:
-    return History.of(events(*lines, testify=testify, **terms))
+def history(*lines: str, ledger: bool = False, **terms: Any) -> History:
+    return History.of(events(*lines, ledger=ledger, **terms))
 
 
-def judged(*lines: str, testify: bool = False, **terms: Any) -> Judgement:
-    return judge(history(*lines, testify=testify, **terms))
+def judged(*lines: str, ledger: bool = False, **terms: Any) -> Judgement:
+    return judge(history(*lines, ledger=ledger, **terms))
 
 
 def codes(judgement: Judgement) -> list[str]:
     return [finding.code.value for finding in judgement.findings]
 
 
-def events(*lines: str, testify: bool = False, **terms: Any) -> list[Event]:
+def events(*lines: str, ledger: bool = False, **terms: Any) -> list[Event]:
     texts = [text for line in lines for text in line.strip().splitlines()]
     parsed = [_line(number, text.split("#")[0].strip()) for number, text in enumerate(texts)]
     told = sorted((e for line in parsed for e in line), key=lambda event: event.time)
     end_ns = told[-1].time if told else 0
-    if testify:
-        told += testimony(told)
+    if ledger:
+        told += ledger_of(told)
     told = [msgspec.structs.replace(e, time=end_ns) if e.process == STORAGE else e for e in told]
     told.sort(key=lambda event: event.time)
     return [terms_event(**terms), *told]
@@ -76,20 +76,20 @@ def terms_event(**terms: Any) -> Event:
     return Event(time=0, process=RUN, type=EventType.INFO, f=Notice.TERMS, value=value)
 
 
-def testimony(told: Iterable[Event]) -> list[Event]:
+def ledger_of(told: Iterable[Event]) -> list[Event]:
     """What a storage remembers that loses nothing."""
-    memories, sent = [], {}
+    entries, sent = [], {}
     for event in told:
         if event.f in ("read", "write") and isinstance(event.process, int):
             if event.type is EventType.INVOKE:
                 sent[event.process] = event
             elif event.seq is not None:
                 invoke = sent[event.process]
-                memories.append(_memory(invoke, event))
-    return sorted(memories, key=lambda event: event.seq or 0)
+                entries.append(_entry(invoke, event))
+    return sorted(entries, key=lambda event: event.seq or 0)
 
 
-def _memory(invoke: Event, answer: Event) -> Event:
+def _entry(invoke: Event, answer: Event) -> Event:
     return Event(
         time=0,
         process=STORAGE,

@@ -134,7 +134,7 @@ CASES: dict[str, tuple[str, dict[str, Any], list[str], set[str]]] = {
 
 def told(name: str) -> History:
     lines, terms, *_ = CASES[name]
-    return history(lines, testify=True, ttl_ms=100, **terms)
+    return history(lines, ledger=True, ttl_ms=100, **terms)
 
 
 @pytest.mark.parametrize("name", CASES)

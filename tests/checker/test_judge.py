@@ -151,22 +151,22 @@ def test_a_storage_that_says_nothing() -> None:
     lines = turns(12) + "\n 1 acquire 200-201 \n 1 write 202-203 a base=null seq=1"
     assert run(lines, workload="register")[1] == (
         "too few operations to tell: the storage accepted a write once, not 10",
-        "the storage never testified, so writes without an answer are not known",
+        "the storage's ledger is missing, so the fate of unanswered writes is unknown",
     )
     (doubt,) = run(lines, "storage write 1 a base=null seq=1", workload="register")[1]
     assert "too few" in doubt
 
 
 @pytest.mark.parametrize(
-    ("answer", "testimony"),
+    ("answer", "entry"),
     [
         ("202-203!", "storage write 1 a seq=1"),  # it was said not to have happened
         ("202-203", "storage write! 1 a seq=1"),  # it was acknowledged, and refused
     ],
 )
-def test_a_client_and_the_storage_that_contradict_each_other(answer: str, testimony: str) -> None:
+def test_a_client_and_the_storage_that_contradict_each_other(answer: str, entry: str) -> None:
     write = f"1 acquire 200-201 \n 1 write {answer} a base=null seq=1"
-    verdict, doubts = run(turns(12), write, testimony)
+    verdict, doubts = run(turns(12), write, entry)
     assert verdict is Verdict.UNKNOWN
     assert any("contradict each other" in doubt for doubt in doubts)
 
@@ -211,7 +211,7 @@ def test_counts() -> None:
         3 write 302-303! e base=x seq=5 error=cas
         3@n2 release 304-305""",
         guard="fence",
-        testify=True,
+        ledger=True,
     ).counts
     assert counts.operations == 10
     assert (counts.acquisitions, counts.holders, counts.faults) == (3, 3, 2)
@@ -219,7 +219,7 @@ def test_counts() -> None:
     assert counts.stale_writes_refused == 3
 
 
-def test_counts_without_testimony() -> None:
+def test_counts_without_a_ledger() -> None:
     counts = judged(
         """
         1 acquire 0-1

@@ -19,14 +19,14 @@ LOST = """
     1 release 132-133!"""
 
 
-def lost(*lines: str, testify: bool = True, **terms: object) -> list[Finding]:
-    found = judged(*lines, testify=testify, **{"ttl_ms": 100, **terms}).findings
+def lost(*lines: str, ledger: bool = True, **terms: object) -> list[Finding]:
+    found = judged(*lines, ledger=ledger, **{"ttl_ms": 100, **terms}).findings
     return [finding for finding in found if finding.code == "lost-update"]
 
 
-@pytest.mark.parametrize("testify", [True, False])
-def test_an_update_was_overwritten_by_one_that_had_not_seen_it(testify: bool) -> None:
-    (finding,) = lost(LOST, testify=testify)
+@pytest.mark.parametrize("ledger", [True, False])
+def test_an_update_was_overwritten_by_one_that_had_not_seen_it(ledger: bool) -> None:
+    (finding,) = lost(LOST, ledger=ledger)
     assert [hold.process for hold in finding.holds] == [1, 2]
     told = [(o.f, o.process) for o in finding.operations]
     assert told == [("read", 1), ("write", 2), ("write", 1)]
@@ -110,9 +110,9 @@ ACCEPTED = {
 
 
 @pytest.mark.parametrize("lines", ACCEPTED.values(), ids=ACCEPTED)
-@pytest.mark.parametrize("testify", [True, False])
-def test_accepts(lines: str, testify: bool) -> None:
-    assert lost(lines, testify=testify) == []
+@pytest.mark.parametrize("ledger", [True, False])
+def test_accepts(lines: str, ledger: bool) -> None:
+    assert lost(lines, ledger=ledger) == []
 
 
 def test_no_base_and_no_read_is_a_blind_write() -> None:
@@ -132,7 +132,7 @@ def test_a_base_that_the_storage_never_held() -> None:
     """It knows all that it took, so whatever this was computed from, it was not the value there."""
     lines = CHAIN.format(first="null", third="elsewhere")
     assert [f.operations[0].invoke.value for f in lost(lines)] == ["a", "b"]
-    assert lost(lines, testify=False) == []  # clients know only what they were told
+    assert lost(lines, ledger=False) == []  # clients know only what they were told
 
 
 # --- writes that nobody saw answered ------------------------------------------------------------
@@ -148,26 +148,26 @@ UNANSWERED = """
 
 def test_a_base_that_was_never_acknowledged_was_written_all_the_same() -> None:
     lines = UNANSWERED.format(base="x")
-    assert lost(lines, testify=False) == []
+    assert lost(lines, ledger=False) == []
     assert lost(lines, "storage write 1 x base=a seq=2") == []
 
 
 def test_a_base_that_was_never_acknowledged_and_names_no_base_of_its_own() -> None:
     read = UNANSWERED.format(base="x").replace("4-5? x base=a", "4-5? x")
-    assert lost(read, testify=False) == []  # its process had last written `a`
+    assert lost(read, ledger=False) == []  # its process had last written `a`
     blind = read.replace("1 write 2-3 a base=null seq=1", "3 write 2-3 a base=null seq=1")
-    assert lost(blind, testify=False) == []
+    assert lost(blind, ledger=False) == []
 
 
-def test_a_base_that_was_refused_proves_nothing_without_testimony() -> None:
+def test_a_base_that_was_refused_proves_nothing_without_a_ledger() -> None:
     lines = UNANSWERED.format(base="x").replace("4-5? x base=a", "4-5! x base=zero")
-    assert lost(lines, testify=False) == []
+    assert lost(lines, ledger=False) == []
 
 
 def test_the_storage_need_not_know_the_base() -> None:
     lines = CHAIN.format(first="null", third="a")
     silent = [f"storage write {n} {value} seq={n}" for n, value in enumerate("abc", 1)]
-    assert len(lost(lines, *silent, testify=False)) == 1
+    assert len(lost(lines, *silent, ledger=False)) == 1
 
 
 def test_an_unacknowledged_update_without_a_rival_is_not_missed() -> None:
@@ -186,7 +186,7 @@ def test_an_unacknowledged_update_that_was_not_taken_is_not_missed() -> None:
     assert lost(UNANSWERED.format(base="a")) == []
 
 
-def test_a_hole_in_the_testimony_is_filled_from_the_answers() -> None:
+def test_a_hole_in_the_ledger_is_filled_from_the_answers() -> None:
     judgement = judged(
         CHAIN.format(first="null", third="b"),
         "storage write 1 a base=null seq=1",
@@ -400,5 +400,5 @@ def test_without_a_lease_nothing_was_late() -> None:
     ],
 )
 def test_how_many_acknowledged_updates_are_lost(lines: str, told: tuple[int, int]) -> None:
-    counts = judged(lines, testify=True, ttl_ms=100).counts
+    counts = judged(lines, ledger=True, ttl_ms=100).counts
     assert (counts.updates_acknowledged, counts.updates_lost) == told

@@ -113,7 +113,7 @@ def test_a_renewal_that_should_have_been_refused(
 
 @given(RELEASING, st.data())
 def test_a_job_that_is_done_again(world: World, data: st.DataObject) -> None:
-    told = [e for e in replace(world, testify=False).events() if e.f != "read"]
+    told = [e for e in replace(world, ledger=False).events() if e.f != "read"]
     events = [msgspec.structs.replace(e, f="run") if e.f == "write" else e for e in told]
     assert findings("double-run", events) == []
     begun = [n for n, e in enumerate(events) if e.f == "run" and e.type is EventType.INVOKE]

@@ -66,7 +66,7 @@ def test_a_write_that_is_served_after_the_next_holders_is_stale(
     *before, last = turn.accesses
     unanswered = replace(last, outcome="info")
     spoilt = world.spoilt(number, accesses=(*before, unanswered), ending="dies")
-    spoilt = replace(_retire(spoilt, number), testify=True)
+    spoilt = replace(_retire(spoilt, number), ledger=True)
     swapped = _swap_seq(spoilt, last.seq, after.writes[-1].seq)
     assert "stale-write" in codes(judge(swapped.history()))
 
@@ -98,10 +98,10 @@ def test_two_updates_of_one_version_lose_one(world: World, data: st.DataObject) 
 
 @given(RELEASING, st.data())
 def test_a_write_that_the_storage_forgot_is_a_doubt(world: World, data: st.DataObject) -> None:
-    events = replace(world, testify=True).events()
-    memories = [e for e in events if e.process == "storage" and e.f == "write"]
-    assume(len(memories) > 1)
-    forgotten = data.draw(st.sampled_from(memories))
+    events = replace(world, ledger=True).events()
+    entries = [e for e in events if e.process == "storage" and e.f == "write"]
+    assume(len(entries) > 1)
+    forgotten = data.draw(st.sampled_from(entries))
     found = judge(History.of([event for event in events if event is not forgotten]))
     assert found.findings == ()
     assert found.verdict is Verdict.UNKNOWN
@@ -140,7 +140,7 @@ def wild_worlds(draw: st.DrawFn) -> World:
             ending = draw(st.sampled_from(["ok", "fail", "lost"]))
             turns.append(Turn(client, asked, granted, (write,), ending, ended, now))
             now += draw(times)
-    return World(tuple(turns), testify=draw(st.booleans()))
+    return World(tuple(turns), ledger=draw(st.booleans()))
 
 
 @settings(max_examples=300)

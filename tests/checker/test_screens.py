@@ -174,9 +174,9 @@ BLIND = "its releases do not look what they remove"
 UNLOCKED = "it tells of what was done without the lock"
 SUSPECTED = [
     (LOOSE_ENDS, "1 write:x 2-3 a seq=1", {}),
-    (LOOSE_ENDS, f"{WROTE} \n 1 write 3-4 b base=c seq=2", {"testify": True}),
-    (LOOSE_ENDS, f"{WROTE} \n storage write 1 b seq=2", {"testify": True}),
-    (LOOSE_ENDS, "1 acquire 0-1 \n 1 write 2-3! a seq=1 error=busy", {"testify": True}),
+    (LOOSE_ENDS, f"{WROTE} \n 1 write 3-4 b base=c seq=2", {"ledger": True}),
+    (LOOSE_ENDS, f"{WROTE} \n storage write 1 b seq=2", {"ledger": True}),
+    (LOOSE_ENDS, "1 acquire 0-1 \n 1 write 2-3! a seq=1 error=busy", {"ledger": True}),
     ("a fault was never healed", f"{HELD} \n fault pause n1 5-", {}),
     ("holders of several locks were struck", f"{TWO} \n fault kill n1 5-6", {}),
     ("its lock promises fairness", HELD, {"fair": True}),
@@ -204,8 +204,8 @@ SUSPECTED = [
     (UNFELT, f"{TWO} \n fault pause n1 5-6", {}),
     (UNFELT, "1 acquire 0-1 \n fault pause n1 5-6", {}),
     ("", "1 acquire 0-1 \n 1 write 2-3 a", {}),
-    ("", f"{WROTE} \n 1 write 3-4 b base=a seq=2", {"testify": True}),
-    ("", f"{WROTE} \n 1 write 3-4! b seq=2 error=fenced: late", {"testify": True}),
+    ("", f"{WROTE} \n 1 write 3-4 b base=a seq=2", {"ledger": True}),
+    ("", f"{WROTE} \n 1 write 3-4! b seq=2 error=fenced: late", {"ledger": True}),
     ("", "1 acquire 0-1 \n 1 write:x 2-3 a", {}),
     ("", f"{HELD} \n {refused(4)}", {}),
     ("", f"{refused(4)} \n {refused(4, 'j', 3)}", {}),

@@ -141,12 +141,12 @@ WRITTEN = turns(12) + "\n 1 acquire 200-201 \n 1 write 202-203 a base=null seq=7
         ),
     ],
 )
-def test_what_the_witness_says(lines: str, doubt: str) -> None:
+def test_what_the_ledger_says(lines: str, doubt: str) -> None:
     assert any(said.startswith(doubt) for said in doubts(Case(history(WRITTEN, lines))))
 
 
-def test_a_witness_is_missed_only_where_there_is_a_storage() -> None:
-    silent = "the storage never testified, so writes without an answer are not known"
+def test_a_ledger_is_missed_only_where_there_is_a_storage() -> None:
+    silent = "the storage's ledger is missing, so the fate of unanswered writes is unknown"
     assert silent in list(doubts(Case(history(WRITTEN, workload="register"))))
     assert silent not in list(doubts(Case(history(WRITTEN, workload="mutex"))))
     for other in ("202-203! a base=null seq=7", "202-203 a base=null", "202-203? a seq=7"):

@@ -16,14 +16,14 @@ STALE = """
     2 release 140-141"""
 
 
-def stale(*lines: str, testify: bool = True, **terms: object) -> list[Finding]:
-    found = judged(*lines, testify=testify, ttl_ms=100, **terms).findings
+def stale(*lines: str, ledger: bool = True, **terms: object) -> list[Finding]:
+    found = judged(*lines, ledger=ledger, ttl_ms=100, **terms).findings
     return [finding for finding in found if finding.code == "stale-write"]
 
 
-@pytest.mark.parametrize("testify", [True, False])
-def test_a_stale_write(testify: bool) -> None:
-    (finding,) = stale(STALE, testify=testify)
+@pytest.mark.parametrize("ledger", [True, False])
+def test_a_stale_write(ledger: bool) -> None:
+    (finding,) = stale(STALE, ledger=ledger)
     assert [hold.process for hold in finding.holds] == [1, 2]
     assert [o.invoke.value for o in finding.operations] == ["b", "a"]
     assert (finding.time_ns, finding.length_ns) == (ns(131), ns(30))
@@ -72,9 +72,9 @@ ACCEPTED = {
 
 
 @pytest.mark.parametrize("lines", ACCEPTED.values(), ids=ACCEPTED)
-@pytest.mark.parametrize("testify", [True, False])
-def test_accepts(lines: str, testify: bool) -> None:
-    assert stale(lines, testify=testify) == []
+@pytest.mark.parametrize("ledger", [True, False])
+def test_accepts(lines: str, ledger: bool) -> None:
+    assert stale(lines, ledger=ledger) == []
 
 
 @pytest.mark.parametrize(("tokens", "number"), [((7, 8), 1), ((8, 7), 0), ((7, 7), 0)])
@@ -186,7 +186,7 @@ def test_every_stale_write_is_told() -> None:
 
 def test_a_lease_less_holder_that_died_is_not_the_services_fault() -> None:
     lines = STALE.replace("130-131 a seq=2", "20-30? a").replace("1 release 132-133!", "")
-    found = judged(lines, "storage write 1 a seq=2", testify=True).findings
+    found = judged(lines, "storage write 1 a seq=2", ledger=True).findings
     (finding,) = (f for f in found if f.code == "stale-write")
     assert (finding.blame.who, finding.blame.by_ns) == (Culprit.HOLDER, 0)
 
@@ -228,13 +228,13 @@ SHARED = """
 def test_those_who_may_hold_it_together_make_nothing_stale(
     one: str, other: str, permits: int, stale: bool
 ) -> None:
-    told = judged(SHARED.format(one=one, other=other), testify=True, permits=permits)
+    told = judged(SHARED.format(one=one, other=other), ledger=True, permits=permits)
     assert ("stale-write" in codes(told)) == stale
 
 
 def test_what_would_have_had_to_be_different() -> None:
     lines = SHARED.format(one="token=33", other="token=34")
-    (finding,) = (f for f in judged(lines, testify=True).findings if f.code == "stale-write")
+    (finding,) = (f for f in judged(lines, ledger=True).findings if f.code == "stale-write")
     assert finding.length_ns == 0
     assert finding.otherwise == (
         "The storage would have had to refuse the write of n1, sent at 7 ms (token 33): it had"

@@ -52,7 +52,7 @@ class Turn:
 class World:
     turns: tuple[Turn, ...]
     extra: tuple[Event, ...] = ()  # faults, stalls, failed attempts
-    testify: bool = True
+    ledger: bool = True
     declare_base: bool = True
     terms: Terms = field(default_factory=lambda: Terms(ttl_ms=TTL_MS))
 
@@ -65,8 +65,8 @@ class World:
         told = [event for turn in self.turns for event in self._turn(turn)] + list(self.extra)
         told.sort(key=lambda event: event.time)
         end = told[-1].time
-        memories = [self._memory(t, a, end) for t in self.turns for a in t.accesses]
-        told += sorted(memories, key=lambda event: event.seq or 0) if self.testify else []
+        entries = [self._entry(t, a, end) for t in self.turns for a in t.accesses]
+        told += sorted(entries, key=lambda event: event.seq or 0) if self.ledger else []
         values = {name: getattr(self.terms, name) for name in self.terms.__struct_fields__}
         return [terms_event(**values), *told]
 
@@ -90,7 +90,7 @@ class World:
             if turn.ending != "never":
                 yield _said(turn, turn.answered, turn.ending, "release")
 
-    def _memory(self, turn: Turn, access: Access, end: int) -> Event:
+    def _entry(self, turn: Turn, access: Access, end: int) -> Event:
         return Event(
             time=end, process=STORAGE, type=EventType.OK, f=access.f, key="k", value=access.value,
             base=access.base if access.f == "write" and self.declare_base else None,
@@ -145,7 +145,7 @@ def good_worlds(
     return World(
         tuple(turns),
         tuple(event for events in extra for event in events),
-        testify=draw(st.booleans()),
+        ledger=draw(st.booleans()),
         declare_base=draw(st.booleans()),
     )
 

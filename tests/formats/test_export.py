@@ -142,7 +142,7 @@ def test_everything_is_told(name: str, agreed: Terms, events: list[Event]) -> No
 
 @pytest.mark.parametrize("name", ["edn", "jsonl"])
 def test_a_run_with_all_that_can_be_in_it(name: str) -> None:
-    told = history(*RUN, testify=True, ttl_ms=500, backend="x")
+    told = history(*RUN, ledger=True, ttl_ms=500, backend="x")
     assert history_of(name, exported(name, told)) == told
 
 
@@ -310,11 +310,11 @@ def test_an_export_that_is_none() -> None:
 
 
 def test_what_an_export_leaves_out_is_said() -> None:
-    told = history(*RUN, testify=True, ttl_ms=500)
+    told = history(*RUN, ledger=True, ttl_ms=500)
     assert {name for name in EXPORTS if not left_out(told, name)} == {"edn", "jsonl"}
     assert left_out(told, "csv") == (
-        "csv tells the clients' operations only: 1 notice, 1 fault and 1 memory of the storage "
-        "are left out"
+        "csv tells the clients' operations only: 1 notice, 1 fault and 1 ledger entry of the "
+        "storage are left out"
     )
     assert left_out(history("1 acquire 0-1", "1 lost 9"), "porcupine") == (
         "porcupine tells the clients' operations only: 1 notice is left out"

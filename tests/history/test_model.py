@@ -1,4 +1,4 @@
-"""What events mean: pairing, holds, promises, faults, stalls, testimony."""
+"""What events mean: pairing, holds, promises, faults, stalls, the storage's ledger."""
 
 from __future__ import annotations
 
@@ -49,7 +49,11 @@ SENSELESS = {
         "fault 1 was never begun",
     ),
     "a heal of nothing": ([e(1, "nemesis", INVOKE, "heal", fault=1)], 1, "was never begun"),
-    "a nameless witness": ([e(1, "storage", OK, "write", seq=1)], 1, "without `seq` and `of`"),
+    "a nameless entry of the ledger": (
+        [e(1, "storage", OK, "write", seq=1)],
+        1,
+        "without `seq` and `of`",
+    ),
 }
 
 
@@ -270,11 +274,11 @@ def test_a_stall_reaches_back() -> None:
     assert (stall.node, stall.start_ns, stall.end_ns) == ("n1", ns(10), ns(35))
 
 
-def test_testimony() -> None:
+def test_the_storages_ledger() -> None:
     told = history(
         "storage write 1 x seq=1 base=w token=3", "storage write! 2 y seq=2 error=fenced"
     )
-    first, second = told.testimony
+    first, second = told.ledger
     assert (first.accepted, first.value, first.base, first.token) == (True, "x", "w", 3)
     assert (second.accepted, second.process, second.reason) == (False, 2, "fenced")
 

@@ -2,7 +2,7 @@
 
 The same plan is the same history, on any machine. `plan` says what is simulated, `world` is the
 time, `network` carries messages, `locks/` are the servers and their clients, `client` is who uses
-them, `storage` the witness, and `nemesis` strikes.
+them, `storage` what they protect, and `nemesis` strikes.
 """
 
 from tests.simulation.locks import LOCKS, LockKind

@@ -57,8 +57,8 @@ def _swapped(history: History, one: Told, other: Told) -> History:
 
 
 def _swap_numbers(tape: Tape, one: Told, other: Told, *, answered: bool) -> None:
-    for told, seq in ((one, other.memory.seq), (other, one.memory.seq)):
-        tape.put(told.memory, replace(told.memory, seq=seq))
+    for told, seq in ((one, other.entry.seq), (other, one.entry.seq)):
+        tape.put(told.entry, replace(told.entry, seq=seq))
         answer = told.write.answer
         if answer is not None and (answered or told is other):
             tape.put(answer, replace(answer, seq=seq))
@@ -74,7 +74,7 @@ def _based_on(history: History, told: Told, base: object) -> History:
     """It says so, the storage says so, and it had read that value."""
     tape, write = Tape(history), told.write
     assert write.answer
-    for event in (write.invoke, write.answer, told.memory):
+    for event in (write.invoke, write.answer, told.entry):
         tape.put(event, replace(event, base=base))
     (read,) = own(history, told.hold, F.READ)
     assert read.answer

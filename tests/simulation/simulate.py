@@ -61,7 +61,7 @@ class _Run:
                 Task(self._world, self._network, hosts, node, steps).start()
         self._nemesis.start()
         self._world.run((self._plan.until_ms + LEASES_AFTER * self._plan.ttl_ms) * NS_PER_MS)
-        return [*self._told, *self._storage.testimony(self._world.now_ns)]
+        return [*self._told, *self._storage.ledger(self._world.now_ns)]
 
     def _lock_servers(self, kind: LockKind) -> list[Host]:
         return [

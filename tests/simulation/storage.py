@@ -1,4 +1,4 @@
-"""What the lock protects, and the witness: it decides, numbers and remembers like the real one."""
+"""What the lock protects: it decides, numbers and remembers like the real storage."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lockcheck.history.event import STORAGE
 from tests.simulation.world import Ask, Reply
 
 
-class Memory(NamedTuple):
+class Entry(NamedTuple):
     ask: Ask
     reply: Reply
 
@@ -22,7 +22,7 @@ class Storage:
         self._values: dict[str, str] = {}
         self._highest: dict[str, int] = {}
         self._highest_alone: dict[str, int] = {}  # of those that did not share: readers go by it
-        self.memories: list[Memory] = []
+        self.entries: list[Entry] = []
 
     def handle(self, ask: Ask, wall_ns: int) -> Reply:
         current = self._values.get(ask.key)
@@ -30,8 +30,8 @@ class Storage:
         if ask.f == F.WRITE and ask.value is not None and not refusal:
             self._values[ask.key] = ask.value
         told = ask.value if ask.f == F.WRITE or refusal else current
-        reply = Reply(not refusal, refusal, value=told, seq=len(self.memories) + 1)
-        self.memories.append(Memory(ask, reply))
+        reply = Reply(not refusal, refusal, value=told, seq=len(self.entries) + 1)
+        self.entries.append(Entry(ask, reply))
         return reply
 
     def _refusal(self, ask: Ask, current: str | None) -> str:
@@ -56,8 +56,8 @@ class Storage:
     def forget(self) -> None:
         raise InternalError("the storage is never faulted")
 
-    def testimony(self, time_ns: int) -> Iterator[Event]:
-        for ask, reply in self.memories:
+    def ledger(self, time_ns: int) -> Iterator[Event]:
+        for ask, reply in self.entries:
             yield Event(
                 time=time_ns,
                 process=STORAGE,

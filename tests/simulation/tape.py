@@ -68,20 +68,20 @@ class Told:
     """A client's write with what the storage says of it."""
 
     write: Operation
-    memory: Event
+    entry: Event
     hold: Hold
 
 
 def told_writes(history: History) -> list[Told]:
     """In the storage's order. Each was accepted: the history is good."""
-    memories = {e.seq: e for e in history.events if e.process == STORAGE and e.f == F.WRITE}
+    entries = {e.seq: e for e in history.events if e.process == STORAGE and e.f == F.WRITE}
     found = []
     for hold in history.holds:
         for operation in own(history, hold, F.WRITE):
             assert operation.answer
-            memory = memories[operation.answer.seq]
-            found.append(Told(operation, memory, hold))
-    return sorted(found, key=lambda told: told.memory.seq or 0)
+            entry = entries[operation.answer.seq]
+            found.append(Told(operation, entry, hold))
+    return sorted(found, key=lambda told: told.entry.seq or 0)
 
 
 def own(history: History, hold: Hold, f: str) -> list[Operation]:

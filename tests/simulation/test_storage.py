@@ -1,4 +1,4 @@
-"""The simulated witness decides as the real one: its table is that of `tests/storage`."""
+"""The simulated storage decides as the real one: its table is that of `tests/storage`."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ def test_each_key_has_its_own_fence_and_value() -> None:
     assert served(storage, read(token=5)).value == "a"
 
 
-def test_it_testifies_to_what_it_accepted_and_what_it_refused() -> None:
+def test_its_ledger_has_what_it_accepted_and_what_it_refused() -> None:
     storage = Storage("fence")
     served(storage, read(token=2, of=7))
     served(storage, write("c8-1", token=2, of=7))
     served(storage, write("c9-1", token=1, base="c8-1", of=8))
-    first, second, third = storage.testimony(time_ns=99)
+    first, second, third = storage.ledger(time_ns=99)
     assert (first.type, first.f, first.value, first.of, first.seq) == (
         EventType.OK, "read", None, 7, 1,
     )  # fmt: skip

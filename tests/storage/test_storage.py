@@ -1,4 +1,4 @@
-"""The witness: what it accepts under each guard, and that it remembers all it served."""
+"""What a storage accepts under each guard, and that its ledger has all it served."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from lockcheck.history import EventType
 from lockcheck.servers.wire import Address
 from lockcheck.storage import open_storage
-from lockcheck.storage.base import Ask, Guard, witness_events
+from lockcheck.storage.base import Ask, Guard, ledger_events
 
 
 def write(value: str, *, base: str | None = None, token: int | None = None, of: int = 0) -> Ask:
@@ -86,7 +86,7 @@ def test_it_remembers_what_it_accepted_and_what_it_refused(redis_address: Addres
     storage.serve(write("c8-1", token=1, of=7))
     storage.serve(read(token=2, of=8))
     storage.serve(write("c8-2", base="c8-1", token=1, of=7))
-    events = list(witness_events(storage.memory(), 99))
+    events = list(ledger_events(storage.ledger(), 99))
     assert [(e.seq, e.type, e.f, e.value, e.of, e.token) for e in events] == [
         (1, EventType.OK, "read", None, 7, 1),
         (2, EventType.OK, "write", "c8-1", 7, 1),

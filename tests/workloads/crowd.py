@@ -20,7 +20,7 @@ from lockcheck.storage.base import Ask, Served, Storage
 from lockcheck.workloads import Workload
 from lockcheck.workloads.recorder import Recorder
 from lockcheck.workloads.session import Session
-from tests.checker.dsl import testimony
+from tests.checker.dsl import ledger_of
 from tests.waiting import wait_for
 
 CLIENTS, TTL_MS = 5, 60_000
@@ -93,7 +93,7 @@ class MemoryStorage(Storage):
     def serve(self, ask: Ask) -> Served:
         return self.memory_of_all.serve(ask)
 
-    def memory(self) -> list[Ask]:
+    def ledger(self) -> list[Ask]:
         return []
 
     def close(self) -> None: ...
@@ -143,7 +143,7 @@ def at_work(
         stores=workload.stores,
     )
     events = list(merge_event_files(paths))
-    told = [structs.replace(each, time=events[-1].time) for each in testimony(events)]
+    told = [structs.replace(each, time=events[-1].time) for each in ledger_of(events)]
     return History.of([terms_event(terms), *events, *told])
 
 

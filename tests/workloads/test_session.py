@@ -66,7 +66,7 @@ class Register(Storage):
         self.asked.append(ask)
         return Served(len(self.asked), "", None)
 
-    def memory(self) -> list[Ask]:
+    def ledger(self) -> list[Ask]:
         return self.asked
 
     def close(self) -> None: ...
@@ -168,7 +168,7 @@ def test_a_client_that_looks_writes_its_loss_before_it_does_anything_else(client
 
     client.session.locked("k1", section)
     assert client.names()[2] == "lost"
-    assert not client.session.storage.memory()  # type: ignore[union-attr]
+    assert not client.session.storage.ledger()  # type: ignore[union-attr]
 
 
 def test_a_client_that_does_not_look_acts_first_and_heeds_its_loss_then(client: Client) -> None:

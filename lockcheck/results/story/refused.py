@@ -6,7 +6,7 @@ from bisect import bisect_right
 from dataclasses import dataclass
 
 from lockcheck.checker.case import case_of
-from lockcheck.history import F, History, Hold, Operation, Testimony
+from lockcheck.history import F, History, Hold, LedgerEntry, Operation
 from lockcheck.results.story.words import plain
 
 
@@ -35,9 +35,9 @@ def refused_writes(history: History) -> tuple[RefusedWrite, ...]:
         for o in history.operations
         if o.f == F.WRITE and not o.ok
     }
-    testified = [t for t in history.testimony if t.f == F.WRITE and not t.accepted]
+    testified = [t for t in history.ledger if t.f == F.WRITE and not t.accepted]
     lookup = _HoldLookup(history)
-    if history.testimony:
+    if history.ledger:
         refused = [
             lookup.refused(sent.get((t.process, t.key, plain(t.value))), t) for t in testified
         ]
@@ -57,7 +57,7 @@ class _HoldLookup:
             self._by_key.setdefault(hold.key, []).append(hold)
             self._by_owner.setdefault((hold.process, hold.key), []).append(hold)
 
-    def refused(self, write: Operation | None, testimony: Testimony | None) -> RefusedWrite:
+    def refused(self, write: Operation | None, testimony: LedgerEntry | None) -> RefusedWrite:
         if write is None:
             assert testimony is not None  # noqa: S101 - one of the two tells of the write
             return RefusedWrite(
