@@ -98,6 +98,7 @@ class Server:
     drivers: tuple[tuple[str, str], ...] = ()  # its client libraries: as they are called, on PyPI
     # Debian packages that can be fetched and unpacked, and whether they are all that is missing.
     debs: tuple[str, ...] = ()
+    debs_suite: str = ""  # where they come from if any host can run them; empty: from `suite`
     debs_suffice: Callable[[], bool] = lambda: True
     # What else it can be had as, by the words of --version; each of them knows its own word, and
     # what a program of that version says of itself.

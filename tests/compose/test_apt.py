@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,8 @@ def test_a_server_of_another_suite_is_unpacked_once(
     assert not fetching.can_be_fetched(HELLO)
     fetching.bring_server(HELLO, said.append)
     assert len(said) == 1
+    fetching.bring_server(replace(HELLO, debs=("hello", "hostname")), said.append)
+    assert "Debian bookworm's hello, hostname, unpacked once into" in said[1]
 
 
 def test_a_mirror_that_is_not_there_is_quoted_with_the_cure(

@@ -12,7 +12,7 @@ from lockcheck.compose.apt import Apt, can_fetch
 from lockcheck.compose.images.cache import cache_folder, only_one_at_a_time
 from lockcheck.compose.runtime import Say
 from lockcheck.errors import ClusterError
-from lockcheck.servers.base import Server, unpacked
+from lockcheck.servers.base import Program, Server, unpacked
 from lockcheck.servers.faketime import CURE, LIBRARY, PACKAGE, find_library
 from lockcheck.servers.versions import program_of, why_not_chosen
 
@@ -32,7 +32,8 @@ def can_be_fetched(server: Server) -> bool:
 
 
 def bring_server(server: Server, say: Say) -> None:
-    if program_of(server) is not None:
+    program = program_of(server)
+    if program is not None and not (_was_fetched(program, server) and can_be_fetched(server)):
         return
     _bring(_wanted(server), say)
     if program_of(server) is None:
@@ -74,7 +75,14 @@ class _Wanted:
 
 
 def _wanted(server: Server) -> _Wanted:
-    return _Wanted(server.title, server.unpacked_as, server.debs, server.suite, server.cure)
+    suite = server.debs_suite or server.suite
+    return _Wanted(server.title, server.unpacked_as, server.debs, suite, server.cure)
+
+
+def _was_fetched(program: Program, server: Server) -> bool:
+    """By this version of lockcheck or another, which may have wanted other packages."""
+    folder = str(unpacked(server.unpacked_as))
+    return any(folder in word for word in program)
 
 
 def _is_fetched(server: Server) -> bool:
