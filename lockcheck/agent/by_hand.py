@@ -32,7 +32,7 @@ Send = Callable[[Message], None]
 
 
 @dataclass(slots=True)
-class Told:
+class FaultEvents:
     """What the history would be told of a fault, for those who wait for it."""
 
     begun: Event | None = None
@@ -57,7 +57,7 @@ class Told:
 @dataclass(frozen=True, slots=True)
 class Active:
     nodes: tuple[str, ...]
-    told: Told
+    told: FaultEvents
     under_way: UnderWay
     running: asyncio.Task[None]
 
@@ -108,7 +108,7 @@ class FaultsByHand:
             raise FaultError(f"{step} found nobody to strike in {AIM_TIMEOUT_S:g} s") from None
 
     def _begin(self, number: int, step: Step, nodes: tuple[str, ...]) -> Active:
-        told = Told()
+        told = FaultEvents()
         under_way = UnderWay(
             step,
             nodes,

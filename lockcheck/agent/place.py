@@ -66,7 +66,7 @@ class Place:
             become=self._become() or WITHOUT_ROOTS_RIGHTS,
         )
 
-    def spawn_guest(
+    def spawn_program(
         self, command: Sequence[str], environment: Mapping[str, str], errors: IO[bytes]
     ) -> subprocess.Popen[bytes]:
         """Somebody else's program, which is talked to; in the environment of where it runs."""

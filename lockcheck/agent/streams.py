@@ -57,17 +57,17 @@ class Streams:
         if place.node.down:
             raise UserError(f"{orders.node} is down", cure="heal the fault that has ended it first")
         with (self._workdir / orders.node / OUTPUT).open("ab") as errors:
-            started = place.spawn_guest(orders.command, orders.environment, errors)
+            started = place.spawn_program(orders.command, orders.environment, errors)
         if place.enter:
             await its_program(started, orders.node)
-        program = Program(started, entered=bool(place.enter))
+        program = RunningProgram(started, entered=bool(place.enter))
         self._open[orders.stream] = program
         following = asyncio.create_task(self._follow(orders.stream, program))
         self._following.add(following)
         following.add_done_callback(self._following.discard)
         return None
 
-    async def _follow(self, stream: int, program: Program) -> None:
+    async def _follow(self, stream: int, program: RunningProgram) -> None:
         code = await program.follow(lambda data: self._send(Message(stream=stream, data=data)))
         self._open.pop(stream, None)
         self._send(Message(stream=stream, over=True, code=code))
@@ -76,7 +76,7 @@ class Streams:
         """Goes on until the connection is over."""
         orders = msgspec.convert(body, ConnectOrders)
         nodes = self._fleet.nodes
-        connection = Connection()
+        connection = ForwardedConnection()
         self._open[orders.stream] = connection
         address = nodes[orders.to].address, orders.port
         await connection.carry(
@@ -97,12 +97,12 @@ class Streams:
     async def _signal(self, body: object) -> object:
         orders = msgspec.convert(body, Signal)
         program = self._open.get(orders.stream)
-        if isinstance(program, Program):
+        if isinstance(program, RunningProgram):
             program.signal(signal.Signals(orders.number))
         return None
 
 
-class Program:
+class RunningProgram:
     def __init__(self, started: subprocess.Popen[bytes], *, entered: bool) -> None:
         self._started = started
         self._entered = entered  # what was started is what took it into its container
@@ -158,7 +158,7 @@ async def _end_of(pid: int) -> None:
         os.close(handle)
 
 
-class Connection:
+class ForwardedConnection:
     """From a node's network: what cuts that node off cuts this, too."""
 
     def __init__(self) -> None:

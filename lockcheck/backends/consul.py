@@ -38,7 +38,7 @@ class NotWithdrawnError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class ConsulSession:
     id: str
     keeper: Keeper
     members: ConsulMembers  # the keeper's own connections: it works on its own thread
@@ -54,7 +54,7 @@ class ConsulLock(Lock):
         self._ttl_ms = settings.ttl_ms
         self._choices = settings.choices
         self._members = self._new_members()
-        self._sessions: list[Session] = []
+        self._sessions: list[ConsulSession] = []
 
     def _new_members(self) -> ConsulMembers:
         first = self._choices.randrange(len(self._servers))
@@ -78,7 +78,7 @@ class ConsulLock(Lock):
         self._sessions.append(session)
         return _granted(claim.key, session, token)
 
-    def _open_session(self, claim: Claim) -> Session:
+    def _open_session(self, claim: Claim) -> ConsulSession:
         since, keeping = time.monotonic(), self._new_members()
         try:
             opened = self._members.open_session(self._ttl_ms, lock_delay_ms=self._ttl_ms)
@@ -90,9 +90,9 @@ class ConsulLock(Lock):
             self._ttl_ms / 1000,
             since,
         )
-        return Session(opened, keeper, keeping)
+        return ConsulSession(opened, keeper, keeping)
 
-    def _await_turn(self, claim: Claim, session: Session) -> int:
+    def _await_turn(self, claim: Claim, session: ConsulSession) -> int:
         """Returns the token. That the session is still alive is checked by the step itself."""
         seen, told, why = 0, False, ""
         while not session.keeper.why_lost and claim.left_s() > 0:
@@ -137,13 +137,13 @@ class ConsulLock(Lock):
             session.stop()
         self._members.close()
 
-    def _let_go(self, grant: Grant) -> Session:
+    def _let_go(self, grant: Grant) -> ConsulSession:
         session = _session(grant)
         session.stop()
         self._sessions.remove(session)
         return session
 
-    def _withdraw(self, session: Session) -> bool:
+    def _withdraw(self, session: ConsulSession) -> bool:
         """Whether it is certain that the session is gone, and whatever it held is free."""
         for _ in range(len(self._members)):
             try:
@@ -154,12 +154,12 @@ class ConsulLock(Lock):
         return False
 
 
-def _granted(key: str, session: Session, token: int | None) -> Grant:
+def _granted(key: str, session: ConsulSession, token: int | None) -> Grant:
     return Grant(key, session, token, session.keeper.left_s() * 1000)
 
 
-def _session(grant: Grant) -> Session:
-    assert isinstance(grant.handle, Session)  # noqa: S101 - it is our own
+def _session(grant: Grant) -> ConsulSession:
+    assert isinstance(grant.handle, ConsulSession)  # noqa: S101 - it is our own
     return grant.handle
 
 

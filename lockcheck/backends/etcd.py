@@ -24,7 +24,7 @@ from lockcheck.backends.etcd_leased import (
     SERVERS,
     Lease,
     LeasedLock,
-    Place,
+    QueueKey,
     put_on,
 )
 from lockcheck.backends.expected_usual import DISK_FAILS, KEPT_ALIVE, MEMBERS_CUT
@@ -35,7 +35,7 @@ AFTER_A_FAILURE_S = 0.02  # until the next member is asked for the same
 
 
 class EtcdLock(LeasedLock):
-    def _enter(self, claim: Claim, lease: Lease) -> Place:
+    def _enter(self, claim: Claim, lease: Lease) -> QueueKey:
         place, is_first = self._stand(claim.key, lease)
         lease.keeper.start()
         if not is_first:
@@ -43,7 +43,7 @@ class EtcdLock(LeasedLock):
             self._await_turn(claim, place)
         return place
 
-    def _stand(self, key: str, lease: Lease) -> tuple[Place, bool]:
+    def _stand(self, key: str, lease: Lease) -> tuple[QueueKey, bool]:
         """Puts its key, and learns in the same step whether it is the first."""
         prefix = _prefix(key)
         own = f"{prefix}{int(lease.id):x}"
@@ -51,9 +51,9 @@ class EtcdLock(LeasedLock):
         said = self._members.call("kv/txn", {"success": [put_on(lease, own), first]})
         revision = int(said["header"]["revision"])
         [owner] = said["responses"][1]["response_range"]["kvs"]
-        return Place(own, revision, lease), int(owner["create_revision"]) == revision
+        return QueueKey(own, revision, lease), int(owner["create_revision"]) == revision
 
-    def _await_turn(self, claim: Claim, place: Place) -> None:
+    def _await_turn(self, claim: Claim, place: QueueKey) -> None:
         def left_s() -> float:
             return 0.0 if place.lease.keeper.why_lost else claim.left_s()
 
@@ -65,7 +65,7 @@ class EtcdLock(LeasedLock):
                 time.sleep(AFTER_A_FAILURE_S)
         raise Refused(place.lease.keeper.why_lost or "waited too long in the queue")
 
-    def _is_its_turn(self, claim: Claim, place: Place, left_s: Callable[[], float]) -> bool:
+    def _is_its_turn(self, claim: Claim, place: QueueKey, left_s: Callable[[], float]) -> bool:
         before = {**_range(_prefix(claim.key)), "max_create_revision": place.revision - 1}
         said = self._members.call("kv/range", {**before, **_by_age("DESCEND")})
         if predecessors := said.get("kvs"):
@@ -78,7 +78,7 @@ class EtcdLock(LeasedLock):
             raise Refused("its session expired while it waited")
         return True
 
-    def _has_key(self, place: Place) -> bool:
+    def _has_key(self, place: QueueKey) -> bool:
         found = self._members.call("kv/range", {"key": as_bytes(place.key)}).get("kvs", [])
         return [int(kv["create_revision"]) for kv in found] == [place.revision]
 

@@ -54,7 +54,7 @@ class Lease:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class QueueKey:
     """A key, and what keeps it alive."""
 
     key: str
@@ -71,7 +71,7 @@ class LeasedLock(Lock):
         self._ttl_ms = settings.ttl_ms
         self._choices = settings.choices
         self._members = self._new_members()
-        self._places: list[Place] = []
+        self._places: list[QueueKey] = []
 
     def _new_members(self) -> EtcdMembers:
         first = self._choices.randrange(len(self._servers))
@@ -80,7 +80,7 @@ class LeasedLock(Lock):
     # --- in ----------------------------------------------------------------------------------
 
     @abstractmethod
-    def _enter(self, claim: Claim, lease: Lease) -> Place:
+    def _enter(self, claim: Claim, lease: Lease) -> QueueKey:
         """Until it is let in. It starts the keeper as soon as there is a key to keep."""
 
     def acquire(self, claim: Claim) -> Grant:
@@ -140,7 +140,7 @@ class LeasedLock(Lock):
             place.lease.stop()
         self._members.close()
 
-    def _let_go(self, grant: Grant) -> Place:
+    def _let_go(self, grant: Grant) -> QueueKey:
         place = _place(grant)
         place.lease.stop()
         self._places.remove(place)
@@ -165,8 +165,8 @@ def _keep_alive(members: EtcdMembers, lease: str, timeout_s: float) -> None:
         raise Refused("the lease is gone")
 
 
-def _place(grant: Grant) -> Place:
-    assert isinstance(grant.handle, Place)  # noqa: S101 - it is our own
+def _place(grant: Grant) -> QueueKey:
+    assert isinstance(grant.handle, QueueKey)  # noqa: S101 - it is our own
     return grant.handle
 
 
@@ -179,6 +179,6 @@ def created_at(key: str, revision: int) -> Body:
     return {"key": as_bytes(key), "target": "CREATE", "create_revision": revision}
 
 
-def _delete_if_own(place: Place) -> Body:
+def _delete_if_own(place: QueueKey) -> Body:
     delete = {"request_delete_range": {"key": as_bytes(place.key)}}
     return {"compare": [created_at(place.key, place.revision)], "success": [delete]}

@@ -29,7 +29,7 @@ from lockcheck.backends.etcd_leased import (
     SERVERS,
     Lease,
     LeasedLock,
-    Place,
+    QueueKey,
 )
 from lockcheck.backends.expected_usual import KEPT_ALIVE
 from lockcheck.backends.keeper import Keeper
@@ -67,7 +67,7 @@ class EtcdServiceLock(LeasedLock):
         super().__init__(servers, settings)
         self._looking = self._new_members()  # while the other connection waits
 
-    def _enter(self, claim: Claim, lease: Lease) -> Place:
+    def _enter(self, claim: Claim, lease: Lease) -> QueueKey:
         lease.keeper.start()
         name = f"lock/{claim.key}"
         key, revision = f"{name}/{int(lease.id):x}", 0
@@ -83,7 +83,7 @@ class EtcdServiceLock(LeasedLock):
         lease.keeper.try_to_extend()
         if not (revision := revision or self._created(key)):
             raise Refused("granted, but its key was gone before it was seen")
-        return Place(key, revision, lease)
+        return QueueKey(key, revision, lease)
 
     def _created(self, key: str) -> int:
         """At which revision; 0 where it is not there, or nobody says so."""

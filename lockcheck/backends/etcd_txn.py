@@ -14,7 +14,7 @@ from lockcheck.backends.etcd_leased import (
     SERVERS,
     Lease,
     LeasedLock,
-    Place,
+    QueueKey,
     created_at,
     put_on,
 )
@@ -25,14 +25,14 @@ from lockcheck.servers.wire import Refused
 class EtcdTxnLock(LeasedLock):
     queues = False
 
-    def _enter(self, claim: Claim, lease: Lease) -> Place:
+    def _enter(self, claim: Claim, lease: Lease) -> QueueKey:
         key = f"lock/{claim.key}"
         create = {"compare": [created_at(key, 0)], "success": [put_on(lease, key)]}
         said = self._members.call("kv/txn", create)
         if not said.get("succeeded"):
             raise Refused("held")
         lease.keeper.start()
-        return Place(key, int(said["header"]["revision"]), lease)
+        return QueueKey(key, int(said["header"]["revision"]), lease)
 
 
 BACKEND = Backend(

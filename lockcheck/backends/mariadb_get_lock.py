@@ -28,7 +28,7 @@ SERVER_WAITS = 2  # TTLs
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HeldSession:
     session: MariadbSession
     keeper: ConnectionKeeper
 
@@ -38,7 +38,7 @@ class GetLock(Lock):
         self._address = servers[0]
         self._ttl_s = settings.ttl_ms / 1000
         self._session: MariadbSession | None = None
-        self._held: list[Held] = []
+        self._held: list[HeldSession] = []
         self._left: list[MariadbSession] = []  # what closes them would release what they hold
 
     # --- in ----------------------------------------------------------------------------------
@@ -48,7 +48,7 @@ class GetLock(Lock):
         since = self._take(claim, session)
         keeper = ConnectionKeeper(claim, session, self._ttl_s, since)
         keeper.start()
-        held = Held(session, keeper)
+        held = HeldSession(session, keeper)
         self._held.append(held)
         return Grant(claim.key, held, valid_ms=keeper.left_s() * 1000, mode=claim.mode)
 
@@ -100,8 +100,8 @@ class GetLock(Lock):
         for session in (*self._left, *([self._session] if self._session else [])):
             session.close()
 
-    def _let_go(self, grant: Grant) -> Held:
-        assert isinstance(grant.handle, Held)  # noqa: S101 - it is our own
+    def _let_go(self, grant: Grant) -> HeldSession:
+        assert isinstance(grant.handle, HeldSession)  # noqa: S101 - it is our own
         self._held.remove(grant.handle)
         grant.handle.keeper.stop()
         return grant.handle

@@ -39,7 +39,7 @@ SELECT set_config('tcp_keepalives_idle', $1, false), set_config('tcp_keepalives_
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HeldSession:
     session: PostgresSession
     keeper: ConnectionKeeper
 
@@ -49,7 +49,7 @@ class AdvisoryLock(Lock):
         self._address = servers[0]
         self._ttl_ms = settings.ttl_ms
         self._session: PostgresSession | None = None
-        self._held: list[Held] = []
+        self._held: list[HeldSession] = []
 
     def acquire(self, claim: Claim) -> Grant:
         session, since = self._open_session(), time.monotonic()
@@ -62,7 +62,7 @@ class AdvisoryLock(Lock):
             raise Refused("held")
         keeper = ConnectionKeeper(claim, session, self._ttl_ms / 1000, since)
         keeper.start()
-        held = Held(session, keeper)
+        held = HeldSession(session, keeper)
         self._held.append(held)
         return Grant(claim.key, held, int(token), keeper.left_s() * 1000, claim.mode)
 
@@ -85,8 +85,8 @@ class AdvisoryLock(Lock):
         if self._session is not None:
             self._session.close()
 
-    def _let_go(self, grant: Grant) -> Held:
-        assert isinstance(grant.handle, Held)  # noqa: S101 - it is our own
+    def _let_go(self, grant: Grant) -> HeldSession:
+        assert isinstance(grant.handle, HeldSession)  # noqa: S101 - it is our own
         self._held.remove(grant.handle)
         grant.handle.keeper.stop()
         return grant.handle

@@ -31,7 +31,7 @@ return 0
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class RenewedLease:
     secret: str
     keeper: Keeper
     node: RedisNode  # the keeper's own connection: it works on its own thread
@@ -46,7 +46,7 @@ class RenewedLock(Lock):
         self._servers = servers
         self._settings = settings
         self._node = one_server(servers, settings)
-        self._kept: list[Kept] = []
+        self._kept: list[RenewedLease] = []
 
     def acquire(self, claim: Claim) -> Grant:
         since, secret, ttl_ms = time.monotonic(), new_secret(self._settings), self._settings.ttl_ms
@@ -57,7 +57,7 @@ class RenewedLock(Lock):
         kept = self._keep(claim, secret, since)
         return Grant(claim.key, kept, token, kept.keeper.left_s() * 1000, claim.mode)
 
-    def _keep(self, claim: Claim, secret: str, since: float) -> Kept:
+    def _keep(self, claim: Claim, secret: str, since: float) -> RenewedLease:
         ttl_ms = self._settings.ttl_ms
         node = RedisNode(self._servers[0], ttl_ms / RENEWALS_IN_A_LEASE)
 
@@ -66,7 +66,7 @@ class RenewedLock(Lock):
             if asked != 1:
                 raise Refused("it is not its own any more")
 
-        kept = Kept(secret, Keeper(claim, extend, ttl_ms / 1000, since), node)
+        kept = RenewedLease(secret, Keeper(claim, extend, ttl_ms / 1000, since), node)
         kept.keeper.holds = True
         kept.keeper.start()
         self._kept.append(kept)
@@ -92,15 +92,15 @@ class RenewedLock(Lock):
             kept.stop()
         self._node.close()
 
-    def _let_go(self, grant: Grant) -> Kept:
+    def _let_go(self, grant: Grant) -> RenewedLease:
         kept = _kept(grant)
         kept.stop()
         self._kept.remove(kept)
         return kept
 
 
-def _kept(grant: Grant) -> Kept:
-    assert isinstance(grant.handle, Kept)  # noqa: S101 - it is our own
+def _kept(grant: Grant) -> RenewedLease:
+    assert isinstance(grant.handle, RenewedLease)  # noqa: S101 - it is our own
     return grant.handle
 
 

@@ -18,7 +18,7 @@ from lockcheck.backends.zookeeper_nodes import (
     ERRORS,
     MEMBERS,
     SERVERS,
-    Place,
+    QueueNode,
     SessionLock,
 )
 from lockcheck.servers.wire import Refused, WireFailure
@@ -30,7 +30,7 @@ HELD = "held"
 
 
 class HerdLock(SessionLock):
-    def _enter(self, claim: Claim, session: ZooKeeperSession, folder: str) -> Place:
+    def _enter(self, claim: Claim, session: ZooKeeperSession, folder: str) -> QueueNode:
         path = f"{folder}/{HELD}"
         while claim.left_s() > 0:
             seen = session.changes
@@ -43,7 +43,7 @@ class HerdLock(SessionLock):
                 self._give_up(place, "its connection broke")
         raise Refused("waited too long")
 
-    def _created(self, claim: Claim, session: ZooKeeperSession, path: str) -> Place | None:
+    def _created(self, claim: Claim, session: ZooKeeperSession, path: str) -> QueueNode | None:
         """None if somebody else has it."""
         from kazoo.exceptions import NodeExistsError
 
@@ -62,7 +62,7 @@ class HerdLock(SessionLock):
                 raise Refused("its session expired while it waited") from failure
             time.sleep(AFTER_A_FAILURE_S)
 
-    def _give_up(self, place: Place, why: str) -> None:
+    def _give_up(self, place: QueueNode, why: str) -> None:
         refusal = Refused(why)
         self._withdraw(place, refusal)
         raise refusal

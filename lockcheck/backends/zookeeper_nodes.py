@@ -61,7 +61,7 @@ ERRORS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class QueueNode:
     """A client's node, and the session that it lives in."""
 
     folder: str
@@ -86,7 +86,7 @@ class SessionLock(Lock):
     # --- in ----------------------------------------------------------------------------------
 
     @abstractmethod
-    def _enter(self, claim: Claim, session: ZooKeeperSession, folder: str) -> Place:
+    def _enter(self, claim: Claim, session: ZooKeeperSession, folder: str) -> QueueNode:
         """Until it is let in, and is told of losses. Who gives up withdraws its node."""
 
     def acquire(self, claim: Claim) -> Grant:
@@ -101,7 +101,7 @@ class SessionLock(Lock):
 
     def _create(
         self, claim: Claim, session: ZooKeeperSession, path: str, numbered: bool = False
-    ) -> Place:
+    ) -> QueueNode:
         from kazoo.exceptions import NodeExistsError
 
         def create(client: KazooClient) -> Any:
@@ -114,7 +114,7 @@ class SessionLock(Lock):
                 self._end(session)
             raise
         folder, _, name = created.rpartition("/")
-        return Place(folder, name, stat.czxid, claim, session)
+        return QueueNode(folder, name, stat.czxid, claim, session)
 
     def _await_change(self, claim: Claim, session: ZooKeeperSession, path: str) -> None:
         """Of a node, or of the connection: then watches are told, too."""
@@ -151,7 +151,7 @@ class SessionLock(Lock):
         for thread in self._ending:
             thread.join(max(0.0, until - time.monotonic()))
 
-    def _withdraw(self, place: Place, refusal: Refused) -> None:
+    def _withdraw(self, place: QueueNode, refusal: Refused) -> None:
         if place.session.over:
             return  # its node went with it
         try:
@@ -160,7 +160,7 @@ class SessionLock(Lock):
             cause = NotWithdrawnError(str(refusal))
             raise WireFailure(Phase.COMMAND, place.claim.key, cause) from failure
 
-    def _deleted(self, place: Place) -> bool:
+    def _deleted(self, place: QueueNode) -> bool:
         """Whether it was still there."""
         from kazoo.exceptions import NoNodeError
 
@@ -199,6 +199,6 @@ class SessionLock(Lock):
         self._ending = [thread for thread in self._ending if thread.is_alive()] + [ending]
 
 
-def _place(grant: Grant) -> Place:
-    assert isinstance(grant.handle, Place)  # noqa: S101 - it is our own
+def _place(grant: Grant) -> QueueNode:
+    assert isinstance(grant.handle, QueueNode)  # noqa: S101 - it is our own
     return grant.handle

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from lockcheck.backends.base import Claim, Mode
 from lockcheck.backends.zookeeper_nodes import (
     AFTER_A_FAILURE_S,
-    Place,
+    QueueNode,
     SessionLock,
 )
 from lockcheck.servers.wire import Refused, WireFailure
@@ -35,7 +35,7 @@ class QueueLock(SessionLock):
     def _rivals(self, mode: Mode) -> tuple[str, ...]:
         """The kinds that it waits for if their numbers are lower than its own."""
 
-    def _enter(self, claim: Claim, session: ZooKeeperSession, folder: str) -> Place:
+    def _enter(self, claim: Claim, session: ZooKeeperSession, folder: str) -> QueueNode:
         name = f"{self._choices.getrandbits(128):032x}{self._kind(claim.mode)}"
         place = self._create(claim, session, f"{folder}/{name}", numbered=True)
         try:
@@ -45,7 +45,7 @@ class QueueLock(SessionLock):
             raise
         return place
 
-    def _await_turn(self, place: Place) -> None:
+    def _await_turn(self, place: QueueNode) -> None:
         claim, session = place.claim, place.session
         told = False
         while claim.left_s() > 0:
@@ -66,7 +66,7 @@ class QueueLock(SessionLock):
                 time.sleep(AFTER_A_FAILURE_S)
         raise Refused("waited too long in the queue")
 
-    def _predecessor(self, place: Place) -> str | None:
+    def _predecessor(self, place: QueueNode) -> str | None:
         names = place.session.ask(
             lambda client: client.get_children_async(place.folder), self._ttl_s
         )

@@ -39,7 +39,7 @@ from lockcheck.history.model import validity_end_ns
 HEARTBEATS = 3
 
 
-class Court:
+class Attribution:
     """A history, made ready to answer the same question for many pairs of holds."""
 
     def __init__(self, history: History, releases: dict[str, list[BlindRelease]]) -> None:

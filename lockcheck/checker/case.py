@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from lockcheck.checker.awake import StoodStill
-from lockcheck.checker.blame import Court
+from lockcheck.checker.blame import Attribution
 from lockcheck.checker.order import HoldIndex, by_key
 from lockcheck.checker.releases import BlindRelease, blind_releases
 from lockcheck.checker.rivals import Reentries
@@ -71,8 +71,8 @@ class Case:
         return blind_releases(self.history, self.holds_by_key, self.index)
 
     @cached_property
-    def court(self) -> Court:
-        return Court(self.history, self.releases)
+    def attribution(self) -> Attribution:
+        return Attribution(self.history, self.releases)
 
     @cached_property
     def still(self) -> StoodStill:

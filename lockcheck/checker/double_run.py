@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterator
 from itertools import pairwise
 
-from lockcheck.checker.blame import Court
+from lockcheck.checker.blame import Attribution
 from lockcheck.checker.case import Case
 from lockcheck.checker.check import Check
 from lockcheck.checker.finding import Blame, Code, Culprit, Finding
@@ -33,7 +33,7 @@ def find(case: Case) -> Iterator[Finding]:
     for same in again:
         for before, after in pairwise(same):
             pair = (before, index.of(before)), (after, index.of(after))
-            judged = _blame(case.terms, case.court, *pair)
+            judged = _blame(case.terms, case.attribution, *pair)
             yield _finding(case.terms, judged, before, after)
 
 
@@ -56,15 +56,15 @@ def _finding(terms: Terms, judged: Judged, before: Operation, after: Operation) 
     )
 
 
-def _blame(terms: Terms, court: Court, first: Run, second: Run) -> Judged:
+def _blame(terms: Terms, attribution: Attribution, first: Run, second: Run) -> Judged:
     (before, one), (after, other) = first, second
     if one is None or other is None:
         holds = tuple(hold for hold in (one, other) if hold is not None)
         return holds, Blame(Culprit.CLIENT, 0, None), "It ran without the lock."
     if one is other:
         return (one,), Blame(Culprit.CLIENT, 0, None), "One holder ran it twice."
-    earlier, later = court.in_order(one, other)
-    promised_ns = court.promised_until_ns(earlier, later)
+    earlier, later = attribution.in_order(one, other)
+    promised_ns = attribution.promised_until_ns(earlier, later)
     run = before if earlier is one else after
     if one.process == other.process:
         reason = "The same client ran it twice."
@@ -73,7 +73,7 @@ def _blame(terms: Terms, court: Court, first: Run, second: Run) -> Judged:
     elif run.end_ns is not None and run.end_ns < later.start_ns:
         reason = f"It had been done {at(run.end_ns)}, before {later.node} was granted the lock."
     else:
-        return (earlier, later), court.blame(earlier, later, run), ""
+        return (earlier, later), attribution.blame(earlier, later, run), ""
     return (earlier, later), Blame(Culprit.CLIENT, 0, promised_ns), reason
 
 

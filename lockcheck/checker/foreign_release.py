@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator
 
-from lockcheck.checker.blame import Court
+from lockcheck.checker.blame import Attribution
 from lockcheck.checker.case import Case
 from lockcheck.checker.check import Check
 from lockcheck.checker.finding import Blame, Code, Culprit, Finding
@@ -23,7 +23,7 @@ def find(case: Case) -> Iterator[Finding]:
         for release in suspects:
             victim = _victim(release, holds)
             if victim is not None:
-                third = _let_in_by_it(case.court, release, victim, holds)
+                third = _let_in_by_it(case.attribution, release, victim, holds)
                 yield _finding(case.terms, release, victim, third, asked)
 
 
@@ -80,12 +80,12 @@ def _finding(
 
 
 def _let_in_by_it(
-    court: Court, release: BlindRelease, victim: Hold, holds: list[Hold]
+    attribution: Attribution, release: BlindRelease, victim: Hold, holds: list[Hold]
 ) -> Hold | None:
     """The first who was let in afterwards, while the victim held it and its lease was running."""
     began = bisect_left(holds, release.operation.start_ns, key=lambda hold: hold.start_ns)
     for hold in holds[began:]:
-        promised_ns = court.promised_until_ns(victim, hold)
+        promised_ns = attribution.promised_until_ns(victim, hold)
         until_ns = victim.end_ns if promised_ns is None else min(victim.end_ns, promised_ns)
         if hold.start_ns >= until_ns:
             return None

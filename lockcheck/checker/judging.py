@@ -24,7 +24,7 @@ from lockcheck.checker.registry import CHECKS
 from lockcheck.checker.stored import stored
 from lockcheck.checker.stretches import Suspected
 from lockcheck.checker.struck import doubtful, meanwhile, struck
-from lockcheck.checker.subject import Glimpse, Subject, Whole
+from lockcheck.checker.subject import ColumnSubject, EventSubject, Subject
 from lockcheck.checker.together import Together
 from lockcheck.history import FaultSpan, History
 from lockcheck.history.ordering import order_by
@@ -37,7 +37,9 @@ T = TypeVar("T")
 def judge(history: History, patience: Patience = endless) -> Judgement:
     """`patience` is asked now and then whether a search may go on: without it, it always may."""
     case = case_of(history)
-    trial = _Trial(Whole(case), patience, contradicted=any(soundness.contradictions(case.ledger)))
+    trial = _Trial(
+        EventSubject(case), patience, contradicted=any(soundness.contradictions(case.ledger))
+    )
     trial.check(case, (code for code in CHECKS if code != Code.NOT_LINEARIZABLE))
     trial.doubt("run itself", lambda: soundness.doubts(case))
     trial.doubt("quiet time", lambda: progress.doubts(case, trial.findings))
@@ -53,7 +55,7 @@ def judge_scan(scan: Scan, patience: Patience = endless) -> tuple[Judgement, His
     places, written = screens.places(scan), screens.suspected_writes(scan)
     open_faults = doubtful(scan)
     history, case = _looked_at(scan, places, written, open_faults)
-    trial = _Trial(Glimpse(scan), patience)
+    trial = _Trial(ColumnSubject(scan), patience)
     codes = [*places, *(WRITTEN if written and written.stretches else ())]
     trial.check(case, [code for code in CHECKS if code in codes])
     most = (screens.MOST_PLACES, screens.MOST_IN_A_RUN)
@@ -189,7 +191,7 @@ def _together(scan: Scan, looked_at: Case) -> Together:
     seen, holds, table = looked_at.together, scan.holds, scan.table
     given_back = (holds.ended >= 0) & (table.f[holds.ended] == Op.RELEASE)
     # Not of those whose clients were told of a loss: that may have come at once.
-    losers = {table.symbols.number(loss.process) for loss in Glimpse(scan).losses}
+    losers = {table.symbols.number(loss.process) for loss in ColumnSubject(scan).losses}
     told = np.isin(table.process[holds.granted], [*losers])
     lasted = bool((given_back & ~told & (holds.end > holds.start)).any())
     entered = 1 if len(holds.start) else 0

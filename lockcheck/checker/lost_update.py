@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lockcheck.checker.blame import Court
+from lockcheck.checker.blame import Attribution
 from lockcheck.checker.case import Case
 from lockcheck.checker.check import Check
 from lockcheck.checker.finding import Blame, Code, Culprit, Finding
@@ -22,7 +22,7 @@ def find(case: Case) -> Iterator[Finding]:
     for versions in case.versions:
         for lost, overwriting in _lost(versions):
             read = case.knowledge.read_of_base(overwriting)
-            judged = _blame(case.terms, case.court, lost, overwriting)
+            judged = _blame(case.terms, case.attribution, lost, overwriting)
             yield _finding(case.terms, judged, lost, overwriting, read)
 
 
@@ -70,19 +70,21 @@ def _otherwise(lost: StoredWrite, overwriting: StoredWrite) -> str:
     )
 
 
-def _blame(terms: Terms, court: Court, lost: StoredWrite, overwriting: StoredWrite) -> Judged:
+def _blame(
+    terms: Terms, attribution: Attribution, lost: StoredWrite, overwriting: StoredWrite
+) -> Judged:
     """The holds, earlier first; who is to blame; how late the earlier holder's write was sent."""
     holds = [write.hold for write in (lost, overwriting) if write.hold is not None]
     if len(holds) < 2 or holds[0].process == holds[1].process:
         same = len(holds) == 2 and holds[0] is holds[1]
         return tuple(holds[:1] if same else holds), Blame(Culprit.CLIENT, 0, None), 0
-    earlier, later = court.in_order(*holds)
+    earlier, later = attribution.in_order(*holds)
     write = (lost if lost.hold is earlier else overwriting).operation
-    promised_ns = court.promised_until_ns(earlier, later)
+    promised_ns = attribution.promised_until_ns(earlier, later)
     if write is None or _was_there_to_see(write, later) or not exclude(terms, earlier, later):
         return (earlier, later), Blame(Culprit.CLIENT, 0, promised_ns), 0
     late_ns = 0 if promised_ns is None else max(0, write.start_ns - promised_ns)
-    return (earlier, later), court.blame(earlier, later, write), late_ns
+    return (earlier, later), attribution.blame(earlier, later, write), late_ns
 
 
 def _was_there_to_see(write: Operation, later: Hold) -> bool:

@@ -13,7 +13,7 @@ from lockcheck.checker.finding import Blame, Code, Culprit, Finding, Verdict
 from lockcheck.checker.guard import effect_of
 from lockcheck.checker.linearizability import Answer, Model, endless
 from lockcheck.checker.modelling import is_leased, is_lock, misfit
-from lockcheck.checker.subject import Subject, Whole
+from lockcheck.checker.subject import EventSubject, Subject
 from lockcheck.checker.telling import told
 from lockcheck.history import F, Hold, Operation, Terms
 from lockcheck.history.table import NOTHING, Table
@@ -111,8 +111,8 @@ def _blame(
     holds = [hold for hold in found if hold is not None]
     if len(holds) != 2 or holds[0].process == holds[1].process:
         return tuple(holds), service
-    earlier, later = case.court.in_order(*holds)
-    blame = case.court.blame(earlier, later)
+    earlier, later = case.attribution.in_order(*holds)
+    blame = case.attribution.blame(earlier, later)
     return (earlier, later), blame if blame.who is not Culprit.HOLDER else service
 
 
@@ -148,7 +148,7 @@ def _name(table: Table, key: int) -> str:
 
 def find(case: Case) -> Iterator[Finding]:
     """As one of the checks; `judge` asks for the doubts and the definitions too."""
-    subject = Whole(case)
+    subject = EventSubject(case)
     yield from findings(subject, examine(subject, endless))
 
 

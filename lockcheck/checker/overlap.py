@@ -6,7 +6,7 @@ from __future__ import annotations
 from bisect import insort
 from collections.abc import Iterator
 
-from lockcheck.checker.blame import Court
+from lockcheck.checker.blame import Attribution
 from lockcheck.checker.case import Case
 from lockcheck.checker.check import Check
 from lockcheck.checker.finding import Blame, Code, Culprit, Finding
@@ -24,15 +24,15 @@ EXCUSES = (Culprit.MACHINE, Culprit.CLIENT, Culprit.HOLDER, Culprit.SERVICE)
 
 
 def find(case: Case) -> Iterator[Finding]:
-    court, permits = case.court, case.terms.permits
+    attribution, permits = case.attribution, case.terms.permits
     for holds in case.holds_by_key.values():
         if permits > 1:
             for crowd, hold in crowding(holds, permits):
-                yield _finding_of_crowd(case.terms, court, crowd, hold)
+                yield _finding_of_crowd(case.terms, attribution, crowd, hold)
         else:
             for found, hold in overlapping(holds):
-                earlier, later = court.in_order(found, hold)
-                blame = court.blame(earlier, later)
+                earlier, later = attribution.in_order(found, hold)
+                blame = attribution.blame(earlier, later)
                 yield _finding(case.terms, (earlier, later), blame)
 
 
@@ -100,9 +100,11 @@ def _finding(terms: Terms, holds: tuple[Hold, ...], blame: Blame) -> Finding:
     )
 
 
-def _finding_of_crowd(terms: Terms, court: Court, crowd: tuple[Hold, ...], hold: Hold) -> Finding:
-    pairs = [court.in_order(found, hold) for found in crowd]
-    blames = [court.blame(earlier, later) for earlier, later in pairs]
+def _finding_of_crowd(
+    terms: Terms, attribution: Attribution, crowd: tuple[Hold, ...], hold: Hold
+) -> Finding:
+    pairs = [attribution.in_order(found, hold) for found in crowd]
+    blames = [attribution.blame(earlier, later) for earlier, later in pairs]
     weights = [_weight(blame) for blame in blames]
     told = weights.index(min(weights))
     others = [found for found in crowd if found not in pairs[told]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lockcheck.checker.blame import Court
+from lockcheck.checker.blame import Attribution
 from lockcheck.checker.case import Case
 from lockcheck.checker.check import Check
 from lockcheck.checker.finding import Blame, Code, Culprit, Finding
@@ -16,7 +16,7 @@ from lockcheck.history import Hold, Operation, Terms
 
 def find(case: Case) -> Iterator[Finding]:
     if case.terms.permits <= 1:
-        yield from (_finding(case.terms, case.court, *found) for found in _revived(case))
+        yield from (_finding(case.terms, case.attribution, *found) for found in _revived(case))
 
 
 def _revived(case: Case) -> Iterator[tuple[Hold, Hold, Operation]]:
@@ -31,11 +31,13 @@ def _revived(case: Case) -> Iterator[tuple[Hold, Hold, Operation]]:
                     yield hold, other, renewal
 
 
-def _finding(terms: Terms, court: Court, hold: Hold, other: Hold, renewal: Operation) -> Finding:
+def _finding(
+    terms: Terms, attribution: Attribution, hold: Hold, other: Hold, renewal: Operation
+) -> Finding:
     late_ns = renewal.start_ns - other.start_ns
-    promised_ns = court.promised_until_ns(hold, other)
+    promised_ns = attribution.promised_until_ns(hold, other)
     renewed_ns = renewal.start_ns if renewal.end_ns is None else renewal.end_ns
-    fault = court.fault_anywhere(hold.acquire.start_ns, renewed_ns)
+    fault = attribution.fault_anywhere(hold.acquire.start_ns, renewed_ns)
     blame = Blame(Culprit.SERVICE, late_ns, promised_ns, fault)
     return Finding(
         code=Code.REVIVED,

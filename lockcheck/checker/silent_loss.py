@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator
 
-from lockcheck.checker.blame import Court
+from lockcheck.checker.blame import Attribution
 from lockcheck.checker.case import Case
 from lockcheck.checker.check import Check
 from lockcheck.checker.finding import Code, Finding
@@ -27,7 +27,7 @@ def find(case: Case) -> Iterator[Finding]:
         for hold, other, lease_ns in lost:
             again = case.reentries.between(hold, other.start_ns, hold.end_ns)
             if not again and awake.ran_ns(hold, other) > lease_ns:
-                yield _finding(case.terms, case.court, hold, other, lease_ns)
+                yield _finding(case.terms, case.attribution, hold, other, lease_ns)
 
 
 def _lost(case: Case) -> Iterator[tuple[Hold, Hold, int]]:
@@ -73,8 +73,10 @@ class _Awake:
         return until_ns - since_ns - total_ns(still)
 
 
-def _finding(terms: Terms, court: Court, hold: Hold, other: Hold, lease_ns: int) -> Finding:
-    blame = court.blame(hold, other)
+def _finding(
+    terms: Terms, attribution: Attribution, hold: Hold, other: Hold, lease_ns: int
+) -> Finding:
+    blame = attribution.blame(hold, other)
     length_ns = hold.end_ns - other.start_ns
     released = hold.release
     return Finding(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from lockcheck.checker.blame import Court
+from lockcheck.checker.blame import Attribution
 from lockcheck.checker.case import Case
 from lockcheck.checker.check import Check
 from lockcheck.checker.finding import Blame, Code, Culprit, Finding
@@ -29,7 +29,7 @@ def find(case: Case) -> Iterator[Finding]:
         return  # several may write at once, in any order
     for writes in case.ledger.accepted():
         for newer, stale in _stale(writes):
-            yield _finding(case.terms, case.court, newer, stale)
+            yield _finding(case.terms, case.attribution, newer, stale)
 
 
 class Newest:
@@ -86,9 +86,9 @@ def _stale(writes: list[StoredWrite]) -> Iterator[tuple[_Taken, _Taken]]:
             newest.add(taken)
 
 
-def _finding(terms: Terms, court: Court, newer: _Taken, stale: _Taken) -> Finding:
+def _finding(terms: Terms, attribution: Attribution, newer: _Taken, stale: _Taken) -> Finding:
     earlier, later, write = stale.hold, newer.hold, stale.operation
-    blame = court.blame(earlier, later, write)
+    blame = attribution.blame(earlier, later, write)
     promised_ns = blame.promised_until_ns
     return Finding(
         code=Code.STALE_WRITE,

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from lockcheck.checker.blame import Court
+from lockcheck.checker.blame import Attribution
 from lockcheck.checker.case import Case
 from lockcheck.checker.check import Check
 from lockcheck.checker.finding import Blame, Code, Culprit, Finding
@@ -164,7 +164,7 @@ def _finding(case: Case, free: _Free, asked: list[Operation]) -> Finding:
     refused = [acquire for acquire in asked if _says_held(acquire)]
     first, since_ns = refused[0], free.since_ns
     end_ns = max(_last_ns(acquire) for acquire in refused)
-    blame = _blame(case.history.stalls, case.court, free, end_ns)
+    blame = _blame(case.history.stalls, case.attribution, free, end_ns)
     return Finding(
         code=Code.STUCK,
         key=first.key,
@@ -183,13 +183,13 @@ def _finding(case: Case, free: _Free, asked: list[Operation]) -> Finding:
     )
 
 
-def _blame(stalls: Iterable[Stall], court: Court, free: _Free, end_ns: int) -> Blame:
+def _blame(stalls: Iterable[Stall], attribution: Attribution, free: _Free, end_ns: int) -> Blame:
     since_ns, last = free.since_ns, free.last
     stalled = clipped(stalls, since_ns, end_ns)
     if end_ns - since_ns - total_ns(stalled) < free.needed_ns:
         return Blame(Culprit.MACHINE, end_ns - since_ns, None, stalls=stalled)
     began_ns = 0 if last is None else last.acquire.start_ns
-    fault = court.fault_anywhere(began_ns, since_ns)
+    fault = attribution.fault_anywhere(began_ns, since_ns)
     return Blame(Culprit.SERVICE, end_ns - since_ns, None, fault)
 
 

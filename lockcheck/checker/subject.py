@@ -42,7 +42,7 @@ class Subject(Protocol):
 
 
 @dataclass(frozen=True)
-class Whole:
+class EventSubject:
     case: Case
 
     @property
@@ -86,7 +86,7 @@ class Whole:
 
 
 @dataclass(frozen=True)
-class Glimpse:
+class ColumnSubject:
     scan: Scan
     shared: bool = False  # the reader of columns leaves shared locks to the other one
 

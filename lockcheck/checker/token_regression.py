@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from lockcheck.checker.blame import Court
+from lockcheck.checker.blame import Attribution
 from lockcheck.checker.case import Case
 from lockcheck.checker.check import Check
 from lockcheck.checker.finding import Blame, Code, Culprit, Finding
@@ -27,7 +27,7 @@ def find(case: Case) -> Iterator[Finding]:
         if not _grows(holds)
         for pair in _not_greater(holds, case.terms)
     ]
-    yield from (_finding(case.terms, case.court, *pair) for pair in pairs)
+    yield from (_finding(case.terms, case.attribution, *pair) for pair in pairs)
 
 
 def _grows(holds: list[Hold]) -> bool:
@@ -102,8 +102,8 @@ def _token(hold: Hold) -> int:
     return 0 if token is None else token
 
 
-def _finding(terms: Terms, court: Court, earlier: Hold, later: Hold) -> Finding:
-    fault = court.fault_anywhere(earlier.acquire.start_ns, later.start_ns)
+def _finding(terms: Terms, attribution: Attribution, earlier: Hold, later: Hold) -> Finding:
+    fault = attribution.fault_anywhere(earlier.acquire.start_ns, later.start_ns)
     blame = Blame(Culprit.SERVICE, 0, None, fault)
     return Finding(
         code=Code.TOKEN_REGRESSION,

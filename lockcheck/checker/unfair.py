@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from lockcheck.checker.blame import Court
+from lockcheck.checker.blame import Attribution
 from lockcheck.checker.case import Case
 from lockcheck.checker.check import Check
 from lockcheck.checker.finding import Blame, Code, Culprit, Finding
@@ -31,7 +31,7 @@ def find(case: Case) -> Iterator[Finding]:
     queue = _Queue(case)
     for holds in case.holds_by_key.values():
         for waiting, passing in _passed(queue, holds):
-            yield _finding(case.terms, case.court, waiting, passing)
+            yield _finding(case.terms, case.attribution, waiting, passing)
 
 
 class _Queue:
@@ -89,10 +89,10 @@ def _passed(queue: _Queue, holds: list[Hold]) -> Iterator[tuple[_Waiting, Hold]]
             yield passed, hold
 
 
-def _finding(terms: Terms, court: Court, waiting: _Waiting, passing: Hold) -> Finding:
+def _finding(terms: Terms, attribution: Attribution, waiting: _Waiting, passing: Hold) -> Finding:
     waiter = waiting.hold
     late_ns = waiter.start_ns - passing.start_ns
-    fault = court.fault_anywhere(waiter.acquire.start_ns, waiter.start_ns)
+    fault = attribution.fault_anywhere(waiter.acquire.start_ns, waiter.start_ns)
     blame = Blame(Culprit.SERVICE, late_ns, None, fault)
     return Finding(
         code=Code.UNFAIR,

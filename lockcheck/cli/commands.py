@@ -20,7 +20,7 @@ from lockcheck.run.signals import unwinding_when_terminated
 
 if TYPE_CHECKING:
     from lockcheck.config import RunConfig
-    from lockcheck.run.execute import Outcome
+    from lockcheck.run.execute import RunOutcome
 
 CONFIG_FILE = "lockcheck.toml"
 MOST_PERMITS = 999_999  # more is no lock: see `EVERYBODY`
@@ -97,14 +97,14 @@ def _run_and_tell(config: RunConfig, *, as_json: bool) -> int:
     return outcome.exit_code
 
 
-def _print_outcome(outcome: Outcome) -> None:
+def _print_outcome(outcome: RunOutcome) -> None:
     from lockcheck.cli.terminal import print_verdict
 
     report = Path(os.path.relpath(outcome.store.report))
     print_verdict(outcome.history, outcome.judgement, report, outcome.facts)
 
 
-def _print_json(outcome: Outcome) -> None:
+def _print_json(outcome: RunOutcome) -> None:
     import msgspec
 
     from lockcheck.results.summary import verdict_summary

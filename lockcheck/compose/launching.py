@@ -11,7 +11,7 @@ from lockcheck.agent.orders import NodeOrders
 from lockcheck.errors import ClusterError
 from lockcheck.nodes.node import NodeSpec, Role
 from lockcheck.servers import Server
-from lockcheck.servers.base import Here, Program
+from lockcheck.servers.base import Command, Here
 from lockcheck.servers.faketime import FILE, file_text, under_faketime
 from lockcheck.servers.versions import program_of, server_of
 
@@ -24,7 +24,7 @@ def image_of(spec: NodeSpec) -> str:
     return CLIENT if spec.server == CLIENT else server_of(spec.kind).image_name
 
 
-def programs_on_host(kinds: Iterable[str]) -> dict[str, Program]:
+def programs_on_host(kinds: Iterable[str]) -> dict[str, Command]:
     found = {}
     for kind in set(kinds):
         program = CLIENT_ON_HOST if kind == CLIENT else program_of(server_of(kind))
@@ -34,7 +34,7 @@ def programs_on_host(kinds: Iterable[str]) -> dict[str, Program]:
     return found
 
 
-def programs_in_images(kinds: Iterable[str]) -> dict[str, Program]:
+def programs_in_images(kinds: Iterable[str]) -> dict[str, Command]:
     return {
         kind: CLIENT_IN_IMAGE if kind == CLIENT else server_of(kind).image_program
         for kind in set(kinds)
@@ -43,7 +43,7 @@ def programs_in_images(kinds: Iterable[str]) -> dict[str, Program]:
 
 def node_orders(
     specs: Sequence[NodeSpec],
-    programs: dict[str, Program],
+    programs: dict[str, Command],
     folder_of: Callable[[str], str],
     data_of: Callable[[str], str],
     *,

@@ -65,7 +65,7 @@ from lockcheck.history.files import LONGEST_LINE
 AT_ONCE = 1 << 20  # bytes
 ROWS_AT_ONCE = 4096  # of those that are no plain ones
 
-Columns = list[Sequence[str]]
+CellLists = list[Sequence[str]]
 
 
 def read_csv(data: IO[bytes], source: Source) -> Iterable[Event]:
@@ -135,7 +135,7 @@ class _Table:
             line = max(1, before + reader.line_num)
             raise self._source.error(f"not CSV: {error}", line) from error
 
-    def _told(self, columns: Columns, lines: Sequence[int]) -> Cells:
+    def _told(self, columns: CellLists, lines: Sequence[int]) -> Cells:
         def error(place: int, name: str, reason: str) -> HistoryError:
             """The column is exact where no cell before it is quoted."""
             before = columns[: self._header.get(name, 0)]
@@ -145,7 +145,7 @@ class _Table:
         return Cells({name: columns[at] for name, at in self._header.items()}, lines, error)
 
 
-def _plain(piece: bytes, width: int) -> Columns | None:
+def _plain(piece: bytes, width: int) -> CellLists | None:
     """Cells, column after column; None where a row is not as wide as the first, or has cells that
     are more than what stands between two commas."""
     try:

@@ -30,7 +30,7 @@ from lockcheck.formats.jepsen_keys import ASKS_NOTHING, Keys, keys_of
 from lockcheck.formats.jepsen_op import (
     LARGEST_NUMBER,
     NEMESIS_PROCESS,
-    Op,
+    JepsenOp,
     error_text,
     token_in,
 )
@@ -41,13 +41,13 @@ TOLD_NOTHING = LOCKING | {F.WRITE, F.CAS, F.ADD}  # an answer repeats what was a
 INVOKE, OK, INFO = EventType.INVOKE, EventType.OK, EventType.INFO
 
 
-class Told(NamedTuple):
+class Translated(NamedTuple):
     events: list[Event]
     timed: bool  # are their times times?
     strangers: Counter[str]  # operations of each process that is neither client nor nemesis
 
 
-def events_of_ops(ops: Iterable[Op], source: str, *, keyed: bool | None = None) -> Told:
+def events_of_ops(ops: Iterable[JepsenOp], source: str, *, keyed: bool | None = None) -> Translated:
     pairing = _Pairing(source)
     for op in ops:
         pairing.add(op)
@@ -61,10 +61,10 @@ def events_of_ops(ops: Iterable[Op], source: str, *, keyed: bool | None = None) 
     ]
     if not pairing.in_order:
         events.sort(key=attrgetter("time"))
-    return Told(events, bool(pairing.timed), _strangers(pairing.ops))
+    return Translated(events, bool(pairing.timed), _strangers(pairing.ops))
 
 
-def _strangers(ops: Iterable[Op]) -> Counter[str]:
+def _strangers(ops: Iterable[JepsenOp]) -> Counter[str]:
     processes = (str(op.process) for op in ops if not op.by_client)
     return Counter(process for process in processes if process != NEMESIS_PROCESS)
 
@@ -74,15 +74,15 @@ class _Pairing:
     """Finds the invocation of each answer, and refuses what no client can have done."""
 
     source: str
-    ops: list[Op] = field(default_factory=list)
-    invokes: list[Op | None] = field(default_factory=list)  # of the same place in `ops`
+    ops: list[JepsenOp] = field(default_factory=list)
+    invokes: list[JepsenOp | None] = field(default_factory=list)  # of the same place in `ops`
     times: list[int] = field(default_factory=list)
     timed: bool | None = None
     in_order: bool = True
-    _open: dict[int | str, Op] = field(default_factory=dict)
+    _open: dict[int | str, JepsenOp] = field(default_factory=dict)
     _last_ns: dict[int | str, int] = field(default_factory=dict)
 
-    def add(self, op: Op) -> None:
+    def add(self, op: JepsenOp) -> None:
         time_ns = self._time(op)
         invoke = self._paired(op, time_ns) if op.by_client else None
         if self.times and time_ns < self.times[-1]:
@@ -91,14 +91,14 @@ class _Pairing:
         self.invokes.append(invoke)
         self.times.append(time_ns)
 
-    def _time(self, op: Op) -> int:
+    def _time(self, op: JepsenOp) -> int:
         if self.timed is None:
             self.timed = op.time_ns is not None
         if self.timed != (op.time_ns is not None):
             raise self._error(op, "some operations have a time and some have none")
         return len(self.times) if op.time_ns is None else op.time_ns
 
-    def _paired(self, op: Op, time_ns: int) -> Op | None:
+    def _paired(self, op: JepsenOp, time_ns: int) -> JepsenOp | None:
         process = op.process
         if time_ns < self._last_ns.get(process, time_ns):
             raise self._error(op, f"its time is before that of process {process}'s line above")
@@ -117,7 +117,7 @@ class _Pairing:
             )
         return None
 
-    def _error(self, op: Op, reason: str) -> HistoryError:
+    def _error(self, op: JepsenOp, reason: str) -> HistoryError:
         return HistoryError(reason, source=self.source, line=op.line, column=op.column)
 
 
@@ -129,7 +129,7 @@ class _Translation:
     keys: Keys
     numbers_are_tokens: bool
 
-    def event(self, op: Op, invoke: Op | None, time_ns: int) -> Event:
+    def event(self, op: JepsenOp, invoke: JepsenOp | None, time_ns: int) -> Event:
         if not op.by_client:
             return Event(time_ns, NEMESIS, INFO, op.f, value=op.value, error=op.error)
         return Event(
@@ -145,7 +145,7 @@ class _Translation:
             of=op.of if op.f == F.RENEW else None,
         )
 
-    def _value(self, op: Op, invoke: Op | None) -> object:
+    def _value(self, op: JepsenOp, invoke: JepsenOp | None) -> object:
         if op.type is INVOKE:
             value = self.keys.value(op)
             if op.f == F.CAS:
@@ -155,7 +155,7 @@ class _Translation:
             return self.keys.value(op)
         return None
 
-    def _cas(self, op: Op, value: object) -> object:
+    def _cas(self, op: JepsenOp, value: object) -> object:
         if is_pair(value):
             return value
         if isinstance(value, dict):
@@ -164,7 +164,7 @@ class _Translation:
                     return [value[old], value[new]]
         raise self._error(op, NO_PAIR)
 
-    def _token(self, op: Op, invoke: Op | None) -> int | None:
+    def _token(self, op: JepsenOp, invoke: JepsenOp | None) -> int | None:
         if op.type is not OK or op.f != F.ACQUIRE or invoke is None:
             return None
         token = op.token if op.token is not None else token_in(self.keys.value(op))
@@ -174,11 +174,11 @@ class _Translation:
             raise self._error(op, f"a token beyond 64 bits: {str(token)[:40]}")
         return token
 
-    def _error(self, op: Op, reason: str) -> HistoryError:
+    def _error(self, op: JepsenOp, reason: str) -> HistoryError:
         return HistoryError(reason, source=self.source, line=op.line, column=op.column)
 
 
-def _error_in_value(op: Op, invoke: Op | None) -> str | None:
+def _error_in_value(op: JepsenOp, invoke: JepsenOp | None) -> str | None:
     """Older Jepsens put `:timed-out` where the value was."""
     if op.type is INVOKE or op.type is OK or op.value is None:
         return None
@@ -188,7 +188,7 @@ def _error_in_value(op: Op, invoke: Op | None) -> str | None:
 # --- tokens ----------------------------------------------------------------------------------
 
 
-def _number_told(op: Op, invoke: Op, keys: Keys) -> int | None:
+def _number_told(op: JepsenOp, invoke: JepsenOp, keys: Keys) -> int | None:
     told = keys.value(op)
     if type(told) is not int or op.value == invoke.value:
         return None

@@ -20,7 +20,7 @@ import msgspec
 
 from lockcheck.formats.edn import Form, Keyword, read_forms
 from lockcheck.formats.jepsen import events_of_ops
-from lockcheck.formats.jepsen_op import Op, op_of_map
+from lockcheck.formats.jepsen_op import JepsenOp, op_of_map
 from lockcheck.formats.source import Source
 from lockcheck.history.event import RUN, Event, Notice
 
@@ -39,7 +39,7 @@ def read_edn(data: IO[bytes], source: Source) -> Iterator[Event]:
     return events_of_jepsen((_op(form, source) for form in everything), source)
 
 
-def events_of_jepsen(ops: Iterator[Op], source: Source) -> Iterator[Event]:
+def events_of_jepsen(ops: Iterator[JepsenOp], source: Source) -> Iterator[Event]:
     told = events_of_ops(ops, source.name, keyed=source.asked.keyed)
     if told.strangers:
         source.notes.append(_about(told.strangers))
@@ -75,7 +75,7 @@ def _our_event(form: Form, source: Source) -> Event:
         raise source.error(f"not an event: {error}", form.line, form.column) from error
 
 
-def _op(form: Form, source: Source) -> Op:
+def _op(form: Form, source: Source) -> JepsenOp:
     said = _map(form, source)
     for name in ("value", "process"):
         value = said.get(name)

@@ -13,7 +13,7 @@ from typing import IO
 import msgspec
 
 from lockcheck.formats.jepsen_edn import events_of_jepsen
-from lockcheck.formats.jepsen_op import Op, op_of_map
+from lockcheck.formats.jepsen_op import JepsenOp, op_of_map
 from lockcheck.formats.json_documents import Document, read_documents
 from lockcheck.formats.source import Source
 from lockcheck.history.event import Event
@@ -26,7 +26,7 @@ def read_json(data: IO[bytes], source: Source) -> Iterator[Event]:
     return events_of_jepsen((_op(document, source) for document in documents), source)
 
 
-def _op(document: Document[dict[str, object]], source: Source) -> Op:
+def _op(document: Document[dict[str, object]], source: Source) -> JepsenOp:
     said = document.value
     if ":process" in said:
         said = {name.removeprefix(":"): value for name, value in said.items()}

@@ -20,7 +20,7 @@ from enum import Enum
 from lockcheck.errors import HistoryError
 from lockcheck.formats.cells import is_pair
 from lockcheck.formats.edn import Pair
-from lockcheck.formats.jepsen_op import Op, as_text
+from lockcheck.formats.jepsen_op import JepsenOp, as_text
 from lockcheck.formats.names import LOCKING
 from lockcheck.history.event import EventType, F
 
@@ -37,24 +37,24 @@ class Scheme(Enum):
 class Keys:
     scheme: Scheme
 
-    def key(self, invoke: Op) -> str | None:
+    def key(self, invoke: JepsenOp) -> str | None:
         if self.scheme is Scheme.PAIRS and is_pair(invoke.value):
             return as_text(invoke.value[0])
         if self.scheme is Scheme.LOCK_NAMES and invoke.f in LOCKING:
             return as_text(invoke.value)
         return invoke.key
 
-    def value(self, op: Op) -> object:
+    def value(self, op: JepsenOp) -> object:
         if self.scheme is Scheme.PAIRS:
             return op.value[1] if is_pair(op.value) else None
         return None if self._is_name(op) else op.value
 
-    def _is_name(self, op: Op) -> bool:
+    def _is_name(self, op: JepsenOp) -> bool:
         return self.scheme is Scheme.LOCK_NAMES and op.f in LOCKING and op.type is EventType.INVOKE
 
 
 def keys_of(
-    ops: Sequence[Op], invokes: Sequence[Op | None], source: str, *, keyed: bool | None
+    ops: Sequence[JepsenOp], invokes: Sequence[JepsenOp | None], source: str, *, keyed: bool | None
 ) -> Keys:
     asked = [op for op in ops if op.type is EventType.INVOKE and op.by_client]
     if keyed is not None:
@@ -66,7 +66,7 @@ def keys_of(
     return Keys(Scheme.LOCK_NAMES if _are_lock_names(asked) else Scheme.SAID)
 
 
-def _demanded(asked: Sequence[Op], source: str) -> Scheme:
+def _demanded(asked: Sequence[JepsenOp], source: str) -> Scheme:
     for op in asked:
         if not is_pair(op.value):
             raise HistoryError(
@@ -78,7 +78,7 @@ def _demanded(asked: Sequence[Op], source: str) -> Scheme:
     return Scheme.PAIRS
 
 
-def _are_pairs(asked: Sequence[Op]) -> bool:
+def _are_pairs(asked: Sequence[JepsenOp]) -> bool:
     proven = False
     for op in asked:
         value = op.value
@@ -90,7 +90,7 @@ def _are_pairs(asked: Sequence[Op]) -> bool:
     return proven
 
 
-def _contradicted(ops: Sequence[Op], invokes: Sequence[Op | None]) -> bool:
+def _contradicted(ops: Sequence[JepsenOp], invokes: Sequence[JepsenOp | None]) -> bool:
     for op, invoke in zip(ops, invokes, strict=True):
         if op.type is not EventType.OK or invoke is None:
             continue
@@ -99,7 +99,7 @@ def _contradicted(ops: Sequence[Op], invokes: Sequence[Op | None]) -> bool:
     return False
 
 
-def _are_lock_names(asked: Sequence[Op]) -> bool:
+def _are_lock_names(asked: Sequence[JepsenOp]) -> bool:
     users: defaultdict[str, set[int | str]] = defaultdict(set)
     used: defaultdict[int | str, set[str]] = defaultdict(set)
     for op in asked:

@@ -19,7 +19,7 @@ _TYPES = {kind.value: kind for kind in EventType}
 TOKENS = ("token", ":token", "fence", ":fence")
 
 
-class Op(NamedTuple):
+class JepsenOp(NamedTuple):
     """One line of a Jepsen history."""
 
     line: int
@@ -40,10 +40,10 @@ class Op(NamedTuple):
         return type(self.process) is int or not str(self.process).startswith(":")
 
 
-def op_of_map(said: dict[str, object], source: str, line: int, column: int) -> Op:
+def op_of_map(said: dict[str, object], source: str, line: int, column: int) -> JepsenOp:
     """From a map whose keys are Jepsen's, without their colons."""
     try:
-        return Op(
+        return JepsenOp(
             line,
             column,
             _process(said["process"]),

@@ -24,7 +24,7 @@ from typing import IO
 from lockcheck.errors import HistoryError
 from lockcheck.formats.edn import Keyword, read_value
 from lockcheck.formats.jepsen_edn import events_of_jepsen
-from lockcheck.formats.jepsen_op import Op, process_named
+from lockcheck.formats.jepsen_op import JepsenOp, process_named
 from lockcheck.formats.lines import bounded, read_lines
 from lockcheck.formats.names import our_f
 from lockcheck.formats.source import Source
@@ -70,7 +70,7 @@ class _Reader:
         self._source = source
         self._values: dict[str, object] = {"nil": None, "": None}
 
-    def ops(self, lines: Iterator[Line]) -> Iterator[Op]:
+    def ops(self, lines: Iterator[Line]) -> Iterator[JepsenOp]:
         for number, column, line in lines:
             found = OPERATION.fullmatch(line)
             if found is None:
@@ -78,7 +78,7 @@ class _Reader:
                 raise self._source.error(reason, number, column)
             process, kind, f, text, error = found.groups()
             value = self._value(text or "", number, column + found.start("value"))
-            yield Op(
+            yield JepsenOp(
                 number,
                 column,
                 self._process(process, number, column),

@@ -114,7 +114,7 @@ class _Export(msgspec.Struct, rename="camel"):
 _decode = msgspec.json.Decoder(_Export).decode
 
 
-Place: TypeAlias = tuple[Document[_Export], str, int, _Span]  # the path to the spans, and which
+SpanPlace: TypeAlias = tuple[Document[_Export], str, int, _Span]  # the path to the spans, and which
 
 
 def read_otlp(data: IO[bytes], source: Source) -> Iterable[Event]:
@@ -148,7 +148,7 @@ class _Taking:
         self._rows = Intervals()
         self._said: list[dict[str, str]] = []  # of each span
         self._worked_out: list[tuple[str, ...]] = []
-        self._places: list[Place] = []
+        self._places: list[SpanPlace] = []
 
     def rows(self) -> Intervals:
         self._hand_over()
@@ -164,7 +164,7 @@ class _Taking:
         if len(self._places) >= AT_ONCE:
             self._hand_over()
 
-    def _take_span(self, span: _Span, resource: dict[str, str], place: Place) -> None:
+    def _take_span(self, span: _Span, resource: dict[str, str], place: SpanPlace) -> None:
         said = _said(span.attributes)
         op = said.get("lock.op") or _named(span.name, said)
         if op is None:
@@ -198,7 +198,7 @@ class _Taking:
         lines = [document.line for document in documents]
         self._rows.take(Cells(columns, lines, error, paths, numbers))
 
-    def _error(self, place: Place, reason: str) -> HistoryError:
+    def _error(self, place: SpanPlace, reason: str) -> HistoryError:
         document, path, number, span = place
         reason = f"{path}[{number}], {span.name[:40]!r}: {reason}"
         return self._source.error(reason, document.line, document.column)

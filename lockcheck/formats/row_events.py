@@ -15,7 +15,7 @@ import numpy as np
 from lockcheck.formats.cell_columns import ABSENT, Words
 from lockcheck.formats.intervals import ANSWERED_TOKEN
 from lockcheck.formats.rows import Rows
-from lockcheck.history.columns import TOLD, Columns, Told
+from lockcheck.history.columns import LEDGER, Columns, LedgerColumns
 from lockcheck.history.event import Event, EventType
 from lockcheck.history.table import (
     NEVER,
@@ -31,7 +31,7 @@ from lockcheck.history.table import (
     Table,
 )
 
-NOBODY: dict[str, Any] = {name: np.zeros(0, kind) for name, kind in TOLD}
+NOBODY: dict[str, Any] = {name: np.zeros(0, kind) for name, kind in LEDGER}
 OUTCOME_OF = {EventType.OK: Outcome.OK, EventType.FAIL: Outcome.FAIL, EventType.INFO: Outcome.INFO}
 LONG_AGO = -(1 << 60)
 
@@ -181,7 +181,7 @@ class RowEvents:
             number=rows.seq[at][told],
             based=np.flatnonzero(base != NOTHING),
             base=base[base != NOTHING],
-            told=Told(**NOBODY),
+            told=LedgerColumns(**NOBODY),
             lent=False,
             began_ns=rows.began_ns,
             end_ns=int(times[-1]),

@@ -7,14 +7,16 @@ from dataclasses import dataclass, field
 from lockcheck.errors import HistoryError
 from lockcheck.formats.asked import Asked
 from lockcheck.history.event import SINCE_1970_NS
-from lockcheck.history.files import Place
+from lockcheck.history.files import Position
 
 
 @dataclass(slots=True)
 class Source:
     name: str
     asked: Asked = field(default_factory=Asked)
-    place: Place = field(default_factory=Place)  # moved on by readers of what is not yet checked
+    place: Position = field(
+        default_factory=Position
+    )  # moved on by readers of what is not yet checked
     notes: list[str] = field(default_factory=list)  # for the user: what was left out, and why
     began_ns: int = 0  # by the clock of the log, where its times are counted from that
 

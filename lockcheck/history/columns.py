@@ -22,7 +22,7 @@ PIECE = 1 << 20
 # As the compiled reader numbers its columns: first those of the table.
 BESIDE = (("node", np.int32), ("invoked_at", np.int64), ("answered_at", np.int64))
 SPECIAL_AT, SEEN_LAST, SYMBOL_AT, ODD_SYMBOL, NUMBERED, NUMBER, BASED, BASE = range(15, 23)
-TOLD = (
+LEDGER = (
     ("at", np.int64),
     ("f", np.int8),
     ("outcome", np.int8),
@@ -39,7 +39,7 @@ VALUES_TOLD = ("value", "base")
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class LedgerColumns:
     """The storage's ledger, in the order of its lines: see `LedgerEntry`."""
 
     at: Ints  # where in the file each is
@@ -67,7 +67,7 @@ class Columns:
     number: Ints
     based: Ints  # rows, in their order, that name what they were computed from, and that
     base: Codes
-    told: Told
+    told: LedgerColumns
     lent: bool  # there is something, besides renewals, that is about somebody else's hold
     began_ns: int  # what was 0, by the clock of a log that counts from 1970; else 0
     end_ns: int
@@ -126,7 +126,9 @@ class _Reader:
                 read[name] = np.broadcast_to(np.int32(NOTHING), len(read["f"]))
         if not len(read["owner"]):
             read["owner"] = read["process"]
-        told = {name: self.column(which, kind) for which, (name, kind) in enumerate(TOLD, BASE + 1)}
+        told = {
+            name: self.column(which, kind) for which, (name, kind) in enumerate(LEDGER, BASE + 1)
+        }
         base = self.column(BASE, np.int32)
         values = [*(read[name] for name in VALUES), *(told[name] for name in VALUES_TOLD), base]
         self._make_canonical(symbols, values)
@@ -140,7 +142,7 @@ class _Reader:
             number=self.column(NUMBER, np.int64),
             based=self.column(BASED, np.int64),
             base=base,
-            told=Told(**told),
+            told=LedgerColumns(**told),
             lent=bool(self._call("lent", ctypes.c_int32, self._handle)),
             began_ns=self._call("began", ctypes.c_int64, self._handle),
             end_ns=self._call("time", ctypes.c_int64, self._handle),

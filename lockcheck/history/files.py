@@ -76,14 +76,14 @@ def write_events(path: Path, events: Iterable[Event]) -> None:
 
 
 @dataclass(slots=True)
-class Place:
+class Position:
     """Where a reader is: the line of the event that it gave last."""
 
     line: int = 0
 
 
 def read_events(
-    path: Path, *, allow_torn_end: bool = False, place: Place | None = None
+    path: Path, *, allow_torn_end: bool = False, place: Position | None = None
 ) -> Iterator[Event]:
     """The events of a file. With `allow_torn_end` a last line without its newline is dropped."""
     try:
@@ -94,10 +94,10 @@ def read_events(
 
 
 def events_in(
-    lines: IO[bytes], source: str, *, allow_torn_end: bool = False, place: Place | None = None
+    lines: IO[bytes], source: str, *, allow_torn_end: bool = False, place: Position | None = None
 ) -> Iterator[Event]:
     """The events of any stream of lines, one at a time."""
-    place = place or Place()
+    place = place or Position()
     number = 0
     while line := lines.readline(LONGEST_LINE + 1):
         number += 1

@@ -25,7 +25,7 @@ from lockcheck.history.event import (
     Notice,
     Terms,
 )
-from lockcheck.history.files import Place, read_events
+from lockcheck.history.files import Position, read_events
 from lockcheck.history.given_up import given_up
 from lockcheck.history.model import (
     LONGEST_MS,
@@ -81,7 +81,7 @@ class History:
         events: Iterable[Event],
         *,
         source: str = "history",
-        place: Place | None = None,
+        place: Position | None = None,
         terms: Terms | None = None,
     ) -> History:
         """With the `place` that the reader of the events moves on, errors name its line. With
@@ -98,7 +98,7 @@ class History:
 
 
 def read_history(path: Path) -> History:
-    place = Place()
+    place = Position()
     return History.of(read_events(path, place=place), source=str(path), place=place)
 
 
@@ -138,7 +138,7 @@ class _Assembly:
     """Reads events in the order of their times and builds what they mean."""
 
     source: str
-    place: Place | None = None
+    place: Position | None = None
     given_up: frozenset[int] = frozenset()  # ids of asks for what can be entered again
     terms: Terms = field(default_factory=Terms)
     terms_are_given: bool = False

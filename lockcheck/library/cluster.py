@@ -30,7 +30,7 @@ from lockcheck.nemesis import Plan
 from lockcheck.nodes.node import NodeSpec, Role
 from lockcheck.results.store import Store
 from lockcheck.run.experiment import await_ready
-from lockcheck.run.signals import deaf
+from lockcheck.run.signals import ignoring_signals
 from lockcheck.servers import SERVERS
 from lockcheck.servers.versions import check_kind, check_versions, server_of, versions_asked
 
@@ -198,6 +198,6 @@ def _ending(nodes: Nodes, *, collect: bool) -> Iterator[None]:
     try:
         yield
     finally:
-        with deaf() if ours else nullcontext(), closing(nodes):
+        with ignoring_signals() if ours else nullcontext(), closing(nodes):
             if collect:
                 nodes.collect()

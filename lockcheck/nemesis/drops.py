@@ -11,7 +11,7 @@ import socket
 import struct
 from contextlib import suppress
 
-from lockcheck.nodes.netlink import ACKNOWLEDGE, CREATE, Kernel, Message, attribute
+from lockcheck.nodes.netlink import ACKNOWLEDGE, CREATE, Kernel, NetlinkMessage, attribute
 from lockcheck.nodes.node import Node
 
 NETFILTER = 12  # NETLINK_NETFILTER
@@ -46,7 +46,7 @@ def try_here() -> None:
     _ask_here(_to_lose("127.0.0.1", 1, "lockcheck"))
 
 
-def _to_lose(sender: str, percent: float, table: str) -> list[Message]:
+def _to_lose(sender: str, percent: float, table: str) -> list[NetlinkMessage]:
     return [
         _message(NEW_TABLE, CREATE, _name(1, table)),
         _message(NEW_CHAIN, CREATE, _chain(table)),
@@ -54,15 +54,19 @@ def _to_lose(sender: str, percent: float, table: str) -> list[Message]:
     ]
 
 
-def _ask_here(messages: list[Message]) -> None:
+def _ask_here(messages: list[NetlinkMessage]) -> None:
     """All of it takes effect, or nothing does."""
-    batch = [Message(BEGIN, 0, _family(0, TABLES)), *messages, Message(END, 0, _family(0, TABLES))]
+    batch = [
+        NetlinkMessage(BEGIN, 0, _family(0, TABLES)),
+        *messages,
+        NetlinkMessage(END, 0, _family(0, TABLES)),
+    ]
     with Kernel(NETFILTER) as kernel:
         kernel.ask_together(batch)
 
 
-def _message(what: int, flags: int, body: bytes) -> Message:
-    return Message(TABLES << 8 | what, flags | ACKNOWLEDGE, _family(IPV4, 0) + body)
+def _message(what: int, flags: int, body: bytes) -> NetlinkMessage:
+    return NetlinkMessage(TABLES << 8 | what, flags | ACKNOWLEDGE, _family(IPV4, 0) + body)
 
 
 def _family(family: int, resource: int) -> bytes:

@@ -26,7 +26,7 @@ LONGEST_ANSWER = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class NetlinkMessage:
     kind: int
     flags: int
     body: bytes
@@ -57,9 +57,9 @@ class Kernel:
 
     def ask(self, kind: int, flags: int, body: bytes) -> None:
         """Returns when it is done; raises OSError where it was refused."""
-        self.ask_together([Message(kind, flags | ACKNOWLEDGE, body)])
+        self.ask_together([NetlinkMessage(kind, flags | ACKNOWLEDGE, body)])
 
-    def ask_together(self, messages: Iterable[Message]) -> None:
+    def ask_together(self, messages: Iterable[NetlinkMessage]) -> None:
         """What is to be acknowledged among them is, or the first refusal is raised."""
         first, awaited, sent = self._sequence + 1, set[int](), b""
         for message in messages:

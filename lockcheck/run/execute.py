@@ -31,7 +31,7 @@ from lockcheck.results.store import Store, out_of_space
 from lockcheck.run.experiment import Watcher, await_ready, conduct, keep
 from lockcheck.run.plan import Rows, node_specs, plan_rows, servers_of, terms
 from lockcheck.run.room import available_bytes, too_long
-from lockcheck.run.signals import deaf, interrupted_once
+from lockcheck.run.signals import ignoring_signals, interrupted_once
 from lockcheck.servers.base import NOT_INSTALLED, check_drivers, driver_versions
 from lockcheck.servers.versions import check_versions, server_of
 from lockcheck.workloads.session import LONGEST_THINK
@@ -40,7 +40,7 @@ CUT_SHORT = "The run was killed, or has not ended yet; this is what had happened
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class RunOutcome:
     store: Store
     config: RunConfig
     history: History
@@ -58,7 +58,7 @@ class Outcome:
         return self.judgement.verdict.exit_code
 
 
-def execute(config: RunConfig, watcher: Watcher) -> Outcome:
+def execute(config: RunConfig, watcher: Watcher) -> RunOutcome:
     """Cluster, clients, history, judgement, report: the report is written whatever happens."""
     config = config.checked()
     runtime, why = choose_runtime(config.runtime, servers_of(config))
@@ -104,7 +104,7 @@ def execute(config: RunConfig, watcher: Watcher) -> Outcome:
         except KeyboardInterrupt:
             interrupted = True
         facts = replace(facts, versions=versions, problem=_problem(error, interrupted))
-        with deaf():
+        with ignoring_signals():
             return _conclude(config, store, facts, error, interrupted=interrupted)
 
 
@@ -115,7 +115,7 @@ def _conclude(
     error: LockcheckError | None,
     *,
     interrupted: bool,
-) -> Outcome:
+) -> RunOutcome:
     try:
         with not_collecting():
             store.assemble_history(terms(config), facts)
@@ -125,7 +125,7 @@ def _conclude(
                 publish(store, history, judgement, facts)
     except OSError as failed:
         raise out_of_space(failed, store.folder) from error or failed
-    return Outcome(store, config, history, judgement, facts, error, interrupted)
+    return RunOutcome(store, config, history, judgement, facts, error, interrupted)
 
 
 def _check_what_is_here(config: RunConfig, runtime: str) -> None:
@@ -177,5 +177,5 @@ def _collecting(cluster: Cluster) -> Iterator[Cluster]:
     try:
         yield cluster
     finally:
-        with deaf(), closing(cluster):
+        with ignoring_signals(), closing(cluster):
             cluster.collect()

@@ -29,13 +29,13 @@ def handling(numbers: Iterable[signal.Signals], handler: Handler) -> Iterator[No
             signal.signal(number, earlier)
 
 
-def _unheard(_number: int, _frame: FrameType | None) -> None:
+def _ignored(_number: int, _frame: FrameType | None) -> None:
     """Not SIG_IGN: children would inherit that, and Python complains of one that came before it."""
 
 
-def deaf() -> AbstractContextManager[None]:
+def ignoring_signals() -> AbstractContextManager[None]:
     """What must be done to its end is not broken off by a second Ctrl-C."""
-    return handling((signal.SIGINT, *TERMINATING), _unheard)
+    return handling((signal.SIGINT, *TERMINATING), _ignored)
 
 
 def interrupted_once() -> AbstractContextManager[None]:
@@ -45,7 +45,7 @@ def interrupted_once() -> AbstractContextManager[None]:
 
     def interrupt(_number: int, _frame: FrameType | None) -> None:
         for number in numbers:
-            signal.signal(number, _unheard)
+            signal.signal(number, _ignored)
         raise KeyboardInterrupt
 
     return handling(numbers, interrupt)

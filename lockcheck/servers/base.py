@@ -13,7 +13,7 @@ from pathlib import Path
 
 from lockcheck.errors import ClusterError, UserError
 
-Program = tuple[str, ...]
+Command = tuple[str, ...]
 NOT_INSTALLED = "not installed"
 
 
@@ -31,7 +31,7 @@ class Here:
     name: str
     members: tuple[str, ...]  # all of its kind and role, itself among them: names that resolve
     data: str  # its data folder, empty in its first life
-    program: Program  # as it was found
+    program: Command  # as it was found
     servers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # by kind: their names
 
 
@@ -62,7 +62,7 @@ def as_it_is(_data: Path) -> None:
     pass
 
 
-def says_its_version(program: Program) -> Program:
+def says_its_version(program: Command) -> Command:
     return (*program, "--version")
 
 
@@ -73,14 +73,14 @@ class Server:
     name: str
     title: str
     port: int
-    find: Callable[[], Program | None]  # on this host: a variable, then PATH, then a wheel
+    find: Callable[[], Command | None]  # on this host: a variable, then PATH, then a wheel
     cure: str  # what brings it to a host that lacks it
     image: str  # the folder in compose/images
     suite: str = ""  # of Debian, for its image and for `debs`; empty: the usual one, this host's
-    image_program: Program  # in that image, what `find` finds on a host
-    command: Callable[[Here], Program]
+    image_program: Command  # in that image, what `find` finds on a host
+    command: Callable[[Here], Command]
     ready: Question
-    version: Callable[[Program], Program] = says_its_version
+    version: Callable[[Command], Command] = says_its_version
     version_pattern: str = ".+"  # where it is in what that command says
     files: Callable[[Here], Mapping[str, str]] = nothing  # in its data folder, by name
     environment: Callable[[Here], Mapping[str, str]] = nothing

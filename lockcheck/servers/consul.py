@@ -7,8 +7,8 @@ from uuid import NAMESPACE_DNS, uuid5
 
 from lockcheck.servers.base import (
     Clock,
+    Command,
     Here,
-    Program,
     Question,
     Server,
     named_by,
@@ -22,7 +22,7 @@ CONFIGURATION = "consul.json"
 OFF = -1
 
 
-def _find() -> Program | None:
+def _find() -> Command | None:
     found = named_by("LOCKCHECK_CONSUL", "the consul program") or on_path("consul")
     fetched = unpacked("consul") / "usr/bin/consul"
     found = found or (fetched if fetched.is_file() else None)

@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from lockcheck.history import EventType
-from lockcheck.servers.http_wire import HTTP_ERRORS, Answer, HttpNode
+from lockcheck.servers.http_wire import HTTP_ERRORS, HttpNode, Response
 from lockcheck.servers.wire import Address, ErrorRow, Phase, Refused, WireFailure
 
 OK, NOT_FOUND, CONFLICT = 200, 404, 409
@@ -109,7 +109,7 @@ class ConsulMembers:
         body: object = None,
         timeout_s: float | None = None,
         passed: Sequence[int] = (),  # beside OK
-    ) -> Answer:
+    ) -> Response:
         node = self._nodes[self._current]
         text = None if body is None else json.dumps(body).encode()
         try:
@@ -121,7 +121,7 @@ class ConsulMembers:
             raise
         return answer
 
-    def _read(self, answer: Answer) -> Any:
+    def _read(self, answer: Response) -> Any:
         try:
             return json.loads(answer.body)
         except ValueError as error:
@@ -129,6 +129,6 @@ class ConsulMembers:
             raise node.failure(Phase.COMMAND, error) from error
 
 
-def _error_in(answer: Answer) -> ConsulError:
+def _error_in(answer: Response) -> ConsulError:
     text = answer.body.decode(errors="replace").strip() or f"status {answer.status}"
     return (ConsulNoLeaderError if "No cluster leader" in text else ConsulError)(text)

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from lockcheck.servers.base import (
     Clock,
+    Command,
     Here,
-    Program,
     Question,
     Server,
     in_debs,
@@ -24,14 +24,14 @@ DEBIAN_PROGRAM = "usr/bin/etcd"
 EVERY_ADDRESS = "http://0.0.0.0"  # of a namespace that is the node's own
 
 
-def _find() -> Program | None:
+def _find() -> Command | None:
     found = named_by(VARIABLE, "the etcd program") or on_path("etcd")
     for fetched in ("etcd", "etcd-3.5"):
         found = found or in_debs(fetched, DEBIAN_PROGRAM)
     return (str(found),) if found else None
 
 
-def _command(here: Here) -> Program:
+def _command(here: Here) -> Command:
     cluster = ",".join(f"{name}=http://{name}:{PEER_PORT}" for name in here.members)
     options = {
         "name": here.name,
@@ -54,7 +54,7 @@ def _command(here: Here) -> Program:
     return (*here.program, *words, "--unsafe-no-fsync")  # its data folder is in memory
 
 
-def _find_3_4() -> Program | None:
+def _find_3_4() -> Command | None:
     """Whatever is found else, if it says that it is one."""
     found = named_by(VARIABLE, "the etcd program") or in_debs("etcd-3.4", DEBIAN_PROGRAM)
     return (str(found),) if found else _find()

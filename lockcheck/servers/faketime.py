@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from lockcheck.servers.base import Program, unpacked
+from lockcheck.servers.base import Command, unpacked
 
 LIBRARY = "libfaketimeMT.so.1"
 VARIABLE = "LOCKCHECK_FAKETIME"
@@ -26,7 +26,7 @@ def find_library() -> Path | None:
     return next(found, None)
 
 
-def under_faketime(command: Program, library: str, data: str) -> Program:
+def under_faketime(command: Command, library: str, data: str) -> Command:
     """Without a cache of its own, or a change would take ten seconds, and without shared memory,
     which would stay behind."""
     variables = {

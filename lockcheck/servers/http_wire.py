@@ -29,7 +29,7 @@ HTTP_ERRORS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Response:
     status: int
     headers: Message
     body: bytes
@@ -45,12 +45,12 @@ class HttpNode:
 
     def ask(
         self, method: str, path: str, body: bytes | None = None, timeout_s: float | None = None
-    ) -> Answer:
+    ) -> Response:
         """One request, sent once; whatever status it is answered with."""
         with self._asking(timeout_s or self._timeout_s) as connection:
             connection.request(method, path, body)
             response = connection.getresponse()
-            return Answer(response.status, response.headers, response.read())
+            return Response(response.status, response.headers, response.read())
 
     @contextmanager
     def _asking(self, timeout_s: float) -> Iterator[HTTPConnection]:

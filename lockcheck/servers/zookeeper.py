@@ -8,8 +8,8 @@ from pathlib import Path
 from lockcheck.errors import ClusterError
 from lockcheck.servers.base import (
     Clock,
+    Command,
     Here,
-    Program,
     Question,
     Server,
     TellsTime,
@@ -39,7 +39,7 @@ JVM = (
 )
 
 
-def _find() -> Program | None:
+def _find() -> Command | None:
     """Java and its class path."""
     java, jars = _java(), _jars()
     return (str(java), "-cp", ":".join(jars)) if java and jars else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from lockcheck.servers.base import Clock, Here, Program, Question, Server
+from lockcheck.servers.base import Clock, Command, Here, Question, Server
 
 PORT = 7777
 SCRIPT = """
@@ -27,7 +27,7 @@ with socket.create_server(("0.0.0.0", int(sys.argv[2]))) as server:
 """
 
 
-def _command(here: Here) -> Program:
+def _command(here: Here) -> Command:
     return (*here.program, "-c", SCRIPT, here.data, str(PORT))
 
 

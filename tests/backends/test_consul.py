@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import pytest
 
 from lockcheck.backends.base import Grant, Lock, LockSettings
-from lockcheck.backends.consul import BACKEND, Session
+from lockcheck.backends.consul import BACKEND, ConsulSession
 from lockcheck.history import EventType
 from lockcheck.servers.base import Question
 from lockcheck.servers.consul import CONSUL
@@ -57,7 +57,7 @@ def members(address: Address, timeout_s: float = 5) -> ConsulMembers:
 
 def end_session(address: Address, grant: Grant) -> None:
     """As if it had run out."""
-    assert isinstance(grant.handle, Session)
+    assert isinstance(grant.handle, ConsulSession)
     members(address).destroy_session(grant.handle.id)
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from lockcheck.backends.base import Grant, Lock, LockSettings
 from lockcheck.backends.etcd import BACKEND
-from lockcheck.backends.etcd_leased import Place
+from lockcheck.backends.etcd_leased import QueueKey
 from lockcheck.history import EventType
 from lockcheck.servers.etcd_wire import ETCD_ERRORS, EtcdMembers, EtcdNode, as_bytes
 from lockcheck.servers.wire import Address, Phase, Refused, WireFailure, classify
@@ -54,7 +54,7 @@ def node(address: Address) -> EtcdNode:
 
 def revoke(address: Address, grant: Grant) -> None:
     """As if it had run out."""
-    assert isinstance(grant.handle, Place)
+    assert isinstance(grant.handle, QueueKey)
     node(address).call("lease/revoke", {"ID": grant.handle.lease.id})
 
 

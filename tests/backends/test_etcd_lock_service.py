@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from lockcheck.backends.base import Lock, LockSettings
-from lockcheck.backends.etcd_leased import Place
+from lockcheck.backends.etcd_leased import QueueKey
 from lockcheck.backends.etcd_lock_service import BACKEND
 from lockcheck.history import EventType
 from lockcheck.servers.etcd_wire import EtcdNode, as_bytes
@@ -95,7 +95,7 @@ def test_a_waiter_whose_lease_is_gone_is_let_in_by_etcd_3_4_and_by_no_later_one(
 ) -> None:
     held = locks[0].acquire(NotedClaim(key))
     waiting = queued(locks[1], NotedClaim(key))
-    assert isinstance(held.handle, Place)
+    assert isinstance(held.handle, QueueKey)
     [dead] = set(places(address, key).values()) - {held.handle.lease.id}
     revoke(address, dead)
     wait_for(lambda: len(places(address, key)) == 1, "its key is gone")
@@ -128,7 +128,7 @@ def test_a_wait_is_bounded_and_leaves_no_place_behind(
     leaving.leaving.set()
     waiting.join(10)
     assert isinstance(waiting.failure, Refused)
-    assert isinstance(held.handle, Place)
+    assert isinstance(held.handle, QueueKey)
     assert set(places(address, key).values()) == {held.handle.lease.id}
     locks[0].release(held)
 
@@ -139,7 +139,7 @@ def test_a_hold_whose_lease_is_gone_is_told_and_its_release_unknown(
 ) -> None:
     claim = NotedClaim(key)
     held = locks[0].acquire(claim)
-    assert isinstance(held.handle, Place)
+    assert isinstance(held.handle, QueueKey)
     revoke(address, held.handle.lease.id)
     assert claim.lost_something.wait(30)
     with pytest.raises(WireFailure) as caught:

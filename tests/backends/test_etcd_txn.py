@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from lockcheck.backends.base import Lock, LockSettings
-from lockcheck.backends.etcd_leased import Place
+from lockcheck.backends.etcd_leased import QueueKey
 from lockcheck.backends.etcd_txn import BACKEND
 from lockcheck.servers.etcd_wire import EtcdNode
 from lockcheck.servers.wire import Address, Refused
@@ -46,7 +46,7 @@ def test_one_at_a_time_and_nobody_waits(locks: list[Lock], address: Address, key
     for _ in range(3):
         with pytest.raises(Refused, match="held"):
             locks[1].acquire(NotedClaim(key))
-    assert isinstance(held.handle, Place)
+    assert isinstance(held.handle, QueueKey)
     assert leases(address) - before == {held.handle.lease.id}, "who is refused leaves none behind"
     assert locks[0].release(held) == {"removed": 1}
     again = locks[1].acquire(NotedClaim(key))
@@ -65,7 +65,7 @@ def test_a_keeper_holds_it_and_tells_when_the_lease_is_gone(
     wait_for(lambda: claim.told.count("renewed") > 1, "it is renewed")
     with pytest.raises(Refused, match="held"):
         locks[1].acquire(NotedClaim(key))
-    assert isinstance(held.handle, Place)
+    assert isinstance(held.handle, QueueKey)
     EtcdNode(address, 5).call("lease/revoke", {"ID": held.handle.lease.id})
     assert claim.lost_something.wait(30)
     other = locks[1].acquire(NotedClaim(key))

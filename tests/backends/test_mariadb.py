@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from lockcheck.backends.base import Lock, LockSettings
-from lockcheck.backends.mariadb_get_lock import BACKEND, Held
+from lockcheck.backends.mariadb_get_lock import BACKEND, HeldSession
 from lockcheck.history import EventType
 from lockcheck.servers.mariadb import MARIADB
 from lockcheck.servers.mariadb_wire import MARIADB_ERRORS, MariadbSession
@@ -144,7 +144,7 @@ def test_a_waiter_whose_connection_is_gone_is_not_let_in(
 ) -> None:
     held = locks[0].acquire(NotedClaim(key))
     waiting = queued(locks[1], NotedClaim(key))
-    assert isinstance(held.handle, Held)
+    assert isinstance(held.handle, HeldSession)
     (own,) = held.handle.session.ask("SELECT CONNECTION_ID()")
     (ours,) = admin.ask("SELECT CONNECTION_ID()")
     (theirs,) = admin.ask(
@@ -159,7 +159,7 @@ def test_a_waiter_whose_connection_is_gone_is_not_let_in(
 
 def test_what_was_not_held_is_not_released(locks: list[Lock], key: str) -> None:
     held = locks[0].acquire(NotedClaim(key))
-    assert isinstance(held.handle, Held)
+    assert isinstance(held.handle, HeldSession)
     held.handle.session.ask("SELECT RELEASE_LOCK(%s)", key)
     with pytest.raises(Refused, match="not-owner"):
         locks[0].release(held)

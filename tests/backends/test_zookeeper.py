@@ -13,7 +13,7 @@ import pytest
 
 from lockcheck.backends.base import Lock, LockSettings
 from lockcheck.backends.zookeeper import BACKEND, CONTENDER, ZooKeeperLock
-from lockcheck.backends.zookeeper_nodes import Place
+from lockcheck.backends.zookeeper_nodes import QueueNode
 from lockcheck.backends.zookeeper_queue import predecessor
 from lockcheck.backends.zookeeper_session import ZooKeeperSession
 from lockcheck.history import EventType
@@ -132,14 +132,14 @@ def test_a_session_that_is_over_is_told_and_another_one_begun(
 ) -> None:
     claim = NotedClaim(key)
     held = locks[0].acquire(claim)
-    assert isinstance(held.handle, Place)
+    assert isinstance(held.handle, QueueNode)
     held.handle.session.end()
     assert claim.lost_something.wait(30)
     with pytest.raises(WireFailure) as caught:
         locks[0].release(held)
     assert classify(BACKEND.errors, caught.value)[0] is EventType.FAIL
     again = locks[0].acquire(NotedClaim(key))
-    assert isinstance(again.handle, Place)
+    assert isinstance(again.handle, QueueNode)
     assert again.handle.session is not held.handle.session
     locks[0].release(again)
 
@@ -148,7 +148,7 @@ def test_a_node_that_is_gone_cannot_be_released(
     locks: list[ZooKeeperLock], other: ZooKeeperSession, key: str
 ) -> None:
     held = locks[0].acquire(NotedClaim(key))
-    assert isinstance(held.handle, Place)
+    assert isinstance(held.handle, QueueNode)
     other.client.delete(held.handle.path)
     with pytest.raises(Refused, match="not-owner"):
         locks[0].release(held)

@@ -11,7 +11,7 @@ from kazoo.client import KazooClient
 
 from lockcheck.backends.base import LockSettings
 from lockcheck.backends.zookeeper_herd import BACKEND, HerdLock
-from lockcheck.backends.zookeeper_nodes import Place
+from lockcheck.backends.zookeeper_nodes import QueueNode
 from lockcheck.history import EventType
 from lockcheck.servers.wire import Address, Refused, WireFailure, classify
 from tests.backends.claims import Acquiring, NotedClaim
@@ -82,7 +82,7 @@ def test_who_is_cut_off_is_told_and_its_late_release_takes_nothing(
     next_one = locks[1].acquire(NotedClaim(key))
     with pytest.raises(WireFailure):
         locks[0].release(held)
-    assert isinstance(next_one.handle, Place)
+    assert isinstance(next_one.handle, QueueNode)
     assert locks[1].release(next_one) == {"removed": 1}
 
 

@@ -59,4 +59,4 @@ def test_only_where_somebody_asked_before_it_was_over(victim: str, looked_at: in
 def test_a_court_for_one_pair() -> None:
     told = history("1 acquire 0-1 \n 2 acquire 2-3 \n 1 release 5-6")
     first, second = told.holds
-    assert Case(told).court.blame(first, second).by_ns > 0
+    assert Case(told).attribution.blame(first, second).by_ns > 0

@@ -162,7 +162,7 @@ def test_a_client_that_had_released_in_time_cannot_blame_the_lock() -> None:
     )
     first, second = told.holds
     write = next(o for o in told.operations if o.f == "write")
-    assert Case(told).court.blame(first, second, write).who is Culprit.CLIENT
+    assert Case(told).attribution.blame(first, second, write).who is Culprit.CLIENT
 
 
 def test_a_write_at_the_very_moment_of_the_loss_was_in_time() -> None:

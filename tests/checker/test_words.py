@@ -58,11 +58,14 @@ def test_otherwise(lines: str, pair: tuple[int, int], text: str) -> None:
     told = history(lines, ttl_ms=100)
     earlier, later = (told.holds[n] for n in pair)
     write = next((o for o in told.operations if o.f == "write"), None)
-    assert otherwise_of_two(earlier, later, Case(told).court.blame(earlier, later, write)) == text
+    assert (
+        otherwise_of_two(earlier, later, Case(told).attribution.blame(earlier, later, write))
+        == text
+    )
 
 
 def test_a_session_that_was_lost() -> None:
     told = history("1 acquire 0-1 \n 1 read 5-6 = x \n 2 acquire 9-10")
     earlier, later = told.holds
-    said = otherwise_of_two(earlier, later, Case(told).court.blame(earlier, later))
+    said = otherwise_of_two(earlier, later, Case(told).attribution.blame(earlier, later))
     assert said == "n1 would have had to stop before n2 was let in at 10 ms."

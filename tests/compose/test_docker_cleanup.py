@@ -7,7 +7,7 @@ from typing import cast
 import docker
 import pytest
 
-from lockcheck.compose.docker.cleanup import Agent, Trace, is_dead, remove_run
+from lockcheck.compose.docker.cleanup import AgentState, Trace, is_dead, remove_run
 
 NOW = 1000.0
 OLD, NEW = NOW - 61, NOW - 1
@@ -16,15 +16,17 @@ OLD, NEW = NOW - 61, NOW - 1
 @pytest.mark.parametrize(
     ("seen_s", "agent", "dead"),
     [
-        (OLD, Agent.ALIVE, False),
-        (NEW, Agent.LEFT, True),
-        (NEW, Agent.UNCERTAIN, False),  # it is just starting, or its logs are being collected
-        (OLD, Agent.UNCERTAIN, True),
+        (OLD, AgentState.ALIVE, False),
+        (NEW, AgentState.LEFT, True),
+        (NEW, AgentState.UNCERTAIN, False),  # it is just starting, or its logs are being collected
+        (OLD, AgentState.UNCERTAIN, True),
         (NEW, None, False),  # no agent yet
         (OLD, None, True),
     ],
 )
-def test_a_run_lives_as_long_as_its_agent(seen_s: float, agent: Agent | None, dead: bool) -> None:
+def test_a_run_lives_as_long_as_its_agent(
+    seen_s: float, agent: AgentState | None, dead: bool
+) -> None:
     assert is_dead([Trace("r1", OLD), Trace("r1", seen_s, agent)], NOW) is dead
 
 

@@ -14,7 +14,14 @@ import pytest
 
 from lockcheck.compose.docker.engine import IMAGE_LABEL
 from lockcheck.compose.images import keeping
-from lockcheck.compose.images.keeping import Held, is_there, keep, mark_on, of_no_more_use, remove
+from lockcheck.compose.images.keeping import (
+    OurImage,
+    is_there,
+    keep,
+    mark_on,
+    of_no_more_use,
+    remove,
+)
 from lockcheck.compose.images.recipes import Recipe, build_context
 
 HOUR_S = 3600
@@ -38,7 +45,7 @@ MINE, THEIRS = "lockcheck/x:for-mine", "lockcheck/x:for-theirs"
 def test_an_image_goes_once_no_installation_uses_it(
     goes: bool, tags: set[str], idle_s: float
 ) -> None:
-    image = Held("x", frozenset(tags), in_container=False, idle_s=idle_s)
+    image = OurImage("x", frozenset(tags), in_container=False, idle_s=idle_s)
     assert of_no_more_use([image]) == ([image] if goes else [])
     assert of_no_more_use([replace(image, in_container=True)]) == []
 
@@ -121,7 +128,7 @@ def make_image(engine: docker.DockerClient, name: str) -> None:
         engine.api.import_image_from_data(tree.read(), repository, tag, changes=label)
 
 
-def held(engine: docker.DockerClient, name: str) -> Held:
+def held(engine: docker.DockerClient, name: str) -> OurImage:
     [found] = [image for image in keeping.images_held(engine) if name in image.tags]
     return found
 

@@ -27,7 +27,7 @@ LOOK_S = 0.1
 IN_USE = "active endpoints"  # the engine's words for a network that it will not remove
 
 
-class Agent(Enum):
+class AgentState(Enum):
     ALIVE = auto()
     LEFT = auto()  # in order: its command line has closed the pipe, or is no more
     UNCERTAIN = auto()  # not started yet, or crashed, perhaps under the eyes of its command line
@@ -39,7 +39,7 @@ class Trace:
 
     run_id: str
     seen_s: float
-    agent: Agent | None = None
+    agent: AgentState | None = None
 
 
 def remove_run(client: docker.DockerClient, run_id: str, patience_s: float = LETTING_GO_S) -> str:
@@ -112,15 +112,15 @@ def leftovers(client: docker.DockerClient) -> tuple[list[str], dict[str, str]]:
 
 
 def _why_spared(traces: list[Trace]) -> str:
-    if Agent.ALIVE in {trace.agent for trace in traces}:
+    if AgentState.ALIVE in {trace.agent for trace in traces}:
         return "it is under way"
     return f"it may be starting, or looking at its end: try again in {UNCERTAIN_S} s"
 
 
 def is_dead(traces: list[Trace], now_s: float) -> bool:
     agents = {trace.agent for trace in traces}
-    if Agent.ALIVE in agents or Agent.LEFT in agents:
-        return Agent.ALIVE not in agents
+    if AgentState.ALIVE in agents or AgentState.LEFT in agents:
+        return AgentState.ALIVE not in agents
     return now_s - max(trace.seen_s for trace in traces) > UNCERTAIN_S
 
 
@@ -144,12 +144,12 @@ def _agents_trace(client: docker.DockerClient, run_id: str, container: str) -> I
         facts = client.api.inspect_container(container)
         state = facts["State"]
         if state["Running"]:
-            yield Trace(run_id, _seconds(facts["Created"]), Agent.ALIVE)
+            yield Trace(run_id, _seconds(facts["Created"]), AgentState.ALIVE)
         elif state["Status"] == "exited":
-            agent = Agent.LEFT if state["ExitCode"] == 0 else Agent.UNCERTAIN
+            agent = AgentState.LEFT if state["ExitCode"] == 0 else AgentState.UNCERTAIN
             yield Trace(run_id, _seconds(state["FinishedAt"]), agent)
         else:
-            yield Trace(run_id, _seconds(facts["Created"]), Agent.UNCERTAIN)
+            yield Trace(run_id, _seconds(facts["Created"]), AgentState.UNCERTAIN)
 
 
 def _seconds(engine_time: str) -> float:

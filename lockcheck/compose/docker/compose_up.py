@@ -28,10 +28,12 @@ TAKEN = "pool overlaps"  # the engine's words for a subnet that another network 
 LAST_LINES = 8
 HOST_ROUTES = Path("/proc/net/route")
 
-Document = Callable[[IPv4Network], dict[str, object]]
+ComposeDocument = Callable[[IPv4Network], dict[str, object]]
 
 
-def up(compose: Sequence[str], plan: ClusterPlan, taken: list[IPv4Network], on: Document) -> None:
+def up(
+    compose: Sequence[str], plan: ClusterPlan, taken: list[IPv4Network], on: ComposeDocument
+) -> None:
     """Another run may take a subnet between our look and our `up`: then the next one is tried."""
     file = plan.folder / COMPOSE_FILE
     said = ""

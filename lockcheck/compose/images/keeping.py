@@ -66,7 +66,7 @@ def mark_on(image: str, by: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class OurImage:
     """An image of ours in the engine."""
 
     image_id: str
@@ -75,11 +75,11 @@ class Held:
     idle_s: float  # since it was made or last marked
 
 
-def of_no_more_use(held: Iterable[Held]) -> list[Held]:
+def of_no_more_use(held: Iterable[OurImage]) -> list[OurImage]:
     return [image for image in held if _is_of_no_more_use(image)]
 
 
-def _is_of_no_more_use(image: Held) -> bool:
+def _is_of_no_more_use(image: OurImage) -> bool:
     if image.in_container or not all(tag.startswith(OURS) for tag in image.tags):
         return False
     if any(tag.startswith(BASE) for tag in image.tags):
@@ -93,13 +93,13 @@ def remove_old(client: docker.DockerClient) -> None:
         remove(client, image.tags or {image.image_id})
 
 
-def images_held(client: docker.DockerClient) -> list[Held]:
+def images_held(client: docker.DockerClient) -> list[OurImage]:
     with engine_trouble("looking for old images"):
         now = _time(client.info()["SystemTime"])  # the engine's clock, which dates the images
         used = {each["ImageID"] for each in client.api.containers(all=True)}
         ids = [each["Id"] for each in client.api.images(filters={"label": IMAGE_LABEL})]
         return [
-            Held(
+            OurImage(
                 image_id=about["Id"],
                 tags=frozenset(about["RepoTags"] or ()) - {NO_TAG},
                 in_container=about["Id"] in used,

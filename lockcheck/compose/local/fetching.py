@@ -12,7 +12,7 @@ from lockcheck.compose.apt import Apt, can_fetch
 from lockcheck.compose.images.cache import cache_folder, only_one_at_a_time
 from lockcheck.compose.runtime import Say
 from lockcheck.errors import ClusterError
-from lockcheck.servers.base import Program, Server, unpacked
+from lockcheck.servers.base import Command, Server, unpacked
 from lockcheck.servers.faketime import CURE, LIBRARY, PACKAGE, find_library
 from lockcheck.servers.versions import program_of, why_not_chosen
 
@@ -79,7 +79,7 @@ def _wanted(server: Server) -> _Wanted:
     return _Wanted(server.title, server.unpacked_as, server.debs, suite, server.cure)
 
 
-def _was_fetched(program: Program, server: Server) -> bool:
+def _was_fetched(program: Command, server: Server) -> bool:
     """By this version of lockcheck or another, which may have wanted other packages."""
     folder = str(unpacked(server.unpacked_as))
     return any(folder in word for word in program)

@@ -120,7 +120,7 @@ class _Lasting:
                 us(hold.acquire.start_ns),
                 us(hold.start_ns),
                 us(hold.end_ns),
-                or_none(case_of(self.history).court.promised_in_all_ns(hold)),
+                or_none(case_of(self.history).attribution.promised_in_all_ns(hold)),
                 us(gone),
                 -1 if hold.token is None else hold.token,
                 int(hold.shared),

@@ -50,7 +50,7 @@ class _HoldLookup:
     """Who held a key last at a given time, without walking all holds for each write."""
 
     def __init__(self, history: History) -> None:
-        self._court = case_of(history).court
+        self._court = case_of(history).attribution
         self._by_key: dict[str, list[Hold]] = {}
         self._by_owner: dict[tuple[int | str, str], list[Hold]] = {}
         for hold in history.holds:

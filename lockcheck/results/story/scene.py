@@ -132,7 +132,7 @@ class _Scene:
             text = f"renewed its lease on {key}" if renewal.ok else failed
             weight = WEIGHT if operation_identity(renewal) in self.at_fault else RENEWED[part]
             yield Step(when, who, text, Kind.LOCK, weight)
-        until_ns = case_of(self.history).court.promised_in_all_ns(hold)
+        until_ns = case_of(self.history).attribution.promised_in_all_ns(hold)
         if until_ns is None:
             return
         if until_ns < hold.end_ns:
