@@ -83,11 +83,11 @@ SHOWN: demands.Result = {
     "freed": [{"after_ms": 900.0}],
 }
 BROKEN = SHOWN | {"verdict": "violation", "findings": [FOUND]}
-CONTROL = Expected(nemesis="none", verdict="ok", options=("--time-limit", "10s"))
-PAUSED = Expected(nemesis="pause", verdict="violation", findings=("overlap",), blame="holder")
-FENCED = Expected(nemesis="pause", verdict="ok", guard="fence")
-AMID_FAULTS = Expected(nemesis="kill:server", verdict="ok")
-KILLED = Expected(nemesis="kill:holder", verdict="ok")
+CONTROL = Expected("none", "ok", ("--time-limit", "10s"))
+PAUSED = Expected("pause", "violation", findings=("overlap",), blame="holder")
+FENCED = Expected("pause", "ok", guard="fence")
+AMID_FAULTS = Expected("kill:server", "ok")
+KILLED = Expected("kill:holder", "ok")
 
 
 def counting(**counts: int) -> demands.Result:
@@ -145,7 +145,7 @@ def test_what_a_lock_is_for_has_to_be_seen(
 
 
 def test_overlaps_may_be_told_of_where_transactions_keep_the_data_safe() -> None:
-    paused = Expected(nemesis="pause", verdict="ok")
+    paused = Expected("pause", "ok")
     told = SHOWN | {"findings": [FOUND]}
     for lock, wrong in (("postgres-row", []), ("redis", ["1 findings"])):
         config = Row(lock, paused).config()

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 LIMIT = "--time-limit"
 SHORT = (LIMIT, "10s")  # enough for most of what is expected
 GOES_ON = "--no-stop-on-violation"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Expected:
     """What one command comes to, whatever the seed. `options` are what it needs beside the lock,
     the faults and the guard; `findings` are codes of checks that find something."""
 
     nemesis: str
     verdict: str
-    guard: str = "none"
     options: tuple[str, ...] = ()
+    _: KW_ONLY
+    guard: str = "none"
     findings: tuple[str, ...] = ()
     blame: str = ""  # of each finding: "service", "holder", "client"
-    why: str = ""  # in a few words, for people
 
     def words(self) -> str:
         """As in "pause behind fence"; when it ends is nobody's concern."""
@@ -31,16 +31,9 @@ class Expected:
         return self.nemesis + guard + (f" with {' '.join(options)}" if options else "")
 
 
-def forgotten(nemesis: str, options: tuple[str, ...], why: str) -> Expected:
+def forgotten(nemesis: str, options: tuple[str, ...]) -> Expected:
     """The servers let somebody in although they had granted the lock to another one."""
-    return Expected(
-        nemesis=nemesis,
-        verdict="violation",
-        findings=("overlap",),
-        blame="service",
-        options=options,
-        why=why,
-    )
+    return Expected(nemesis, "violation", options, findings=("overlap",), blame="service")
 
 
 def without_limit(options: tuple[str, ...]) -> tuple[str, ...]:

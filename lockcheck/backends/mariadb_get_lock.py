@@ -124,32 +124,14 @@ BACKEND = Backend(
     retry_ms=(1, 10),
     ended_by="wait_timeout, two TTLs after the last ping; the end of a process ends it at once",
     expected=(
-        Expected(nemesis="none", verdict="ok", options=SHORT),
-        Expected(
-            nemesis="pause",
-            verdict="violation",
-            findings=("overlap", "stale-write"),
-            blame="holder",
-            why="the server ends the connection of a client that stands still, and tells nobody",
-        ),
-        Expected(nemesis="pause", guard="cas", verdict="ok", options=SHORT),
-        Expected(
-            nemesis="kill:holder",
-            verdict="ok",
-            options=SHORT,
-            why="its connection ends with it, and its lock at once",
-        ),
-        Expected(
-            nemesis="partition:holder",
-            verdict="ok",
-            options=SHORT,
-            why="a client that is cut off believes in the TTL; the server waits twice as long",
-        ),
-        Expected(
-            nemesis="kill:server",
-            verdict="ok",
-            options=SHORT,
-            why="all connections end with it, and clients hear of that",
-        ),
+        Expected("none", "ok", SHORT),
+        # The server ends the connection of a client that stands still, and tells nobody.
+        Expected("pause", "violation", findings=("overlap", "stale-write"), blame="holder"),
+        Expected("pause", "ok", SHORT, guard="cas"),
+        Expected("kill:holder", "ok", SHORT),  # its connection ends with it, and its lock at once
+        # A client that is cut off believes in the TTL; the server waits twice as long.
+        Expected("partition:holder", "ok", SHORT),
+        # All connections end with it, and clients hear of that.
+        Expected("kill:server", "ok", SHORT),
     ),
 )

@@ -24,13 +24,13 @@ BACKEND = Backend(
     contact="pgbouncer",
     ended_by=ENDED_BY,
     expected=(
+        # Clients share sessions, and with them their locks, without any fault.
         Expected(
-            nemesis="none",
-            verdict="violation",
-            options=(*SHORT, "--no-stop-on-violation"),
+            "none",
+            "violation",
+            (*SHORT, "--no-stop-on-violation"),
             findings=("overlap", "stale-write", "lost-update"),
             blame="service",
-            why="clients share sessions, and with them their locks, without any fault",
         ),
     ),
 )

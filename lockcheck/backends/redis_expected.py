@@ -6,59 +6,31 @@ from dataclasses import replace
 
 from lockcheck.backends.expected import SHORT, Expected, forgotten
 
-QUIET = Expected(nemesis="none", verdict="ok", options=SHORT)
-OUTLIVED = Expected(
-    nemesis="pause",
-    verdict="violation",
-    findings=("overlap", "stale-write"),
-    blame="holder",
-    why="who is paused outlives its lease, and writes on",
-)
-FENCED = Expected(
-    nemesis="pause",
-    guard="fence",
-    verdict="ok",
-    options=SHORT,
-    why="the storage refuses what comes with a token of old",
-)
-FREED = Expected(
-    nemesis="kill:holder", verdict="ok", options=SHORT, why="the lease of the dead runs out"
-)
-TOO_MANY = replace(
-    OUTLIVED,
-    findings=("overlap",),
-    why="who is paused outlives its lease, and others are let in: one too many",
-)
+QUIET = Expected("none", "ok", SHORT)
+# Who is paused outlives its lease, and writes on.
+OUTLIVED = Expected("pause", "violation", findings=("overlap", "stale-write"), blame="holder")
+# The storage refuses what comes with a token of old.
+FENCED = Expected("pause", "ok", SHORT, guard="fence")
+FREED = Expected("kill:holder", "ok", SHORT)  # the lease of the dead runs out
+# Who is paused outlives its lease, and others are let in: one too many.
+TOO_MANY = replace(OUTLIVED, findings=("overlap",))
+# A client that does not look at its lease is not told that it was cut off.
 CUT_OFF = Expected(
-    nemesis="partition:holder",
-    verdict="violation",
-    findings=("overlap", "stale-write"),
-    blame="holder",
-    why="a client that does not look at its lease is not told that it was cut off",
+    "partition:holder", "violation", findings=("overlap", "stale-write"), blame="holder"
 )
-LOOKS_WHEN_CUT_OFF = Expected(
-    nemesis="partition:holder",
-    verdict="ok",
-    options=("--check-validity", *SHORT),
-    why="who looks at its lease stops in time",
-)
+# Who looks at its lease stops in time.
+LOOKS_WHEN_CUT_OFF = Expected("partition:holder", "ok", ("--check-validity", *SHORT))
 FENCED_WHEN_CUT_OFF = replace(FENCED, nemesis="partition:holder")
-TOLD_WHEN_CUT_OFF = Expected(
-    nemesis="partition:holder",
-    verdict="ok",
-    options=SHORT,
-    why="whose renewals are not answered is told before its lease is over",
-)
+# Whose renewals are not answered is told before its lease is over.
+TOLD_WHEN_CUT_OFF = Expected("partition:holder", "ok", SHORT)
 
 
-def in_turn(aim: str, forgetting: str, remembering: str) -> tuple[Expected, ...]:
-    """Restarts one after the other, without data and with it, while the lock is held."""
+def in_turn(aim: str) -> tuple[Expected, ...]:
+    """Restarts one after the other, without data and with it, while the lock is held: servers
+    that forget what they had granted grant it again."""
     options = ("--ttl", "2s")  # so that the last one is up again long before the lease is over
-    forgets = forgotten(f"kill:{aim},no-data,rolling", options, forgetting)
-    remembers = Expected(
-        nemesis=f"kill:{aim},rolling,gap=1s", verdict="ok", options=options, why=remembering
-    )
-    return forgets, remembers
+    forgets = forgotten(f"kill:{aim},no-data,rolling", options)
+    return forgets, Expected(f"kill:{aim},rolling,gap=1s", "ok", options)
 
 
 WITHOUT_TOKEN = (QUIET, OUTLIVED, FREED)

@@ -40,19 +40,15 @@ BACKEND = Backend(
     retry_ms=(5, 25),
     expected=(
         QUIET,
-        Expected(
-            nemesis="pause",
-            verdict="violation",
-            findings=("overlap", "stale-write"),
-            why="who is paused outlives its lease, writes on, and deletes the next holder's lock",
-        ),
+        # Who is paused outlives its lease, writes on, and deletes the next holder's lock.
+        Expected("pause", "violation", findings=("overlap", "stale-write")),
         FREED,
+        # Who works for longer than the lease deletes the lock of the next holder.
         Expected(
-            nemesis="none",
-            verdict="violation",
-            options=("--think", "1500ms", "--no-stop-on-violation", *SHORT),
+            "none",
+            "violation",
+            ("--think", "1500ms", "--no-stop-on-violation", *SHORT),
             findings=("overlap", "foreign-release"),
-            why="who works for longer than the lease deletes the lock of the next holder",
         ),
     ),
 )

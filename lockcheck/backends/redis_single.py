@@ -49,28 +49,17 @@ REDIS = Backend(
     retry_ms=(5, 25),
     expected=(
         *WITHOUT_TOKEN,
+        # Who looks at its lease can still be paused between the look and the write.
         Expected(
-            nemesis="pause",
-            verdict="violation",
-            options=("--check-validity",),
-            findings=("stale-write",),
-            blame="holder",
-            why="who looks at its lease can still be paused between the look and the write",
+            "pause", "violation", ("--check-validity",), findings=("stale-write",), blame="holder"
         ),
-        Expected(
-            nemesis="pause:holder,when=acquire",
-            verdict="ok",
-            options=("--check-validity", *SHORT),
-            why="who is paused before it looks sees that its lease has run out",
-        ),
+        # Who is paused before it looks sees that its lease has run out.
+        Expected("pause:holder,when=acquire", "ok", ("--check-validity", *SHORT)),
         CUT_OFF,
         LOOKS_WHEN_CUT_OFF,
-        replace(
-            CUT_OFF,
-            nemesis="partition:holder,from=storage",
-            why="what it sent in time arrives when the cut is over, and its lease as well",
-        ),
-        *in_turn("all", "what it forgets, it grants again", "it comes back with the lock"),
+        # What it sent in time arrives when the cut is over, and its lease as well.
+        replace(CUT_OFF, nemesis="partition:holder,from=storage"),
+        *in_turn("all"),
         *DISK_FAILS,
         SERVER_JUMPS,
     ),

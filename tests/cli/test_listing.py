@@ -68,14 +68,12 @@ def test_a_version_is_told_as_it_is_asked_for() -> None:
 @pytest.mark.parametrize(
     ("expected", "words"),
     [
-        (Expected(nemesis="none", verdict="ok"), "none"),
-        (Expected(nemesis="pause", verdict="ok", guard="fence"), "pause behind fence"),
-        (Expected(nemesis="none", verdict="ok", options=("--time-limit", "10s")), "none"),
+        (Expected("none", "ok"), "none"),
+        (Expected("pause", "ok", guard="fence"), "pause behind fence"),
+        (Expected("none", "ok", ("--time-limit", "10s")), "none"),
         (
             Expected(
-                nemesis="kill:server",
-                verdict="ok",
-                options=("--ttl", "2s", "--time-limit", "9s", "--no-stop-on-violation"),
+                "kill:server", "ok", ("--ttl", "2s", "--time-limit", "9s", "--no-stop-on-violation")
             ),
             "kill:server with --ttl 2s",
         ),
