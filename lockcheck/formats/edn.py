@@ -11,18 +11,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from io import BytesIO
 from typing import IO, NamedTuple
 
 import msgspec
 
 from lockcheck.errors import HistoryError
 from lockcheck.formats.edn_atoms import CONSTANTS, character, number, text
-from lockcheck.formats.text import Text
+from lockcheck.formats.text import Text, read_text
 
 DEEPEST = 64
-LONGEST_TOKEN = 1 << 20
-LONGEST_FORM = 1 << 26  # of one operation: the last read of a set may list a million elements
 MANY_NAMES = 10_000
 
 
@@ -58,7 +55,7 @@ TOKEN = re.compile(
     | \\(?:[a-zA-Z0-9]++|.)                         # a character
     | \#[{{_] | \#\#?[^\s,;"(){{}}\[\]\\]*+          # a set, a discard, a tag, an infinity
     | ;[^\n]*+
-    | ["\\]                                         # a text or a character that has no end (yet)
+    | ["\\]                                         # a text or a character that has no end
     ))
     """,
     re.VERBOSE | re.DOTALL,
@@ -79,12 +76,12 @@ DISCARD = _Discard()
 
 def read_forms(data: IO[bytes], source: str) -> Iterator[Form]:
     """The values of a stream; where it is one vector or list, the elements of that."""
-    return _Reader(Text(data, source), unwrap=True).forms()
+    return _Reader(read_text(data, source), unwrap=True).forms()
 
 
 def read_value(text: str) -> object:
     """The one value that a text is. Raises HistoryError, without a place, otherwise."""
-    forms = list(_Reader(Text(BytesIO(text.encode(errors="replace")), ""), unwrap=False).forms())
+    forms = list(_Reader(Text(text, ""), unwrap=False).forms())
     if len(forms) != 1:
         raise HistoryError("not one value")
     return forms[0].value
@@ -103,9 +100,8 @@ class _Reader:
         self._items: list[object] = []
         self._marked = 0  # discards and tags that wait for their values
         self._names: dict[str, Keyword] = {}
-        self._at = 0  # where the word is, in the window
+        self._at = 0  # where the word is
         self._where = (1, 1)  # line and column of the form
-        self._length = 0  # of the form, in the windows before this one
 
     def forms(self) -> Iterator[Form]:
         outer = self._items
@@ -129,35 +125,16 @@ class _Reader:
     # --- tokens ------------------------------------------------------------------------------
 
     def _tokens(self) -> Iterator[str]:
-        text, done = self._text, 0
-        while True:
-            last = len(text.window)
-            for match in TOKEN.finditer(text.window, done):
-                done = match.end()
-                word = match[1]
-                if word is None:  # blanks up to the end
-                    break
-                if (done == last or word == '"') and not text.ended:
-                    done = match.start(1)  # it may go on in the next piece
-                    break
-                self._at = match.start(1)
-                yield word
-            if text.ended:
+        for match in TOKEN.finditer(self._text.text):
+            word = match[1]
+            if word is None:  # blanks up to the end
                 break
-            self._move_on(done)
-            done = 0
+            self._at = match.start(1)
+            yield word
         self._end()
 
-    def _move_on(self, done: int) -> None:
-        if len(self._text.window) - done > LONGEST_TOKEN:
-            raise self._text.error(f"longer than {LONGEST_TOKEN} characters", done)
-        self._length = self._length + done if self._stack else 0
-        if self._length > LONGEST_FORM:
-            raise self._text.error(f"an operation of more than {LONGEST_FORM} characters", done)
-        self._text.more(done)
-
     def _end(self) -> None:
-        end = len(self._text.window)
+        end = len(self._text.text)
         if self._stack:
             raise self._text.error(f"the file ends inside a `{self._stack[-1][0]}`", end)
         if self._wrapper:

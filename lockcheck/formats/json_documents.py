@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import IO, Generic, NamedTuple, TypeVar
+from typing import IO, Generic, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
-from lockcheck.errors import HistoryError
 from lockcheck.formats.edn import DEEPEST
-from lockcheck.formats.text import Text
+from lockcheck.formats.text import LARGEST, Text, read_text
 from lockcheck.history.files import LONE, lone_surrogate
 
-LONGEST_DOCUMENT = 1 << 26
 STRUCTURE = re.compile(
     r"""[^{}\[\]"]*+ (?: \Z | ( [{}\[\]] | "[^"\\]*+(?:\\.[^"\\]*+)*+" | " ) )""",
     re.VERBOSE | re.DOTALL,
@@ -21,6 +19,7 @@ STRUCTURE = re.compile(
 BETWEEN = re.compile(r"[\s,]*")
 BYTE = re.compile(r" \(byte (\d+)\)$")
 T = TypeVar("T")
+Decode: TypeAlias = Callable[[str], T]
 
 
 class Document(NamedTuple, Generic[T]):
@@ -29,65 +28,41 @@ class Document(NamedTuple, Generic[T]):
     column: int
 
 
-def read_documents(
-    data: IO[bytes], source: str, decode: Callable[[str], T], *, by_lines: bool = False
+def read_documents(data: IO[bytes], source: str, decode: Decode[T]) -> Iterator[Document[T]]:
+    return _Splitter(read_text(data, source), decode).documents()
+
+
+def read_lines_of_documents(
+    data: IO[bytes], source: str, decode: Decode[T]
 ) -> Iterator[Document[T]]:
-    """With `by_lines` a line that is a document is taken as it stands: where what is decoded cannot
-    be nested deeply."""
-    return _Splitter(Text(data, source), decode, by_lines=by_lines).documents()
+    """One after the other as long as each line is one, where what is decoded cannot be nested
+    deeply; the rest of the text at once."""
+    line = 1
+    while given := data.readline(LARGEST + 1):
+        try:
+            document = Document(decode(given.decode("utf-8-sig")), line, 1)
+        except (msgspec.DecodeError, RecursionError, UnicodeError):
+            break
+        yield document
+        line += 1
+    rest = read_text(data, source, line, given)
+    yield from _Splitter(rest, decode, begun=line > 1).documents()
 
 
 class _Splitter(Generic[T]):
-    def __init__(self, text: Text, decode: Callable[[str], T], *, by_lines: bool) -> None:
-        self._by_lines = by_lines
+    def __init__(self, text: Text, decode: Decode[T], *, begun: bool = False) -> None:
         self._text = text
         self._decode = decode
-        self._begun = False
+        self._begun = begun
         self._wrapper = False
         self._depth = 0  # inside the document
         self._start = 0  # of the document, or of what is between two
-        self._scanned = 0
 
     def documents(self) -> Iterator[Document[T]]:
-        while True:
-            yield from self._in_window()
-            if self._text.ended:
-                break
-            if len(self._text.window) - self._start > LONGEST_DOCUMENT:
-                raise self._error(f"longer than {LONGEST_DOCUMENT} characters", self._start)
-            self._text.more(self._start)
-            self._scanned -= self._start
-            self._start = 0
-        self._between(len(self._text.window))
-        if self._depth or self._wrapper:
-            raise self._error("the file ends inside an object", len(self._text.window))
-
-    def _lines(self) -> Iterator[Document[T]]:
-        """As long as each is a document."""
-        window, text = self._text.window, self._text
-        while end := window.find("\n", self._start) + 1 or (len(window) if text.ended else 0):
-            line, column = text.place(self._start)
-            try:
-                document = Document(self._decode(window[self._start : end]), line, column)
-            except (msgspec.DecodeError, RecursionError, UnicodeError):
-                self._by_lines = False
-                return
-            yield document
-            self._begun, self._start, self._scanned = True, end, end
-
-    def _in_window(self) -> Iterator[Document[T]]:
-        if self._by_lines:
-            yield from self._lines()
-        if self._by_lines:
-            return
-        window, text = self._text.window, self._text
-        for match in STRUCTURE.finditer(window, self._scanned):
+        for match in STRUCTURE.finditer(self._text.text):
             word, at = match[1], match.start(1)
             if word is None:
                 break
-            if word == '"' and not text.ended:
-                self._scanned = at
-                return
             if not self._depth:
                 self._outside(word, at)
             elif word in ("{", "["):
@@ -97,7 +72,10 @@ class _Splitter(Generic[T]):
                 if not self._depth:
                     yield self._decoded(self._start, at + 1)
                     self._start = at + 1
-        self._scanned = len(window)
+        end = len(self._text.text)
+        self._between(end)
+        if self._depth or self._wrapper:
+            raise self._text.error("the file ends inside an object", end)
 
     def _outside(self, word: str, at: int) -> None:
         self._between(at)
@@ -109,33 +87,30 @@ class _Splitter(Generic[T]):
         elif word == "]" and self._wrapper:
             self._wrapper, self._start = False, at + 1
         else:
-            raise self._error("expected an object here", at)
+            raise self._text.error("expected an object here", at)
         self._begun = True
 
     def _between(self, end: int) -> None:
         if self._depth:
             return
-        found = BETWEEN.match(self._text.window, self._start, end)
+        found = BETWEEN.match(self._text.text, self._start, end)
         if found is None or found.end() != end:
             at = found.end() if found else self._start
-            raise self._error("expected an object here", at)
+            raise self._text.error("expected an object here", at)
 
     def _deeper(self, at: int) -> None:
         self._depth += 1
         if self._depth > DEEPEST:
-            raise self._error(f"nested deeper than {DEEPEST}", at)
+            raise self._text.error(f"nested deeper than {DEEPEST}", at)
 
     def _decoded(self, start: int, end: int) -> Document[T]:
         line, column = self._text.place(start)
-        document = self._text.window[start:end]
+        document = self._text.text[start:end]
         try:
             return Document(self._decode(document), line, column)
         except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
             reason, offset = _located(str(error), document)
-            raise self._error(reason, start + offset) from error
-
-    def _error(self, reason: str, offset: int) -> HistoryError:
-        return self._text.error(reason, offset)
+            raise self._text.error(reason, start + offset) from error
 
 
 def _located(reason: str, document: str) -> tuple[str, int]:

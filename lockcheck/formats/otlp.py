@@ -44,7 +44,7 @@ import msgspec
 
 from lockcheck.errors import HistoryError
 from lockcheck.formats.intervals import COLUMNS, Cells, Intervals
-from lockcheck.formats.json_documents import Document, read_documents
+from lockcheck.formats.json_documents import Document, read_lines_of_documents
 from lockcheck.formats.names import known_row_f, our_row_f
 from lockcheck.formats.row_events import RowEvents
 from lockcheck.formats.rows import Rows
@@ -119,7 +119,7 @@ SpanPlace: TypeAlias = tuple[Document[_Export], str, int, _Span]  # the path to 
 
 def read_otlp(data: IO[bytes], source: Source) -> Iterable[Event]:
     taking = _Taking(source)
-    for document in read_documents(data, source.name, _decode, by_lines=True):
+    for document in read_lines_of_documents(data, source.name, _decode):
         taking.take(document)
     rows, passed_over = taking.rows(), taking.passed_over
     if not len(rows):

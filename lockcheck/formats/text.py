@@ -1,57 +1,43 @@
-"""Text out of a stream, a piece at a time, with the place of every character in it.
-
-Whole lines would be simpler, but a history may be one single line of a gigabyte.
-"""
+"""The text of a file, and the place of every character in it."""
 
 from __future__ import annotations
 
-import codecs
 from typing import IO
 
 from lockcheck.errors import HistoryError
 
-PIECE = 1 << 18
+LARGEST = 1 << 31  # bytes: some twenty million operations, more than are judged event by event
 
 
 class Text:
-    """A window that moves over the stream: `window` is what is being read, `more` moves it on."""
-
-    def __init__(self, data: IO[bytes], source: str) -> None:
-        self.source = source
-        self.window = ""
-        self.ended = False
-        self._data = data
-        self._decode = codecs.getincrementaldecoder("utf-8-sig")().decode
-        self._before = 0  # characters that lie before the window
-        self._line = 1  # as of `_counted`
+    def __init__(self, text: str, source: str, line: int = 1) -> None:
+        self.text = text
+        self._source = source
+        self._line = line  # as of `_counted`
         self._line_start = 0
         self._counted = 0
-        self.more(0)
-
-    def more(self, done: int) -> None:
-        """Drops `done` characters of the window and puts the next piece behind the rest."""
-        self.place(done)
-        self._before += done
-        rest = self.window[done:]
-        piece = self._data.read(max(PIECE, len(rest)))  # what is long is not copied too often
-        self.ended = not piece
-        try:
-            self.window = rest + self._decode(piece, final=self.ended)
-        except UnicodeDecodeError as error:
-            self.window = rest + error.object[: error.start].decode("utf-8-sig")
-            raise self.error("not valid UTF-8", len(self.window)) from error
 
     def place(self, offset: int) -> tuple[int, int]:
-        """Line and column of a character of the window, or of one that was asked for before it."""
-        start = max(0, self._counted - self._before)
-        if offset > start:
-            lines = self.window.count("\n", start, offset)
-            if lines:
-                self._line += lines
-                self._line_start = self._before + self.window.rfind("\n", start, offset) + 1
-            self._counted = self._before + offset
-        return self._line, max(1, self._before + offset - self._line_start + 1)
+        """Line and column of a character that lies behind those that were asked for before."""
+        lines = self.text.count("\n", self._counted, offset)
+        if lines:
+            self._line += lines
+            self._line_start = self.text.rfind("\n", self._counted, offset) + 1
+        self._counted = max(self._counted, offset)
+        return self._line, max(1, offset - self._line_start + 1)
 
     def error(self, reason: str, offset: int) -> HistoryError:
         line, column = self.place(offset)
-        return HistoryError(reason, source=self.source, line=line, column=column)
+        return HistoryError(reason, source=self._source, line=line, column=column)
+
+
+def read_text(data: IO[bytes], source: str, line: int = 1, begun: bytes = b"") -> Text:
+    """All of it, behind what had been read of it already: that was the `line` it goes on with."""
+    given = begun + data.read(LARGEST + 1)
+    if len(given) > LARGEST:
+        raise HistoryError(f"longer than {LARGEST} bytes", source=source)
+    try:
+        return Text(given.decode("utf-8-sig"), source, line)
+    except UnicodeDecodeError as error:
+        before = error.object[: error.start].decode("utf-8-sig")
+        raise Text(before, source, line).error("not valid UTF-8", len(before)) from error

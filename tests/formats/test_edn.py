@@ -92,11 +92,7 @@ FORMS = {
 
 
 @pytest.mark.parametrize(("text", "expected"), FORMS.values(), ids=FORMS)
-@pytest.mark.parametrize("piece", [1, 5, 1 << 18])
-def test_forms_and_their_places(
-    monkeypatch: pytest.MonkeyPatch, text: str, expected: list[object], piece: int
-) -> None:
-    monkeypatch.setattr(text_module, "PIECE", piece)
+def test_forms_and_their_places(text: str, expected: list[object]) -> None:
     assert forms(text) == expected
 
 
@@ -134,10 +130,13 @@ def test_what_is_no_utf8_is_named_with_its_place() -> None:
     assert (error.value.line, error.value.column) == (2, 5)
 
 
-@pytest.mark.parametrize("text", ['"' + "x" * (1 << 21), "x" * (1 << 21), ";" * (1 << 21)])
-def test_what_has_no_end_is_not_read_to_its_end(text: str) -> None:
-    with pytest.raises(HistoryError, match="longer than"):
-        forms(text)
+def test_what_has_no_end_is_not_read_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text_module, "LARGEST", 1000)
+    assert forms("{:a 1} " * 100)
+    endless = BytesIO(b"{:a 1} " * 1000)
+    with pytest.raises(HistoryError, match="longer than 1000 bytes"):
+        list(read_forms(endless, "given"))
+    assert endless.tell() == 1001
 
 
 def test_tags_upon_tags_end_soon() -> None:
@@ -172,14 +171,6 @@ def test_signs_in_any_order_are_values_or_an_error(text: str) -> None:
     told = outcome(text)
     places = [told[:2]] if isinstance(told, tuple) else [form[1:] for form in told]
     assert all(line >= 1 and column >= 1 for line, column in places)
-
-
-@given(SIGNS, st.integers(1, 7))
-def test_it_does_not_matter_where_a_piece_ends(text: str, piece: int) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        whole = outcome(text)
-        patch.setattr(text_module, "PIECE", piece)
-        assert outcome(text) == whole
 
 
 def outcome(text: str) -> list[tuple[Any, int, int]] | tuple[int, Any, str]:

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-import lockcheck.formats.text
 from lockcheck.formats import FORMATS, Asked
 from lockcheck.formats.source import Source
 from lockcheck.history import Ending, Event
@@ -318,11 +317,7 @@ def test_a_document_a_line_or_over_many() -> None:
     assert brief(events_of("otlp", pretty)) == brief(events_of("otlp", "\n".join(lines)))
 
 
-@pytest.mark.parametrize("piece", [1, 100, 1 << 18])
-def test_documents_wherever_a_piece_of_the_file_ends(
-    monkeypatch: pytest.MonkeyPatch, piece: int
-) -> None:
-    monkeypatch.setattr(lockcheck.formats.text, "PIECE", piece)
+def test_documents_that_are_lines_and_then_are_not() -> None:
     spans = [span("lock", EPOCH + at, EPOCH + at + 1, lock__key="k") for at in range(0, 60, 2)]
     documents = [json.loads(export(each, service__name="w")) for each in spans]
     lines = [json.dumps(document) for document in documents]
