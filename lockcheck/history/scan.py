@@ -20,7 +20,7 @@ from lockcheck.history.files import decode_line, events_in
 from lockcheck.history.history import History
 from lockcheck.history.model import Operation
 from lockcheck.history.ordering import order_by
-from lockcheck.history.table import NEVER, NOTHING, Ints, Op, Outcome, Table
+from lockcheck.history.table import NEVER, NOTHING, Ints, Op, Outcome, Table, among
 
 Opener: TypeAlias = Callable[[], IO[bytes]]  # the same bytes each time
 AskTerms: TypeAlias = Callable[[Terms, int], Terms]
@@ -60,7 +60,7 @@ class Scan:
 
     @cached_property
     def holds(self) -> Holds:
-        return _holds(self.columns, reentrant=self.terms.reentrant)
+        return _holds(self.columns)
 
     def operations(self, rows: Iterable[int]) -> list[Operation]:
         wanted = list(rows)
@@ -212,51 +212,21 @@ def scan(
     return Scan.of_columns(columns, Lines(opener, source, columns.began_ns), source, terms)
 
 
-def _holds(columns: Columns, *, reentrant: bool) -> Holds:
+def _holds(columns: Columns) -> Holds:
     """As in a `History`: from a grant to the release that follows it, or to where its client asks
-    for it again; of a lock that can be entered again, to the release that leaves it."""
+    for it again. Of a lock that can be entered again they are read event by event."""
     table = columns.table
-    asks = table.f == Op.ACQUIRE
-    asks = asks & (table.outcome == Outcome.OK) if reentrant else asks
-    locking = np.flatnonzero((table.f == Op.RELEASE) | asks)
+    locking = np.flatnonzero(among(table.f, (Op.ACQUIRE, Op.RELEASE)))
     of = locking[order_by(table.key[locking], table.process[locking])]
-    begins, ends = _outermost(table, of) if reentrant else _each(table, of)
-    after = np.append(ends, -1)[np.searchsorted(ends, begins, "right")]
-    known = (after >= 0) & _same_client(table, of[begins], of[after])
+    begins = np.flatnonzero((table.f[of] == Op.ACQUIRE) & (table.outcome[of] == Outcome.OK))
+    after = np.minimum(begins + 1, len(of) - 1)
+    known = (after > begins) & _same_client(table, of[begins], of[after])
     granted, ended = of[begins], np.where(known, of[after], -1)
     start = table.end[granted]
     last = columns.seen_last[table.process[granted]] if len(granted) else start
     end = np.where(ended >= 0, table.start[ended], np.maximum(last, start))
     order = order_by(table.key[granted], start)
     return Holds(granted[order], ended[order], start[order], np.maximum(end, start)[order])
-
-
-def _each(table: Table, of: Ints) -> tuple[Ints, Ints]:
-    granted = (table.f[of] == Op.ACQUIRE) & (table.outcome[of] == Outcome.OK)
-    return np.flatnonzero(granted), np.arange(len(of))
-
-
-def _outermost(table: Table, of: Ints) -> tuple[Ints, Ints]:
-    step = np.where(table.f[of] == Op.ACQUIRE, 1, -1)
-    depth = _depth(step, ~np.append(False, _same_client(table, of[:-1], of[1:])))
-    begins = np.flatnonzero((step == 1) & (depth == 1))
-    return begins, np.flatnonzero((step == -1) & (depth == 0))
-
-
-def _depth(step: Ints, first: NDArray[np.bool_]) -> Ints:
-    """How often each client has entered, after each step of it; a release too many is none.
-
-    That is how far its sum has come above the lowest that it was. Each client's sums are put below
-    those of the client before, so that one running minimum does for all."""
-    if len(step) == 0:
-        return step
-    total = np.cumsum(step)
-    client = np.cumsum(first) - 1
-    total -= (total - step)[np.flatnonzero(first)][client]  # from zero for each of them
-    below = client * (2 * len(step) + 2)
-    lowest = np.minimum.accumulate(np.minimum(total, 0) - below) + below
-    depth: Ints = total - lowest
-    return depth
 
 
 def _same_client(table: Table, one: Ints, other: Ints) -> NDArray[np.bool_]:
