@@ -18,22 +18,20 @@ class Asked:
     model: str = ""
     permits: int | None = None
     ttl_ms: int | None = None
-    keyed: bool | None = None  # are Jepsen's values pairs of a key and a value? None: look
     partial: bool = False  # the format is one in which people log what goes on for years
 
     def terms(self, said: Terms, began_ns: int = 0) -> Terms:
         """What the file says, unless the user knows better. `began_ns`: when the log began by its
         own clock, if that is known."""
-        changes: dict[str, Any] = {"partial": True} if self.partial else {}
-        if began_ns:
-            changes["began_ns"] = began_ns
-        if self.model:
-            changes["model"] = self.model
-        if self.permits is not None:
-            changes["permits"] = self.permits
-        if self.ttl_ms is not None:
-            changes["ttl_ms"] = self.ttl_ms
-        return msgspec.structs.replace(said, **changes)
+        given: dict[str, Any] = {
+            "partial": self.partial or None,
+            "began_ns": began_ns or None,
+            "model": self.model or None,
+            "permits": self.permits,
+            "ttl_ms": self.ttl_ms,
+        }
+        known = {name: value for name, value in given.items() if value is not None}
+        return msgspec.structs.replace(said, **known)
 
 
 def with_terms(

@@ -47,13 +47,13 @@ class Translated(NamedTuple):
     strangers: Counter[str]  # operations of each process that is neither client nor nemesis
 
 
-def events_of_ops(ops: Iterable[JepsenOp], source: str, *, keyed: bool | None = None) -> Translated:
+def events_of_ops(ops: Iterable[JepsenOp], source: str) -> Translated:
     pairing = _Pairing(source)
     for op in ops:
         pairing.add(op)
     if not pairing.ops:
         raise HistoryError("it contains no operations", source=source)
-    keys = keys_of(pairing.ops, pairing.invokes, source, keyed=keyed)
+    keys = keys_of(pairing.ops, pairing.invokes)
     translate = _Translation(source, keys, _numbers_are_tokens(pairing, keys)).event
     events = [
         translate(op, invoke, time_ns)

@@ -40,7 +40,7 @@ def read_edn(data: IO[bytes], source: Source) -> Iterator[Event]:
 
 
 def events_of_jepsen(ops: Iterator[JepsenOp], source: Source) -> Iterator[Event]:
-    told = events_of_ops(ops, source.name, keyed=source.asked.keyed)
+    told = events_of_ops(ops, source.name)
     if told.strangers:
         source.notes.append(_about(told.strangers))
     if not told.timed:

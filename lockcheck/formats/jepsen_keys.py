@@ -17,7 +17,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from lockcheck.errors import HistoryError
 from lockcheck.formats.cells import is_pair
 from lockcheck.formats.edn import Pair
 from lockcheck.formats.jepsen_op import JepsenOp, as_text
@@ -53,29 +52,13 @@ class Keys:
         return self.scheme is Scheme.LOCK_NAMES and op.f in LOCKING and op.type is EventType.INVOKE
 
 
-def keys_of(
-    ops: Sequence[JepsenOp], invokes: Sequence[JepsenOp | None], source: str, *, keyed: bool | None
-) -> Keys:
+def keys_of(ops: Sequence[JepsenOp], invokes: Sequence[JepsenOp | None]) -> Keys:
     asked = [op for op in ops if op.type is EventType.INVOKE and op.by_client]
-    if keyed is not None:
-        return Keys(_demanded(asked, source) if keyed else Scheme.SAID)
     if any(op.key is not None for op in asked):
         return Keys(Scheme.SAID)
     if _are_pairs(asked) and not _contradicted(ops, invokes):
         return Keys(Scheme.PAIRS)
     return Keys(Scheme.LOCK_NAMES if _are_lock_names(asked) else Scheme.SAID)
-
-
-def _demanded(asked: Sequence[JepsenOp], source: str) -> Scheme:
-    for op in asked:
-        if not is_pair(op.value):
-            raise HistoryError(
-                "its value is not a pair of a key and a value",
-                source=source,
-                line=op.line,
-                column=op.column,
-            )
-    return Scheme.PAIRS
 
 
 def _are_pairs(asked: Sequence[JepsenOp]) -> bool:

@@ -141,8 +141,8 @@ def ops(*lines: str) -> str:
     return "\n".join(told)
 
 
-def keys_in(*lines: str, keyed: bool | None = None) -> list[str | None]:
-    events = events_of("edn", ops(*lines), Asked(keyed=keyed))
+def keys_in(*lines: str) -> list[str | None]:
+    events = events_of("edn", ops(*lines))
     return [event.key for event in events if event.type == "invoke"]
 
 
@@ -169,14 +169,6 @@ def test_which_operations_belong_to_the_same_object(
     lines: list[str], keys: list[str | None]
 ) -> None:
     assert keys_in(*lines) == keys
-
-
-def test_the_user_knows_better() -> None:
-    lines = ["0 invoke write [1 2]", "1 invoke write [1 3]"]
-    assert keys_in(*lines, keyed=True) == ["1", "1"]
-    assert keys_in("0 invoke read [1 nil]", keyed=False) == [None]
-    line, _, reason = said(error_in("edn", ops(*lines, "2 invoke read nil"), Asked(keyed=True)))
-    assert (line, reason) == (3, "its value is not a pair of a key and a value")
 
 
 def test_values_of_pairs() -> None:
