@@ -52,8 +52,7 @@ class Setting:
 
 class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
     backend: Annotated[
-        str,
-        Setting("The lock under test: see lockcheck list.", choices="backend", metavar="LOCK"),
+        str, Setting("The lock under test: see lockcheck list.", choices="backend", metavar="LOCK")
     ]
     version: Annotated[
         tuple[str, ...],

@@ -171,12 +171,7 @@ async def _in_container(orders: NodeOrders) -> Place:
     data = root / orders.data.removeprefix("/") if orders.data_mb else None
     node = Node(spec, orders.address, network_of(first), keepers, data)
     into = ("--mount", "--uts", "--ipc", "--net", "--pid", "--root", "--wd")
-    return Place(
-        node,
-        orders,
-        enter=("nsenter", "--target", str(first), *into, "--"),
-        root=root,
-    )
+    return Place(node, orders, enter=("nsenter", "--target", str(first), *into, "--"), root=root)
 
 
 async def _behind_init(first: int, name: str) -> int:

@@ -13,11 +13,7 @@ import time
 from collections.abc import Callable
 
 from lockcheck.backends.base import Backend, Claim, Promises
-from lockcheck.backends.clock_expected import (
-    FOLLOWER_JUMPS,
-    LEADER_JUMPS,
-    LEADER_JUMPS_BY_THE_WALL,
-)
+from lockcheck.backends.clock_expected import FOLLOWER_JUMPS, LEADER_JUMPS, LEADER_JUMPS_BY_THE_WALL
 from lockcheck.backends.etcd_leased import (
     ERRORS,
     MEMBERS,

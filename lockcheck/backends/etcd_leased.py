@@ -18,13 +18,7 @@ from lockcheck.backends.base import Claim, Grant, Lock, LockSettings
 from lockcheck.backends.keeper import Keeper
 from lockcheck.history import EventType
 from lockcheck.nodes.node import NodeSpec, Role
-from lockcheck.servers.etcd_wire import (
-    ETCD_ERRORS,
-    Body,
-    EtcdMembers,
-    EtcdNotFoundError,
-    as_bytes,
-)
+from lockcheck.servers.etcd_wire import ETCD_ERRORS, Body, EtcdMembers, EtcdNotFoundError, as_bytes
 from lockcheck.servers.wire import Address, ErrorRow, Phase, Refused, WireFailure
 
 MEMBERS = 3

@@ -9,13 +9,7 @@ from __future__ import annotations
 
 from lockcheck.backends.base import Backend, Claim, Grant, Mode, Promises
 from lockcheck.backends.redis_expected import WITHOUT_STORAGE
-from lockcheck.backends.redis_lock import (
-    NOW_MS,
-    ONE_SERVER,
-    RELEASE_IF_OWN,
-    RedisLock,
-    one_server,
-)
+from lockcheck.backends.redis_lock import NOW_MS, ONE_SERVER, RELEASE_IF_OWN, RedisLock, one_server
 from lockcheck.servers.redis import REDIS_ERRORS, Script
 
 WITHOUT_THE_LATE = f"""

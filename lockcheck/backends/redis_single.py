@@ -16,12 +16,7 @@ from lockcheck.backends.redis_expected import (
     WITHOUT_TOKEN,
     in_turn,
 )
-from lockcheck.backends.redis_lock import (
-    ACQUIRE_WITH_TOKEN,
-    ONE_SERVER,
-    RedisLock,
-    one_server,
-)
+from lockcheck.backends.redis_lock import ACQUIRE_WITH_TOKEN, ONE_SERVER, RedisLock, one_server
 from lockcheck.servers.redis import REDIS_ERRORS
 from lockcheck.servers.wire import Refused
 

@@ -15,12 +15,7 @@ from lockcheck.backends.clock_expected import (
 )
 from lockcheck.backends.expected import SHORT, Expected
 from lockcheck.backends.expected_usual import HALVED, IN_A_RING
-from lockcheck.backends.redis_expected import (
-    CUT_OFF,
-    LOOKS_WHEN_CUT_OFF,
-    WITHOUT_TOKEN,
-    in_turn,
-)
+from lockcheck.backends.redis_expected import CUT_OFF, LOOKS_WHEN_CUT_OFF, WITHOUT_TOKEN, in_turn
 from lockcheck.backends.redis_lock import RELEASE_IF_OWN, new_secret
 from lockcheck.history import EventType
 from lockcheck.nodes.node import NodeSpec, Role

@@ -31,11 +31,5 @@ BACKEND = Backend(
     connect=ZooKeeperLock,
     errors=ERRORS,
     retry_ms=(1, 10),
-    expected=(
-        *KEPT_ALIVE,
-        *MEMBERS_CUT,
-        *DISK_FAILS,
-        LEADER_JUMPS_BEFORE_A_WRITE,
-        FOLLOWER_JUMPS,
-    ),
+    expected=(*KEPT_ALIVE, *MEMBERS_CUT, *DISK_FAILS, LEADER_JUMPS_BEFORE_A_WRITE, FOLLOWER_JUMPS),
 )

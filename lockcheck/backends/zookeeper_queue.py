@@ -13,11 +13,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from lockcheck.backends.base import Claim, Mode
-from lockcheck.backends.zookeeper_nodes import (
-    AFTER_A_FAILURE_S,
-    QueueNode,
-    SessionLock,
-)
+from lockcheck.backends.zookeeper_nodes import AFTER_A_FAILURE_S, QueueNode, SessionLock
 from lockcheck.servers.wire import Refused, WireFailure
 
 if TYPE_CHECKING:

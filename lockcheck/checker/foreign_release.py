@@ -48,11 +48,7 @@ def _victim(release: BlindRelease, holds: list[Hold]) -> Hold | None:
 
 
 def _finding(
-    terms: Terms,
-    release: BlindRelease,
-    victim: Hold,
-    third: Hold | None,
-    asked: Spans[Operation],
+    terms: Terms, release: BlindRelease, victim: Hold, third: Hold | None, asked: Spans[Operation]
 ) -> Finding:
     began_ns, answered_ns = release.operation.start_ns, release.answered_ns or 0
     blame = Blame(

@@ -78,10 +78,7 @@ OF_DATA = (*WRITTEN, Code.NOT_LINEARIZABLE)
 
 
 def _looked_at(
-    scan: Scan,
-    places: dict[Code, list[Ints]],
-    written: Suspected | None,
-    faults: list[FaultSpan],
+    scan: Scan, places: dict[Code, list[Ints]], written: Suspected | None, faults: list[FaultSpan]
 ) -> tuple[History, Case]:
     """All that may have to be told, event by event."""
     found = {id(group): group for groups in places.values() for group in groups}

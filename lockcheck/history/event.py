@@ -169,11 +169,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, renam
 def terms_event(terms: Terms) -> Event:
     """The first line of a run's history."""
     return Event(
-        time=0,
-        process=RUN,
-        type=EventType.INFO,
-        f=Notice.TERMS,
-        value=msgspec.to_builtins(terms),
+        time=0, process=RUN, type=EventType.INFO, f=Notice.TERMS, value=msgspec.to_builtins(terms)
     )
 
 

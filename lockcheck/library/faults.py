@@ -104,12 +104,7 @@ class Fault:
     """
 
     def __init__(
-        self,
-        link: AgentLink,
-        log: Log,
-        step: Step,
-        orders: StrikeOrders,
-        numbers: Iterator[int],
+        self, link: AgentLink, log: Log, step: Step, orders: StrikeOrders, numbers: Iterator[int]
     ) -> None:
         self._link = link
         self._log = log

@@ -109,8 +109,7 @@ def _file_of(node: Node) -> Path:
         if named and LIBRARY in Path(f"/proc/{pid}/maps").read_text():
             return Path(named[0].partition(b"=")[2].decode())
     raise FaultError(
-        f"{node.name} does not run under libfaketime",
-        cure="its output says why it was not loaded",
+        f"{node.name} does not run under libfaketime", cure="its output says why it was not loaded"
     )
 
 

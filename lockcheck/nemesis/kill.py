@@ -11,16 +11,7 @@ from collections.abc import Iterable
 
 from lockcheck.errors import FaultError
 from lockcheck.history import Effect
-from lockcheck.nemesis.aims import (
-    ALL,
-    CLIENT,
-    HOLDER,
-    LEADER,
-    MAJORITY,
-    MINORITY,
-    RANDOM,
-    SERVER,
-)
+from lockcheck.nemesis.aims import ALL, CLIENT, HOLDER, LEADER, MAJORITY, MINORITY, RANDOM, SERVER
 from lockcheck.nemesis.base import (
     FaultKind,
     Fleet,

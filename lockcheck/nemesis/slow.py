@@ -18,15 +18,7 @@ from socket import if_nametoindex
 from lockcheck.errors import FaultError
 from lockcheck.history import Effect
 from lockcheck.nemesis import drops, queues
-from lockcheck.nemesis.aims import (
-    CLIENT,
-    HOLDER,
-    LEADER,
-    MAJORITY,
-    MINORITY,
-    NODE,
-    SERVER,
-)
+from lockcheck.nemesis.aims import CLIENT, HOLDER, LEADER, MAJORITY, MINORITY, NODE, SERVER
 from lockcheck.nemesis.arrivals import Arrivals
 from lockcheck.nemesis.base import FaultKind, Plan, Refusal, Step
 from lockcheck.nemesis.links import Link

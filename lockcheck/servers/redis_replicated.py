@@ -32,11 +32,7 @@ REDIS_REPLICATED = the_same_as(
         redis,
         name="redis-replicated",
         title="Redis, or Valkey, with replicas",
-        command=lambda here: (
-            *here.program,
-            f"{here.data}/{SETTINGS}",
-            *arguments(here.data),
-        ),
+        command=lambda here: (*here.program, f"{here.data}/{SETTINGS}", *arguments(here.data)),
         files=_files,
         gap_ms=HEAD_START_MS,
         # A replica is of use once it has what the primary has.

@@ -15,8 +15,5 @@ def section(session: Session, _held: Held) -> None:
 
 
 WORKLOAD = Workload(
-    name="mutex",
-    summary="hold the lock for a while, without a storage",
-    run=run,
-    stores=False,
+    name="mutex", summary="hold the lock for a while, without a storage", run=run, stores=False
 )

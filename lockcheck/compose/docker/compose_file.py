@@ -54,10 +54,7 @@ class Names:
 
 
 def compose_document(
-    plan: ClusterPlan,
-    images: Mapping[str, str],
-    subnet: IPv4Network,
-    sysctls: Mapping[str, str],
+    plan: ClusterPlan, images: Mapping[str, str], subnet: IPv4Network, sysctls: Mapping[str, str]
 ) -> dict[str, object]:
     names = Names(plan.run_id)
     placed = addresses(plan.nodes, subnet)
@@ -95,11 +92,7 @@ def _image(node: NodeSpec, plan: ClusterPlan, images: Mapping[str, str]) -> str:
 
 
 def _service(
-    node: NodeSpec,
-    names: Names,
-    image: str,
-    address: str,
-    sysctls: Mapping[str, str],
+    node: NodeSpec, names: Names, image: str, address: str, sysctls: Mapping[str, str]
 ) -> dict[str, object]:
     return {
         "image": image,

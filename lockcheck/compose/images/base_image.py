@@ -83,8 +83,7 @@ def _check_debootstrap_can_run(suite: str) -> None:
     if reason:
         other = f"; or name an image in {NAMED_BY}" if suite == USUAL_SUITE else ""
         raise ClusterError(
-            f"{NO_BASE}: no registry offers {_wanted(suite)}, and {reason}",
-            cure=f"{cure}{other}",
+            f"{NO_BASE}: no registry offers {_wanted(suite)}, and {reason}", cure=f"{cure}{other}"
         )
 
 
