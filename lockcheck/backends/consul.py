@@ -22,19 +22,20 @@ from lockcheck.backends.base import Backend, Claim, Grant, Lock, LockSettings, P
 from lockcheck.backends.expected import SHORT, Expected
 from lockcheck.backends.expected_usual import DISK_FAILS
 from lockcheck.backends.keeper import Keeper
-from lockcheck.history import EventType
 from lockcheck.nodes.node import NodeSpec, Role
 from lockcheck.servers.consul_wire import CONSUL_ERRORS, ConsulMembers
-from lockcheck.servers.wire import Address, ErrorRow, Phase, Refused, WireFailure
+from lockcheck.servers.wire import (
+    NOT_WITHDRAWN,
+    Address,
+    Refused,
+    WireFailure,
+    not_withdrawn,
+)
 
 MEMBERS = 3
 AFTER_A_FAILURE_S = 0.02  # until the next member is asked for the same
 LOOK_S = 0.5  # how long a blocking query lasts at most: then it looks whether to wait on
 DELAYED_S = 0.05  # between two attempts while the lock-delay lasts: nothing tells of its end
-
-
-class NotWithdrawnError(Exception):
-    """It gave up, and nobody confirmed that its session is gone: it may yet be let in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +72,7 @@ class ConsulLock(Lock):
             session.stop()
             withdrawn = self._withdraw(session)
             if isinstance(failure, Refused) and not withdrawn:
-                cause = NotWithdrawnError(str(failure))
-                raise WireFailure(Phase.COMMAND, claim.key, cause) from failure
+                raise not_withdrawn(claim.key, failure) from failure
             raise
         session.keeper.holds = True
         self._sessions.append(session)
@@ -175,10 +175,7 @@ BACKEND = Backend(
         NodeSpec(f"n{number}", Role.SERVER, "consul") for number in range(1, MEMBERS + 1)
     ),
     connect=ConsulLock,
-    errors=(
-        ErrorRow("command", "NotWithdrawnError", EventType.INFO, "gave up, but was not let go"),
-        *CONSUL_ERRORS,
-    ),
+    errors=(NOT_WITHDRAWN, *CONSUL_ERRORS),
     retry_ms=(1, 10),
     ended_by="the session's TTL: twice that after its last renewal, and then the lock-delay, a TTL",
     expected=(

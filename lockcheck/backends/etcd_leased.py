@@ -16,24 +16,20 @@ from dataclasses import dataclass
 
 from lockcheck.backends.base import Claim, Grant, Lock, LockSettings
 from lockcheck.backends.keeper import Keeper
-from lockcheck.history import EventType
 from lockcheck.nodes.node import NodeSpec, Role
 from lockcheck.servers.etcd_wire import ETCD_ERRORS, Body, EtcdMembers, EtcdNotFoundError, as_bytes
-from lockcheck.servers.wire import Address, ErrorRow, Phase, Refused, WireFailure
+from lockcheck.servers.wire import (
+    NOT_WITHDRAWN,
+    Address,
+    Refused,
+    WireFailure,
+    not_withdrawn,
+)
 
 MEMBERS = 3
 SERVERS = tuple(NodeSpec(f"e{number}", Role.SERVER, "etcd") for number in range(1, MEMBERS + 1))
 ENDED_BY = "its lease: nobody keeps it alive"
-
-
-class NotWithdrawnError(Exception):
-    """It gave up, and nobody confirmed that its key is gone: it may yet be let in."""
-
-
-ERRORS = (
-    ErrorRow("command", "NotWithdrawnError", EventType.INFO, "gave up, but was not let go"),
-    *ETCD_ERRORS,
-)
+ERRORS = (NOT_WITHDRAWN, *ETCD_ERRORS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +92,7 @@ class LeasedLock(Lock):
         if self._revoked(lease) is not None:
             return failure if refused else Refused(f"withdrawn: {failure}")
         if refused and self.queues:
-            return WireFailure(Phase.COMMAND, claim.key, NotWithdrawnError(str(failure)))
+            return not_withdrawn(claim.key, failure)
         return failure
 
     def _grant_lease(self, claim: Claim) -> Lease:

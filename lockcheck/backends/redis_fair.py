@@ -21,19 +21,21 @@ from dataclasses import dataclass
 from lockcheck.backends.base import Backend, Claim, Grant, Lock, LockSettings, Promises
 from lockcheck.backends.redis_expected import WITH_TOKEN
 from lockcheck.backends.redis_lock import NOW_MS, ONE_SERVER, new_secret, one_server
-from lockcheck.history import EventType
 from lockcheck.servers.redis import REDIS_ERRORS, Script
-from lockcheck.servers.wire import Address, ErrorRow, Phase, Refused, WireFailure
+from lockcheck.servers.wire import (
+    NOT_WITHDRAWN,
+    Address,
+    Phase,
+    Refused,
+    WireFailure,
+    not_withdrawn,
+)
 
 AFTER_A_FAILURE_S = 0.02
 LOOK_S = 0.25  # the longest it waits for a word: it may be about to leave
 WORDS = "word:"  # and for whom: the list through which it is told to come
 GONE = -1  # its place is
 WAITS = 0
-
-
-class NotWithdrawnError(Exception):
-    """It gave up, and nobody confirmed that it has neither the lock nor a place any more."""
 
 
 # KEYS: lock, queue, places (until when each is kept), fence. ARGV: who asks, TTL, prefix of words.
@@ -180,7 +182,7 @@ class FairLock(Lock):
         try:
             self._run(LEAVE, key, secret)
         except WireFailure as failure:
-            raise WireFailure(Phase.COMMAND, key, NotWithdrawnError(str(why))) from failure
+            raise not_withdrawn(key, why) from failure
 
     def _run(self, script: Script, key: str, secret: str) -> object:
         keys = [f"lock:{key}", f"queue:{key}", f"places:{key}", f"fence:{key}"]
@@ -193,10 +195,7 @@ BACKEND = Backend(
     promises=Promises(session=False, fencing=True, fair=True, waits=True),
     servers=ONE_SERVER,
     connect=FairLock,
-    errors=(
-        ErrorRow("command", "NotWithdrawnError", EventType.INFO, "gave up, but was not let go"),
-        *REDIS_ERRORS,
-    ),
+    errors=(NOT_WITHDRAWN, *REDIS_ERRORS),
     retry_ms=(1, 10),
     expected=WITH_TOKEN,
 )

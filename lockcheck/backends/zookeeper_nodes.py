@@ -26,7 +26,14 @@ from lockcheck.backends.base import Claim, Grant, Lock, LockSettings
 from lockcheck.errors import ClusterError
 from lockcheck.history import EventType
 from lockcheck.nodes.node import NodeSpec, Role
-from lockcheck.servers.wire import Address, ErrorRow, Phase, Refused, WireFailure
+from lockcheck.servers.wire import (
+    NOT_WITHDRAWN,
+    Address,
+    ErrorRow,
+    Refused,
+    WireFailure,
+    not_withdrawn,
+)
 
 if TYPE_CHECKING:
     from kazoo.client import KazooClient
@@ -41,12 +48,6 @@ ENDED_BY = "the timeout of its session: nobody sends heartbeats"
 LOOK_S = 0.05  # how often it looks whether to wait on
 AFTER_A_FAILURE_S = 0.02
 CLOSING_S = 3.0
-
-
-class NotWithdrawnError(Exception):
-    """It gave up, and nobody confirmed that its node is gone."""
-
-
 FAIL, INFO = EventType.FAIL, EventType.INFO
 
 # kazoo does not tell what was never sent, with two exceptions: what it had only queued when the
@@ -56,7 +57,7 @@ ERRORS = (
     ErrorRow("command", "ConnectionClosedError", FAIL, "closed, so nothing was sent"),
     ErrorRow("command", "ConnectionLoss", INFO, "perhaps sent, but the connection broke"),
     ErrorRow("command", "KazooTimeoutError", INFO, "perhaps sent, but not answered in time"),
-    ErrorRow("command", "NotWithdrawnError", INFO, "gave up, but was not let go"),
+    NOT_WITHDRAWN,
 )
 
 
@@ -157,8 +158,7 @@ class SessionLock(Lock):
         try:
             self._deleted(place)
         except WireFailure as failure:
-            cause = NotWithdrawnError(str(refusal))
-            raise WireFailure(Phase.COMMAND, place.claim.key, cause) from failure
+            raise not_withdrawn(place.claim.key, refusal) from failure
 
     def _deleted(self, place: QueueNode) -> bool:
         """Whether it was still there."""

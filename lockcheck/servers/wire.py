@@ -38,6 +38,19 @@ class ErrorRow:
     meaning: str
 
 
+class NotWithdrawnError(Exception):
+    """Who waited gave up, and nobody confirmed that it has left the queue: it may yet be let in."""
+
+
+NOT_WITHDRAWN = ErrorRow(
+    "command", "NotWithdrawnError", EventType.INFO, "gave up, but was not let go"
+)
+
+
+def not_withdrawn(key: str, why: Exception) -> WireFailure:
+    return WireFailure(Phase.COMMAND, key, NotWithdrawnError(str(why)))
+
+
 def classify(errors: tuple[ErrorRow, ...], failure: Refused | WireFailure) -> tuple[EventType, str]:
     """Whether an operation that failed certainly did not happen, and why, in a few words."""
     if isinstance(failure, Refused):
