@@ -11,12 +11,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from lockcheck.checker import judge
 from lockcheck.history import Event, EventType, History, Terms, read_events, write_events
 from lockcheck.history.event import terms_event
-from lockcheck.results.report import ReportInput, render
+from lockcheck.results.facts import RunFacts
+from lockcheck.results.report import render
 
 OPERATIONS = 10_000
 
@@ -91,23 +93,16 @@ def main() -> None:
         yardstick = seconds(lambda: list(read_events(path)))
         history = History.of(read_events(path))
         judgement = judge(history)
-        page = ReportInput(
-            run_id="bench",
-            started_at="",
-            history=history,
-            judgement=judgement,
-            plan=(),
-            versions=(),
-            rerun_command="",
-            check_command="",
+        facts = RunFacts(
+            run_id="b", started_at="", plan=(), versions=(), rerun_command="", check_command=""
         )
         stages: dict[str, Callable[[], object]] = {
             "read and understand": lambda: History.of(read_events(path)),
             "judge": lambda: judge(history),
-            "write the report": lambda: render(page),
+            "write the report": lambda: render(history, replace(judgement), facts),
         }
         print(f"{OPERATIONS:,} operations, verdict {judgement.verdict}, ", end="")
-        print(f"report {len(render(page).encode()) / 1e6:.2f} MB")
+        print(f"report {len(render(history, judgement, facts).encode()) / 1e6:.2f} MB")
         print(f"{yardstick * 1000:8.1f} ms  decode the lines (the yardstick)")
         for name, work in stages.items():
             took = seconds(work)

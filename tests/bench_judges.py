@@ -30,7 +30,7 @@ from lockcheck.formats import Asked
 from lockcheck.history import read_history
 from lockcheck.history.event import decode_event
 from lockcheck.history.scan import scan
-from lockcheck.results.publish import page_of
+from lockcheck.results.report import render
 from tests.long_histories import crowded, lock, register, rows, run, since_1970, spans, write
 
 SIZES = (10_000, 100_000, 1_000_000, 10_000_000)
@@ -82,7 +82,7 @@ def measure_command(path: Path) -> None:
         judged = time.perf_counter()
         with redirect_stdout(io.StringIO()):
             print_verdict(checked.history, checked.judgement, None, checked.facts)
-        page = page_of(checked.history, checked.judgement, checked.facts)
+        page = render(checked.history, checked.judgement, checked.facts)
         path.with_suffix(".html").write_text(page)
     told = {
         "verdict": checked.judgement.verdict.value,

@@ -22,7 +22,8 @@ from lockcheck.history import F, History
 from lockcheck.history.scan import Scan
 from lockcheck.history.table import OP_OF
 from lockcheck.results.facts import RunFacts
-from lockcheck.results.publish import page_of, publish
+from lockcheck.results.publish import publish
+from lockcheck.results.report import render
 from lockcheck.results.store import HISTORY_FILE, Store
 
 
@@ -165,13 +166,18 @@ def _facts_of_a_stranger(given: str, found: Loaded) -> RunFacts:
         plan=(("history", name_of(given)), ("format", found.format)),
         versions=(),
         rerun_command="",
-        check_command=shlex.join(["lockcheck", "check", given]),
+        check_command=shlex.join(["lockcheck", "check", _in_full(given)]),
     )
+
+
+def _in_full(given: str) -> str:
+    """So that the command works wherever somebody stands."""
+    return given if given == STANDARD_INPUT else str(Path(given).absolute())
 
 
 def _write_report(path: Path, history: History, judgement: Judgement, facts: RunFacts) -> None:
     try:
-        path.write_text(page_of(history, judgement, facts), encoding="utf-8")
+        path.write_text(render(history, judgement, facts), encoding="utf-8")
     except OSError as error:
         raise UserError(
             f"{path} cannot be written: {error.strerror}", cure="choose another --report FILE"

@@ -12,7 +12,7 @@ from lockcheck.checker.check import Check
 from lockcheck.checker.finding import Blame, Code, Culprit, Finding
 from lockcheck.checker.guard import effect_of
 from lockcheck.checker.stalls import total_ns
-from lockcheck.checker.words import at, lasting, moment
+from lockcheck.checker.words import at, exactly, span
 from lockcheck.history import Ending, F, History, Hold, Operation, Terms
 from lockcheck.history.event import NS_PER_MS
 
@@ -166,9 +166,8 @@ def _finding(terms: Terms, circle: tuple[_Link, ...]) -> Finding:
         operations=tuple(link.wait.acquire for link in in_order),
         length_ns=until_ns - since_ns,
         blame=blame,
-        note=f"They all waited for {lasting(until_ns - since_ns)}.",
+        note=f"They all waited for {span(until_ns - since_ns)}.",
         steps=tuple(_step(link) for link in in_order),
-        otherwise=_otherwise(in_order),
     )
 
 
@@ -176,19 +175,8 @@ def _step(link: _Link) -> str:
     acquire, answer = link.wait.acquire, link.wait.acquire.answer
     until = "and was never answered" if answer is None else f"and was answered {at(answer.time)}"
     return (
-        f"{acquire.node} held {link.hold.key!r} since {moment(link.hold.start_ns)} and asked for"
+        f"{acquire.node} held {link.hold.key!r} since {exactly(link.hold.start_ns)} and asked for"
         f" {acquire.key!r} {at(acquire.start_ns)}, {until}."
-    )
-
-
-def _otherwise(circle: list[_Link]) -> str:
-    """One order of the locks for all: then one of them would have asked the other way round."""
-    keys = sorted({link.hold.key for link in circle})
-    wrong = next(link for link in circle if link.hold.key > link.wait.acquire.key)
-    return (
-        f"All would have had to ask in one order, such as {', '.join(map(repr, keys))}:"
-        f" {wrong.wait.acquire.node} asked for {wrong.wait.acquire.key!r} while it held"
-        f" {wrong.hold.key!r}."
     )
 
 

@@ -7,11 +7,12 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from lockcheck.checker.examined import MOST_TOLD, Examined, key_name
+from lockcheck.checker.examined import MOST_TOLD, Examined, key_name, reason_of
 from lockcheck.checker.finding import Definition, Verdict
 from lockcheck.checker.linearizability import Answer, Model
 from lockcheck.checker.modelling import SEMAPHORE, is_lock
 from lockcheck.checker.subject import Subject
+from lockcheck.checker.words import amount
 from lockcheck.history.table import Op, Table, among
 
 
@@ -26,11 +27,13 @@ def definitions(
         answers = {key_name(subject.table, key): a for key, a in each.decision.answers.items()}
         names = sorted({*answers, *(overlaps if lock else ())})
         for name in names[:MOST_TOLD]:
-            yield _definition(each, name, answers.get(name), overlaps[name] if lock else None)
+            answer = answers.get(name)
+            reason = reason_of(subject, answer) if answer else ""
+            yield _definition(each, name, answer, overlaps[name] if lock else None, reason)
         quiet = each.decision.objects - len(names)
         if quiet > 0:
             name = _only_key(subject.table, each.model) if quiet == 1 and not names else ""
-            name = name or _amount(quiet, "other" if names else "object")
+            name = name or amount(quiet, "other" if names else "object")
             yield _definition(each, name, None, 0 if lock else None)
 
 
@@ -40,17 +43,13 @@ def _of_shared_locks(table: Table, overlaps: Counter[str]) -> Iterator[Definitio
         yield Definition(name, SHARED, "", Verdict.UNKNOWN, overlaps[name], BY_HOLDS)
 
 
-def _amount(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
 def _only_key(table: Table, model: Model) -> str:
     rows = np.flatnonzero(among(table.f, model.operations))
     return key_name(table, int(table.key[rows[0]]))
 
 
 def _definition(
-    each: Examined, name: str, answer: Answer | None, overlaps: int | None
+    each: Examined, name: str, answer: Answer | None, overlaps: int | None, reason: str = ""
 ) -> Definition:
     engines = each.decision.engines
     engine = answer.engine if answer else max(engines, key=lambda e: engines[e], default="")
@@ -61,7 +60,7 @@ def _definition(
         engine=engine,
         linearizable=verdict,
         overlaps=overlaps,
-        sentence=_sentence(each.model, verdict, overlaps, answer),
+        sentence=_sentence(each.model, verdict, overlaps, reason),
     )
 
 
@@ -71,8 +70,7 @@ def _verdict(answer: Answer | None) -> Verdict:
     return Verdict.VIOLATION if answer.linearizable is False else Verdict.UNKNOWN
 
 
-def _sentence(model: Model, verdict: Verdict, overlaps: int | None, answer: Answer | None) -> str:
-    reason = answer.reason if answer else ""
+def _sentence(model: Model, verdict: Verdict, overlaps: int | None, reason: str) -> str:
     if verdict is Verdict.UNKNOWN:
         return f"It could not be told whether an order explains the answers: {reason}."
     explained = verdict is Verdict.OK

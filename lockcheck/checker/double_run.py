@@ -12,7 +12,7 @@ from lockcheck.checker.check import Check
 from lockcheck.checker.finding import Blame, Code, Culprit, Finding
 from lockcheck.checker.guard import effect_of
 from lockcheck.checker.rivals import exclude
-from lockcheck.checker.words import at, otherwise_of_two, shown
+from lockcheck.checker.words import at
 from lockcheck.checker.writes import canonical
 from lockcheck.history import F, Hold, Operation, Terms
 
@@ -39,9 +39,6 @@ def find(case: Case) -> Iterator[Finding]:
 
 def _finding(terms: Terms, judged: Judged, before: Operation, after: Operation) -> Finding:
     holds, blame, reason = judged
-    otherwise = f"The job {shown(after.invoke.value)} would have had to be marked as done."
-    if not reason:
-        otherwise = otherwise_of_two(holds[0], holds[1], blame)
     return Finding(
         code=Code.DOUBLE_RUN,
         key=after.key,
@@ -52,7 +49,6 @@ def _finding(terms: Terms, judged: Judged, before: Operation, after: Operation) 
         length_ns=max(0, after.start_ns - (before.end_ns or before.start_ns)),
         blame=blame,
         note=reason,
-        otherwise=otherwise,
     )
 
 

@@ -12,6 +12,7 @@ from lockcheck.checker.midway import as_counted, as_told, let_go_unsaid
 from lockcheck.checker.modelling import is_lock, misfit, models_for
 from lockcheck.checker.promise import promised_until
 from lockcheck.checker.subject import Subject
+from lockcheck.checker.words import by_node
 from lockcheck.history import Terms
 from lockcheck.history.table import Ints, Table
 
@@ -47,6 +48,12 @@ def examine(subject: Subject, patience: Patience) -> list[Examined]:
     if subject.shared:  # there is no model of a lock that some share
         models = [model for model in models if not is_lock(model)]
     return [_examined(table, model, until, terms, patience) for model in models]
+
+
+def reason_of(subject: Subject, answer: Answer) -> str:
+    """Its sentence, with those named that it speaks of."""
+    ends = [row for link in answer.circle for row in (link.before, link.after)]
+    return by_node(answer.reason, subject.operations({*answer.rows, *ends, *answer.prefix[-1:]}))
 
 
 def _examined(

@@ -75,7 +75,6 @@ class Finding:
     blame: Blame
     note: str = ""  # what the numbers do not say, in one sentence
     steps: tuple[str, ...] = ()  # the explanation, where it takes more than one sentence, in order
-    otherwise: str = ""  # what would have had to be different, in one sentence
 
 
 @dataclass(frozen=True, slots=True)

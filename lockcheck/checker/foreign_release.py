@@ -12,7 +12,6 @@ from lockcheck.checker.finding import Blame, Code, Culprit, Finding
 from lockcheck.checker.guard import effect_of
 from lockcheck.checker.order import Spans
 from lockcheck.checker.releases import BlindRelease
-from lockcheck.checker.words import at
 from lockcheck.history import F, Hold, Operation, Terms
 
 
@@ -68,10 +67,6 @@ def _finding(
         length_ns=victim.end_ns - answered_ns,
         blame=blame,
         note=" ".join(_notes(release, victim, third, asked)),
-        otherwise=(
-            f"The release of {release.by.node} {at(began_ns)} would have had to look whose lock it"
-            f" removes: {victim.node} had been granted it {at(victim.start_ns)}."
-        ),
     )
 
 

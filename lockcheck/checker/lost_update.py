@@ -11,7 +11,6 @@ from lockcheck.checker.finding import Blame, Code, Culprit, Finding
 from lockcheck.checker.guard import effect_of
 from lockcheck.checker.rivals import exclude
 from lockcheck.checker.versions import Versions
-from lockcheck.checker.words import shown
 from lockcheck.checker.writes import StoredWrite
 from lockcheck.history import Hold, Operation, Terms
 
@@ -56,17 +55,6 @@ def _finding(
         length_ns=late_ns,
         blame=blame,
         note=" ".join(_notes(terms, lost, overwriting, holds)),
-        otherwise=_otherwise(lost, overwriting),
-    )
-
-
-def _otherwise(lost: StoredWrite, overwriting: StoredWrite) -> str:
-    sent = overwriting.operation
-    who = "The write that overwrote it" if sent is None else f"The write of {sent.node}"
-    base = "" if overwriting.base is None else f" and not on {shown(overwriting.base)}"
-    return (
-        f"{who}, number {overwriting.seq} of the storage, would have had to be based on"
-        f" {shown(lost.value)}{base}, or to be refused."
     )
 
 

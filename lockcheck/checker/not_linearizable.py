@@ -8,13 +8,13 @@ import numpy as np
 
 from lockcheck.checker.case import Case
 from lockcheck.checker.check import Check
-from lockcheck.checker.examined import MOST_TOLD, Examined, examine, key_name
+from lockcheck.checker.examined import MOST_TOLD, Examined, examine, key_name, reason_of
 from lockcheck.checker.finding import Blame, Code, Culprit, Finding, Verdict
 from lockcheck.checker.guard import effect_of
 from lockcheck.checker.linearizability import Answer, Model, endless
 from lockcheck.checker.modelling import is_leased, is_lock, misfit
 from lockcheck.checker.subject import EventSubject, Subject
-from lockcheck.checker.telling import told
+from lockcheck.checker.words import by_node, full_stop, told
 from lockcheck.history import F, Hold, Operation, Terms
 from lockcheck.history.table import NOTHING, Table
 
@@ -49,7 +49,7 @@ def doubts(subject: Subject, examined: Iterable[Examined]) -> Iterator[str]:
         name = each.model.name
         for key, answer in list(each.untold())[:MOST_TOLD]:
             which = _name(subject.table, key)
-            why = answer.reason or "patience ran out"
+            why = reason_of(subject, answer) or "patience ran out"
             yield f"whether {which} fits the model {name} could not be told: {why}"
         for key in sorted(each.forgiven)[:MOST_TOLD]:
             told = is_leased(subject.table, subject.terms, key)
@@ -69,9 +69,8 @@ def _finding(subject: Subject, examined: Examined, key: int, answer: Answer) -> 
         operations=tuple(operations),
         length_ns=0,
         blame=blame,
-        note=f"{answer.reason[:1].upper()}{answer.reason[1:]}.".replace("..", "."),
+        note=full_stop(reason_of(subject, answer)),
         steps=tuple(_steps(subject, examined.model, answer)),
-        otherwise=_otherwise(examined.model),
     )
 
 
@@ -125,7 +124,8 @@ def _steps(subject: Subject, model: Model, answer: Answer) -> Iterator[str]:
     if answer.circle:
         for link in answer.circle[:MOST_STEPS]:
             before, after = subject.operations((link.before, link.after))
-            yield f"{told(before)} has to come before {told(after)}: {link.reason}."
+            why = by_node(link.reason, (before, after))
+            yield f"{told(before)} has to come before {told(after)}: {why}."
         yield "That is a circle, so no order can be right."
     elif answer.prefix:
         last = answer.prefix[-MOST_STEPS:]
@@ -134,12 +134,6 @@ def _steps(subject: Subject, model: Model, answer: Answer) -> Iterator[str]:
         if answer.stuck_on is not None:
             [stuck] = subject.operations((answer.stuck_on,))
             yield f"No order can go on past {told(stuck)}."
-
-
-def _otherwise(model: Model) -> str:
-    if is_lock(model):
-        return "One of these answers would have had to be a refusal, or to come at another time."
-    return "One of these would have had to answer with another value, or at another time."
 
 
 def _name(table: Table, key: int) -> str:

@@ -12,7 +12,6 @@ from lockcheck.checker.check import Check
 from lockcheck.checker.finding import Blame, Code, Culprit, Finding
 from lockcheck.checker.guard import effect_of
 from lockcheck.checker.order import concurrent
-from lockcheck.checker.words import otherwise_of_two
 from lockcheck.history import Hold, Terms
 
 # A hold is reported against this many of those that it found, those that end last. So up to nine
@@ -96,7 +95,6 @@ def _finding(terms: Terms, holds: tuple[Hold, ...], blame: Blame) -> Finding:
         length_ns=min(hold.end_ns for hold in holds) - all_since_ns,
         blame=blame,
         note=" ".join(_notes(earlier, later, len(others), blame)),
-        otherwise=otherwise_of_two(earlier, later, blame),
     )
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from lockcheck.checker.case import Case
 from lockcheck.checker.finding import Code, Finding
+from lockcheck.checker.words import span
 from lockcheck.history import F, Operation
-from lockcheck.history.event import NS_PER_MS
 
 FEWEST_REFUSED = 5
 
@@ -25,11 +25,11 @@ def doubts(case: Case, findings: list[Finding]) -> Iterator[str]:
     for key, acquires in asked.items():
         ended = [acquire for acquire in acquires if _last_ns(acquire) >= since_ns]
         if len(ended) >= FEWEST_REFUSED and not any(acquire.ok for acquire in ended):
-            long_ms = (max(map(_last_ns, ended)) - since_ns) / NS_PER_MS
+            long_ns = max(map(_last_ns, ended)) - since_ns
             why = next((o.answer.error for o in ended if o.answer and o.answer.error), "")
             said = f", for example with {why!r}" if why else ""
             yield (
-                f"every fault was healed, and in the {long_ms:.0f} ms that were left nobody was"
+                f"every fault was healed, and in the {span(long_ns)} that were left nobody was"
                 f" granted {key!r}: {len(ended)} attempts failed{said}"
             )
 

@@ -10,7 +10,6 @@ from lockcheck.checker.check import Check
 from lockcheck.checker.finding import Blame, Code, Culprit, Finding
 from lockcheck.checker.guard import effect_of
 from lockcheck.checker.rivals import rivals_of
-from lockcheck.checker.words import at
 from lockcheck.history import Hold, Operation, Terms
 
 
@@ -49,10 +48,6 @@ def _finding(
         length_ns=late_ns,
         blame=blame,
         note=_note(hold, other, renewal),
-        otherwise=(
-            f"The renewal of {hold.node} {at(renewal.start_ns)} would have had to be refused:"
-            f" {other.node} had been granted the lock {at(other.start_ns)}."
-        ),
     )
 
 

@@ -13,7 +13,6 @@ from lockcheck.checker.finding import Code, Finding
 from lockcheck.checker.guard import effect_of
 from lockcheck.checker.rivals import rivals_of
 from lockcheck.checker.stalls import total_ns
-from lockcheck.checker.words import lasting, moment
 from lockcheck.history import Ending, Hold, Terms
 from lockcheck.history.event import NS_PER_MS
 
@@ -89,11 +88,6 @@ def _finding(
         length_ns=length_ns,
         blame=blame,
         note="It was told so in the end." if hold.ending is Ending.LOST else "",
-        otherwise=(
-            f"{hold.node} would have had to be told by {moment(other.start_ns + lease_ns)}, a lease"
-            f" of {lasting(lease_ns)} after {other.node} was granted it; it believed for"
-            f" {lasting(length_ns)}."
-        ),
     )
 
 

@@ -8,15 +8,19 @@ from dataclasses import dataclass
 from lockcheck.checker.case import Case
 from lockcheck.checker.finding import Culprit, Finding, Verdict
 from lockcheck.checker.stalls import total_ns
+from lockcheck.checker.words import moment, span
 from lockcheck.checker.writes import Ledger, StoredWrite
 from lockcheck.history import Effect, Ending, F, FaultSpan, History, Hold, Operation, Terms
-from lockcheck.history.event import NS_PER_MS
 from lockcheck.history.table import OP_OF
 
 FEWEST_ACQUISITIONS = 10  # of a run of ours that says nothing else
 FEWEST_ELSEWHERE = 2  # of somebody else's history: two holds are the least that can overlap
 FEWEST_HOLDERS = 2
 NO_FAULT = "none"
+ONE_CLIENT = (
+    "there was only one client, so nobody could be let in beside it: run it again with more, such"
+    " as --clients 5"
+)
 
 
 def doubts(case: Case) -> Iterator[str]:
@@ -40,7 +44,7 @@ def _machine(finding: Finding) -> str:
     stalls = finding.blame.stalls
     if not finding.holds:
         return (
-            f"the machine stalled for {total_ns(stalls) / NS_PER_MS:.0f} ms, and that explains the"
+            f"the machine stalled for {span(total_ns(stalls))}, and that explains the"
             f" {finding.code} of {finding.key!r}: run again on a quieter machine"
         )
     node = finding.holds[0].node
@@ -50,9 +54,8 @@ def _machine(finding: Finding) -> str:
             f"the host's clock jumped while {node} held {finding.key!r}, and that explains the"
             f" {finding.code}: run again while nothing sets the clock"
         )
-    stalled_ms = total_ns(stalls) / NS_PER_MS
     return (
-        f"the machine stalled for {stalled_ms:.0f} ms on {node} while it held {finding.key!r},"
+        f"the machine stalled for {span(total_ns(stalls))} on {node} while it held {finding.key!r},"
         f" and that explains the {finding.code}: {cure}"
     )
 
@@ -72,6 +75,8 @@ def of_faults(history: History) -> Iterator[str]:
         begun = [fault for fault in history.faults if was_asked(fault, asked)]
         if not begun:
             yield f"the fault {asked} was asked for, but was never injected"
+        elif history.terms.clients == 1:  # that nobody else wanted it is told already
+            continue
         elif asked in history.terms.at_holders and not _struck_a_holder(history, begun):
             yield f"the fault {asked} never struck a client while it held a lock that others wanted"
 
@@ -127,7 +132,7 @@ def _somebody_wanted(history: History, hold: Hold, fault: FaultSpan) -> bool:
 
 def _told(fault: FaultSpan) -> str:
     where = f" on {fault.where}" if fault.nodes else ""
-    return f"the fault {fault.name}{where} at {fault.start_ns / NS_PER_MS:.0f} ms"
+    return f"the fault {fault.name}{where} at {moment(fault.start_ns)}"
 
 
 # --- how much there was to see -----------------------------------------------------------------
@@ -160,6 +165,9 @@ def too_few(terms: Terms, amounts: Amounts) -> Iterator[str]:
             known = f", of {amounts.operations}" if amounts.judged < amounts.operations else ""
             yield f"too few operations that a judge knows to tell: {amounts.judged}{known}"
         return  # it is not about a lock
+    if ours and terms.clients == 1:
+        yield ONE_CLIENT
+        return
     if amounts.granted < fewest:
         number = _times(amounts.granted)
         yield f"too few operations to tell: the lock was granted {number}, not {fewest}"

@@ -11,7 +11,6 @@ from lockcheck.checker.check import Check
 from lockcheck.checker.finding import Blame, Code, Culprit, Finding
 from lockcheck.checker.guard import effect_of
 from lockcheck.checker.order import certainly_earlier
-from lockcheck.checker.words import at
 from lockcheck.checker.writes import StoredWrite
 from lockcheck.history import Ending, Hold, Operation, Terms
 
@@ -100,16 +99,7 @@ def _finding(terms: Terms, attribution: Attribution, newer: _Taken, stale: _Take
         length_ns=0 if promised_ns is None else max(0, write.start_ns - promised_ns),
         blame=blame,
         note=" ".join(_notes(earlier, write, blame)),
-        otherwise=(
-            f"The storage would have had to refuse the write of {earlier.node}, sent"
-            f" {at(write.start_ns)}{_shown(earlier)}: it had accepted one of {later.node}"
-            f"{_shown(later)}, which was granted the lock later."
-        ),
     )
-
-
-def _shown(hold: Hold) -> str:
-    return "" if hold.token is None else f" (token {hold.token})"
 
 
 def _notes(earlier: Hold, write: Operation, blame: Blame) -> Iterator[str]:

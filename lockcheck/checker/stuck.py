@@ -12,7 +12,7 @@ from lockcheck.checker.check import Check
 from lockcheck.checker.finding import Blame, Code, Culprit, Finding
 from lockcheck.checker.guard import effect_of
 from lockcheck.checker.stalls import clipped, total_ns
-from lockcheck.checker.words import at, lasting
+from lockcheck.checker.words import span
 from lockcheck.history import Ending, F, Hold, Operation, Stall, Terms
 from lockcheck.history.event import NS_PER_MS
 
@@ -174,11 +174,10 @@ def _finding(case: Case, free: _Free, asked: list[Operation]) -> Finding:
         operations=(*refused[: FEWEST_REFUSED - 1], refused[-1]),
         length_ns=end_ns - since_ns,
         blame=blame,
-        note=f"From then on {len(asked)} were refused, up to the end, and nobody was granted it.",
-        otherwise=(
-            f"{first.node} would have had to be granted {first.key!r} {at(first.start_ns)}:"
-            f" {at(since_ns)} at the latest every hold had been released or its lease had run out,"
-            f" and every fault was healed; yet nobody was for {lasting(end_ns - since_ns)}."
+        note=(
+            "By then every hold had been released, or its lease had run out, and every fault was"
+            f" healed. {len(asked)} requests were refused from then on, for"
+            f" {span(end_ns - since_ns)}, up to the end."
         ),
     )
 

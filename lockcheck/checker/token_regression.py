@@ -14,7 +14,6 @@ from lockcheck.checker.finding import Blame, Code, Culprit, Finding
 from lockcheck.checker.guard import effect_of
 from lockcheck.checker.order import by_key
 from lockcheck.checker.rivals import exclude
-from lockcheck.checker.words import at
 from lockcheck.history import Hold, Terms
 
 
@@ -115,10 +114,6 @@ def _finding(terms: Terms, attribution: Attribution, earlier: Hold, later: Hold)
         length_ns=0,
         blame=blame,
         note="Two grants have one token." if earlier.token == later.token else "",
-        otherwise=(
-            f"The token {later.token} of {later.node} would have had to be above {earlier.token},"
-            f" which {earlier.node} was told {at(earlier.start_ns)}."
-        ),
     )
 
 

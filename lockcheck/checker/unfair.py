@@ -12,7 +12,7 @@ from lockcheck.checker.check import Check
 from lockcheck.checker.finding import Blame, Code, Culprit, Finding
 from lockcheck.checker.guard import effect_of
 from lockcheck.checker.rivals import exclude
-from lockcheck.checker.words import at, lasting
+from lockcheck.checker.words import at, span
 from lockcheck.history import Hold, Terms
 from lockcheck.history.event import NS_PER_MS
 
@@ -105,12 +105,7 @@ def _finding(terms: Terms, attribution: Attribution, waiting: _Waiting, passing:
         blame=blame,
         note=(
             f"{waiter.node} had its place {at(waiting.queued_ns)},"
-            f" {lasting(passing.acquire.start_ns - waiting.queued_ns)} before {passing.node} asked."
-        ),
-        otherwise=(
-            f"{passing.node}, which asked {at(passing.acquire.start_ns)}, would have had to wait"
-            f" until {waiter.node} had been granted {passing.key!r}: that was"
-            f" {lasting(late_ns)} after {passing.node}."
+            f" {span(passing.acquire.start_ns - waiting.queued_ns)} before {passing.node} asked."
         ),
     )
 

@@ -10,7 +10,6 @@ from lockcheck.checker.check import Check
 from lockcheck.checker.finding import Blame, Code, Culprit, Finding, Verdict
 from lockcheck.checker.guard import effect_of
 from lockcheck.checker.order import Spans
-from lockcheck.checker.words import at
 from lockcheck.history import Ending, F, Hold, Operation, Terms
 
 CHANGING = frozenset({F.WRITE, F.CAS, F.ADD, F.RUN})  # a reader may well do without the lock
@@ -100,9 +99,15 @@ def _finding(
         operations=(*asked, change),
         length_ns=0,
         blame=blame,
-        note="" if holder is None else f"{holder.node} certainly held it at that moment.",
-        otherwise=_otherwise(refused, change),
+        note=" ".join(_notes(refused, holder)),
     )
+
+
+def _notes(refused: Operation | None, holder: Hold | None) -> Iterator[str]:
+    if refused is None:
+        yield "It never asked for it."
+    if holder is not None:
+        yield f"{holder.node} certainly held it at that moment."
 
 
 def _effect(terms: Terms, change: Operation, blame: Blame) -> Verdict:
@@ -110,14 +115,6 @@ def _effect(terms: Terms, change: Operation, blame: Blame) -> Verdict:
     if terms.guard == "fence" and change.f == F.WRITE and change.invoke.token is None:
         return Verdict.VIOLATION
     return effect_of(terms, Code.UNLOCKED_SECTION, blame)
-
-
-def _otherwise(refused: Operation | None, change: Operation) -> str:
-    needed = f"{change.node} would have had to be granted {change.key!r} before its {change.f}"
-    if refused is None or refused.end_ns is None:
-        return f"{needed} {at(change.start_ns)}; it never asked."
-    why = f" ({refused.answer.error})" if refused.answer and refused.answer.error else ""
-    return f"{needed} {at(change.start_ns)}; it was refused{why} {at(refused.end_ns)}."
 
 
 CHECK = Check(

@@ -1,76 +1,224 @@
-"""Times and values in a judge's sentences, and what would have had to be different."""
+"""Times, names, numbers and operations in words: one notation for all who tell of a history.
+
+Judges, page and terminal take theirs from here. Whatever comes from a history passes through
+`plain`, so a key full of control characters spoils no terminal and no page.
+"""
 
 from __future__ import annotations
 
 import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 
-from lockcheck.checker.finding import Blame, Culprit
-from lockcheck.checker.stalls import total_ns
-from lockcheck.history import Hold
+from lockcheck.history import F, FaultSpan, Hold, Operation, Terms
 from lockcheck.history.event import NS_PER_MS
 
+NS_PER_S = 1000 * NS_PER_MS
 LONGEST_VALUE = 40
+LOCKING = frozenset({F.ACQUIRE, F.RELEASE, F.RENEW})
+_OPENINGS = {"A", "The", "No", "Stale", "Lost"}  # the words of ours that a title begins with
+_NUMBERS = ("no", "one", "two", "three", "four", "five", "six")
 
 
-def lasting(time_ns: int) -> str:
-    ms = time_ns / NS_PER_MS
-    return f"{ms:,.0f} ms" if ms >= 100 else f"{ms:.3g} ms"
-
-
-def moment(time_ns: int) -> str:
-    """To the microsecond, since some things are that close together."""
-    return f"{time_ns / NS_PER_MS:,.3f}".rstrip("0").rstrip(".") + " ms"
-
-
-def at(time_ns: int) -> str:
-    return f"at {moment(time_ns)}"
+def plain(value: object, limit: int = 60) -> str:
+    """Text from a history, made harmless for a terminal and cut to a length worth reading."""
+    text = value if isinstance(value, str) else repr(value)
+    clipped = text if len(text) <= limit else f"{text[: limit - 1]}…"
+    if clipped.isprintable():
+        return clipped
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in clipped)
 
 
 def shown(value: object) -> str:
+    """A value as JSON: text in quotes, so that it is no word of the sentence."""
     text = json.dumps(value, ensure_ascii=False, default=repr)
     return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 1]}…"
 
 
-def otherwise_of_two(earlier: Hold, later: Hold, blame: Blame) -> str:
-    """What would have kept two from holding it at once."""
-    if blame.who is Culprit.CLIENT and blame.release is not None and blame.released_by is not None:
-        return (
-            f"The release of {blame.released_by.node} {at(blame.release.start_ns)} would have had"
-            " to look whose lock it removes."
-        )
-    if blame.who is Culprit.MACHINE:
-        return _quieter(earlier, blame)
-    if blame.who is Culprit.SERVICE:
-        return _let_in_later(earlier, later, blame)
-    return _stopped_sooner(earlier, later, blame)
+# --- times: always in seconds --------------------------------------------------------------------
 
 
-def _quieter(earlier: Hold, blame: Blame) -> str:
-    if not blame.stalls:
-        return "The host's clock would have had to go on without a jump."
-    stalled = lasting(total_ns(blame.stalls))
-    return f"The machine would have had to run {earlier.node} without stalls of {stalled}."
+def span(ns: int) -> str:
+    """A length of time with as many digits as somebody wants to read: 0.0012 s, 0.312 s, 20.1 s."""
+    seconds = abs(ns) / NS_PER_S
+    if seconds >= 9.9995:
+        return f"{seconds:.1f} s"
+    digits = 3 if seconds >= 0.00995 else 4 if seconds >= 0.00095 else 5
+    return f"{seconds:.{digits}f} s" if seconds >= 0.000005 else "0 s"
 
 
-def _let_in_later(earlier: Hold, later: Hold, blame: Blame) -> str:
-    if blame.promised_until_ns is None:
-        return (
-            f"{later.node}, let in {at(later.start_ns)}, would have had to wait until"
-            f" {earlier.node} had let go {at(earlier.end_ns)}."
-        )
-    return (
-        f"{later.node} would have had to be let in {lasting(blame.by_ns)} later, when the lease of"
-        f" {earlier.node} ran out {at(blame.promised_until_ns)}."
+def spans(lengths_ns: Sequence[int]) -> str:
+    """Of several lengths the shortest and the longest: 0.0056 to 0.015 s each."""
+    shortest, longest = span(min(lengths_ns)), span(max(lengths_ns))
+    if shortest == longest:
+        return longest if len(lengths_ns) == 1 else f"{longest} each"
+    return f"{shortest.removesuffix(' s')} to {longest} each"
+
+
+def moment(ns: int) -> str:
+    """A point in time, counted from the start of the run."""
+    return f"{ns / NS_PER_S:.3f} s"
+
+
+def exactly(ns: int) -> str:
+    """To the microsecond, since some things are that close together."""
+    whole, _, digits = f"{ns / NS_PER_S:.6f}".partition(".")
+    return f"{whole}.{digits.rstrip('0'):0<3} s"
+
+
+def at(ns: int) -> str:
+    return f"at {exactly(ns)}"
+
+
+def by_its_clock(began_ns: int, ns: int) -> str:
+    """The same as date and time, where the log began then by its own clock."""
+    seconds, rest_ns = divmod(began_ns + ns, NS_PER_S)
+    date = datetime.fromtimestamp(seconds, UTC)
+    return f"{date:%Y-%m-%d %H:%M:%S}.{rest_ns // NS_PER_MS:03} UTC"
+
+
+# --- numbers -------------------------------------------------------------------------------------
+
+
+def amount(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def times(number: int) -> str:
+    return {1: "once", 2: "twice"}.get(number, f"{number:,} times")
+
+
+def in_letters(number: int) -> str:
+    return _NUMBERS[number] if number < len(_NUMBERS) else f"{number:,}"
+
+
+# --- names ---------------------------------------------------------------------------------------
+
+
+def lock_name(key: str) -> str:
+    """A history with only one lock, or object, need not name it."""
+    return plain(key) or "the lock"
+
+
+def lock_server(terms: Terms) -> str:
+    """What grants the lock, by its name where that is known."""
+    return f"the lock server ({plain(terms.server)})" if terms.server else "the lock server"
+
+
+def names(nodes: Iterable[str], most: int = 6) -> str:
+    """Each once, in the order of its first appearance."""
+    return listed((plain(node) for node in dict.fromkeys(nodes)), most)
+
+
+def names_with_counts(nodes: Iterable[str], most: int = 6) -> str:
+    counted = sorted(Counter(nodes).items(), key=lambda item: natural(item[0]))
+    if len(counted) == 1:
+        return plain(counted[0][0])
+    return listed(
+        (f"{plain(node)} ({number:,})" if number > 1 else plain(node) for node, number in counted),
+        most,
     )
 
 
-def _stopped_sooner(earlier: Hold, later: Hold, blame: Blame) -> str:
-    node = earlier.node
-    if blame.who is Culprit.CLIENT:
-        return f"{node} would have had to stop when its hold was over {at(earlier.end_ns)}."
-    if blame.promised_until_ns is None:
-        return f"{node} would have had to stop before {later.node} was let in {at(later.start_ns)}."
-    ran_out = f"when its lease ran out {at(blame.promised_until_ns)}"
-    if not blame.by_ns:
-        return f"{node} would have had to be done {ran_out}."
-    return f"{node} would have had to stop {lasting(blame.by_ns)} sooner, {ran_out}."
+def natural(name: str) -> list[tuple[int, str]]:
+    """Sorts c2 before c10."""
+    return [
+        (int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)
+    ]
+
+
+def node_of(holds: Sequence[Hold], index: int, otherwise: str) -> str:
+    return plain(holds[index].node) if len(holds) > index else otherwise
+
+
+def fault_name(fault: FaultSpan) -> str:
+    where = f" of {names(fault.nodes)}" if fault.nodes else ""
+    return f"{plain(fault.name)}{where}"
+
+
+# --- sentences -----------------------------------------------------------------------------------
+
+
+def listed(parts: Iterable[str], most: int = 0) -> str:
+    """`most`: beyond this many, the others are counted."""
+    every = list(parts)
+    if most and len(every) > most:
+        every = [*every[:most], f"{len(every) - most:,} more"]
+    *others, last = every or [""]
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+def upper_first(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"
+
+
+def lower_first(text: str) -> str:
+    """In the middle of a sentence; a name at its start stays as it is."""
+    return f"{text[:1].lower()}{text[1:]}" if text.partition(" ")[0] in _OPENINGS else text
+
+
+def full_stop(text: str) -> str:
+    """A judge's sentence: what it begins with may be a name, which stays as it is."""
+    said = plain(text, 400)
+    said = upper_first(said) if said.startswith("process ") else said
+    return f"{said}{'' if not said or said.endswith(('.', '!', '?', ':')) else '.'}"
+
+
+def sentence(text: str) -> str:
+    """A doubt as a whole sentence, whoever wrote it."""
+    return full_stop(upper_first(text))
+
+
+# --- operations ----------------------------------------------------------------------------------
+
+
+def told(operation: Operation) -> str:
+    """Who did what, when, and what came of it: `c3 read x: 7 (0.0120 to 0.0135 s)`."""
+    start, end = exactly(operation.start_ns), operation.end_ns
+    when = f"{start.removesuffix(' s')} to {exactly(end)}" if end is not None else f"from {start}"
+    return f"{plain(operation.node)} {label(operation)} ({when})"
+
+
+def by_node(text: str, operations: Iterable[Operation]) -> str:
+    """An engine knows processes only; of these operations it is known on which nodes they were."""
+    nodes = {f"process {o.process}": o.node for o in operations}
+    return re.sub(r"\bprocess \w+", lambda found: nodes.get(found[0], found[0]), text)
+
+
+def label(operation: Operation) -> str:
+    return f"{call(operation)}: {outcome(operation)}"
+
+
+def call(operation: Operation) -> str:
+    """In few words: `write 2 to x`, `cas 1 to 2 on x`, `acquire k1`."""
+    f, key, value = plain(operation.f, 24), plain(operation.key), operation.invoke.value
+    token = operation.invoke.token
+    with_token = "" if token is None else f" with token {token}"
+    if operation.f in LOCKING or operation.f == F.READ or value is None:
+        return f"{f}{f' {key}' if key else ''}{with_token}"
+    where = f" {'to' if operation.f == F.WRITE else 'on'} {key}" if key else ""
+    return f"{f} {_argument(operation, value)}{where}{with_token}"
+
+
+def _argument(operation: Operation, value: object) -> str:
+    if operation.f == F.CAS and isinstance(value, list | tuple) and len(value) == 2:
+        return f"{plain(value[0], 30)} to {plain(value[1], 30)}"
+    return plain(value)
+
+
+def outcome(operation: Operation) -> str:
+    answer, granting = operation.answer, operation.f == F.ACQUIRE
+    if answer is None:
+        return "no answer came"
+    if operation.failed:
+        return "not granted" if granting else "did not happen"
+    if operation.unknown:
+        return "nobody knows whether it happened"
+    if granting:
+        return "granted" if answer.token is None else f"granted, token {answer.token}"
+    if operation.f == F.READ:
+        return "nothing" if answer.value is None else plain(answer.value)
+    changed = answer.value is not None and answer.value != operation.invoke.value
+    return f"done, {plain(answer.value)}" if changed and operation.f not in LOCKING else "done"

@@ -19,7 +19,9 @@ from lockcheck.errors import InternalError, UserError
 from lockcheck.run.signals import unwinding_when_terminated
 
 if TYPE_CHECKING:
+    from lockcheck.check.recheck import Checked
     from lockcheck.config import RunConfig
+    from lockcheck.results.summary import VerdictSummary
     from lockcheck.run.execute import RunOutcome
 
 CONFIG_FILE = "lockcheck.toml"
@@ -100,16 +102,13 @@ def _run_and_tell(config: RunConfig, *, as_json: bool) -> int:
 def _print_outcome(outcome: RunOutcome) -> None:
     from lockcheck.cli.terminal import print_verdict
 
-    report = Path(os.path.relpath(outcome.store.report))
-    print_verdict(outcome.history, outcome.judgement, report, outcome.facts)
+    print_verdict(outcome.history, outcome.judgement, outcome.store.report, outcome.facts)
 
 
 def _print_json(outcome: RunOutcome) -> None:
     import msgspec
 
-    from lockcheck.results.summary import verdict_summary
-
-    summary = msgspec.to_builtins(verdict_summary(outcome.judgement, outcome.facts.problem))
+    summary = msgspec.to_builtins(_summary(outcome))
     summary |= {
         "run": str(outcome.store.folder),
         "report": str(outcome.store.report),
@@ -119,6 +118,12 @@ def _print_json(outcome: RunOutcome) -> None:
         "exit_code": outcome.exit_code,
     }
     click.echo(json_of(summary))
+
+
+def _summary(judged: RunOutcome | Checked) -> VerdictSummary:
+    from lockcheck.results.summary import verdict_summary
+
+    return verdict_summary(judged.history, judged.judgement, judged.facts.problem)
 
 
 @main.command("check")
@@ -196,9 +201,7 @@ def check_command(
         if as_json:
             import msgspec
 
-            from lockcheck.results.summary import verdict_summary
-
-            summary = msgspec.to_builtins(verdict_summary(checked.judgement, checked.facts.problem))
+            summary = msgspec.to_builtins(_summary(checked))
             click.echo(json_of(summary | {"sealed": checked.sealed}))
         else:
             seal = "sealed" if checked.sealed else "not sealed"

@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from lockcheck.checker.finding import Judgement, Verdict
+from lockcheck.checker.words import amount, full_stop, moment, sentence
 from lockcheck.cli.gate import lines_of, printable
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from lockcheck.history import History
     from lockcheck.results.facts import RunFacts
-    from lockcheck.results.story import Reason, Step
+    from lockcheck.results.story import Narrative, Reason, Step
     from lockcheck.run.monitor import LiveState
     from lockcheck.run.plan import Rows
 
@@ -28,14 +29,14 @@ SHOWN_AFTER_S = 1.0  # what is done by then needs no bar
 QUIET_PROGRESS_S = 5.0  # where lines are kept for ever, one in this time is enough
 WIDEST = 120  # longer lines are hard to read
 WIDTH_OF_A_LOG = 100
-LABELS_WIDE = 11
+LABELS_WIDE = 13
 NARROWEST = 24
 LONGEST_NAME = 14
 STEPS_SHOWN = 12  # the report has some more
 EACH_END = 4  # of an explanation, in sentences
 OBJECTS_SHOWN = 2
 DOUBTS_SHOWN = 5
-ACCENTS = {"harm": "red", "fault": "yellow", "refused": "magenta"}
+ACCENTS = {"harm": "red", "overlap": "bold", "fault": "yellow", "refused": "magenta"}
 
 
 class Terminal:
@@ -130,8 +131,9 @@ def print_verdict(
     """The last words: what, to whom, when, by how much, whose fault, what helps, where to look."""
     from rich.console import Console
 
-    from lockcheck.results.story import freed_again, not_exercised
+    from lockcheck.results.story import again, freed_again, narrative_of, not_exercised
 
+    narrative = narrative_of(history, judgement)
     console = Console(highlight=False)
     console.width = min(console.width, WIDEST) if console.is_terminal else WIDTH_OF_A_LOG
     console.print()
@@ -139,76 +141,61 @@ def print_verdict(
         problem = "\n".join(map(_plain, lines_of(facts.problem)))
         _print_beside(console, "[bold black on yellow] NOT FINISHED [/]", problem)
         console.print()
-    _print_head(console, history, judgement)
-    _print_first_incident(console, history, judgement)
-    told = 1 if judgement.verdict is Verdict.UNKNOWN else 0  # the headline gives the first
+    verdict = judgement.verdict
+    badge = f"[bold reverse {COLOURS[verdict]}] {verdict.upper()} [/]"
+    _print_beside(console, badge, f"[bold]{_plain(narrative.headline)}[/]")
+    console.print()
+    _print_worst_incident(console, narrative)
+    told = 1 if verdict is Verdict.UNKNOWN else 0  # the headline gives the first
     _print_doubts(console, judgement.doubts[told:])
     _print_definitions(console, judgement)
-    counted = ", ".join(filter(None, (_counted(history, judgement), seal)))
+    counted = ", ".join(filter(None, (_counted(narrative), seal)))
     counted = ". ".join(filter(None, (counted, judgement.cut)))
     _print_rows(console, [("judged", f"[dim]{counted}[/]")])
-    if again := freed_again(history.terms, judgement):
-        _print_rows(console, [("free again", _plain(again))])
+    if free := freed_again(history.terms, judgement):
+        _print_rows(console, [("free again", _plain(free))])
     if idle := not_exercised(judgement):
-        _print_rows(console, [("not felt", _plain(f"not exercised: {idle}"))])
+        _print_rows(console, [("not felt", _plain(idle))])
     # Whole, however long: a path or a command that is broken in two cannot be copied.
     if report is not None:
         console.print(_label("report") + "  " + _plain(str(report)), soft_wrap=True)
     if facts.rerun_command:
-        console.print(_label("run again") + "  " + _plain(facts.rerun_command), soft_wrap=True)
+        name, command = again(history.terms, facts.rerun_command)
+        console.print(_label(name) + "  " + _plain(command), soft_wrap=True)
 
 
-def _print_head(console: Console, history: History, judgement: Judgement) -> None:
-    from lockcheck.results.story import headline
+def _print_worst_incident(console: Console, narrative: Narrative) -> None:
+    from lockcheck.results.story import told_by_evidence, weightiest
 
-    verdict = judgement.verdict
-    word = f" {verdict.upper()} "
-    badge = f"[bold reverse {COLOURS[verdict]}]{word}[/]"
-    _print_beside(console, badge, f"[bold]{_plain(headline(history, judgement))}[/]")
-    console.print()
-
-
-def _print_first_incident(console: Console, history: History, judgement: Judgement) -> None:
-    from lockcheck.results.story import (
-        amount,
-        incidents_of,
-        tell_incident,
-        told_by_evidence,
-        weightiest,
-        worst_first,
-    )
-
-    told = worst_first(incidents_of(judgement))
-    if not told:
-        return
-    story = tell_incident(history, told[0])
-    _print_beside(console, "", f"[bold]{_plain(story.title)}[/]")
-    _print_steps(console, weightiest(story.steps, STEPS_SHOWN))
-    console.print()
-    main = told[0].main
-    if main in told_by_evidence(told[0]):  # of the others the steps say it already
-        _print_reason(console, main.note, story.reasons[:1])
-    _print_rows(
-        console, [("whose fault", _plain(story.blame)), ("what helps", _plain(story.prevention))]
-    )
-    if len(told) > 1:
-        more = amount(len(told) - 1, "more incident")
-        _print_rows(console, [("", f"[dim]{more} in the report[/]")])
-    console.print()
+    for incident, story in narrative.stories(1):
+        more = len(narrative.incidents) - 1
+        if more or narrative.judgement.verdict is not Verdict.VIOLATION:  # else the headline has it
+            _print_beside(console, "", f"[bold]{_plain(story.title)}[/]")
+        steps = weightiest(story.steps, STEPS_SHOWN)
+        _print_steps(console, steps)
+        if left_out := len(story.steps) - len(steps) + story.left_out:
+            _print_beside(
+                console, "", f"[dim]… and {amount(left_out, 'more step')} in the report[/]"
+            )
+        console.print()
+        if incident.main in told_by_evidence(incident):  # of the others the steps say it already
+            _print_reason(console, incident.main.note, story.reasons[:1])
+        _print_rows(console, [("whose fault", _plain(story.blame))])
+        _print_rows(console, [("what helps", _plain(story.prevention))])
+        if more:
+            rest = amount(more, "more incident")
+            _print_rows(console, [("", f"[dim]{rest} in the report[/]")])
+        console.print()
 
 
 def _print_reason(console: Console, note: str, reasons: Sequence[Reason]) -> None:
-    """Why the judge is certain, step by step, and what would have had to be different."""
-    from lockcheck.results.story import full_stop, shortened
+    """Why the judge is certain, step by step."""
+    from lockcheck.results.story import shortened
 
     sentences = [full_stop(note)] if note else []
     sentences += [s for reason in reasons for s in shortened(reason.sentences, EACH_END)]
-    names = ["because", *[""] * len(sentences)]
-    _print_rows(console, [(n, _plain(s)) for n, s in zip(names, sentences, strict=False)])
-    for reason in reasons:
-        if reason.otherwise:
-            text = f"What would have had to be different: {reason.otherwise}"
-            _print_rows(console, [("otherwise", _plain(text))])
+    for number, said in enumerate(sentences):
+        _print_rows(console, [("" if number else "because", _plain(said))])
 
 
 def _print_definitions(console: Console, judgement: Judgement) -> None:
@@ -220,13 +207,11 @@ def _print_definitions(console: Console, judgement: Judgement) -> None:
         for row in compared.shown
     ]
     lines += [f"[dim]{_plain(compared.summary)}[/]"] if compared.summary else []
-    name = "definitions" if compared.locks else "objects"
+    name = "cross-check" if compared.locks else "objects"
     _print_rows(console, [("" if number else name, line) for number, line in enumerate(lines)])
 
 
 def _print_steps(console: Console, steps: Sequence[Step]) -> None:
-    from lockcheck.results.story import moment
-
     clock = max((len(moment(step.time_ns)) for step in steps), default=0)
     wide = min(LONGEST_NAME, max((len(step.who) for step in steps), default=0))
     for step in steps:
@@ -237,8 +222,6 @@ def _print_steps(console: Console, steps: Sequence[Step]) -> None:
 
 
 def _print_doubts(console: Console, doubts: Sequence[str]) -> None:
-    from lockcheck.results.story import amount, sentence
-
     for doubt in doubts[:DOUBTS_SHOWN]:
         _print_beside(console, "[bold yellow]?[/]", _plain(sentence(doubt)))
     if (more := len(doubts) - DOUBTS_SHOWN) > 0:
@@ -247,17 +230,19 @@ def _print_doubts(console: Console, doubts: Sequence[str]) -> None:
         console.print()
 
 
-def _counted(history: History, judgement: Judgement) -> str:
-    from lockcheck.results.story import about_locks, amount, by_clients, updates_lost, used
+def _counted(narrative: Narrative) -> str:
+    from lockcheck.results.story import by_clients, injected, updates_lost, used
 
+    history, judgement = narrative.history, narrative.judgement
     counts = judgement.counts
-    if not about_locks(history, judgement):
+    if not narrative.about_locks:
         return by_clients(history, judgement)
+    done = injected(history, judgement)
     parts = [
         amount(counts.operations, "operation"),
         f"{amount(counts.acquisitions, 'acquisition')} by {amount(counts.holders, 'client')}",
         used(history.terms, counts),
-        amount(counts.faults, "proven fault"),
+        f"{done} injected, confirmed" if done else "nothing injected",
     ]
     if counts.jobs_run:
         parts.append(f"{amount(counts.jobs_run, 'job')} run")

@@ -132,6 +132,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, renam
     """
 
     backend: str = ""
+    server: str = ""  # what grants the lock, as people call it
     workload: str = ""
     guard: str = "none"
     ttl_ms: Length | None = None

@@ -17,7 +17,7 @@ import msgspec
 
 from lockcheck.checker.finding import Judgement
 from lockcheck.errors import ClusterError, HistoryError, UserError
-from lockcheck.history import Terms, read_history
+from lockcheck.history import History, Terms, read_history
 from lockcheck.history.event import terms_event
 from lockcheck.history.files import merge_event_files, write_events
 from lockcheck.history.seal import Seal, digest_of, sealed
@@ -118,8 +118,8 @@ class Store:
         except (OSError, msgspec.DecodeError) as error:
             raise HistoryError(f"cannot be read: {error}", source=str(path), cure=ALONE) from error
 
-    def save_verdict(self, judgement: Judgement, problem: str = "") -> None:
-        self._write(VERDICT_FILE, verdict_summary(judgement, problem))
+    def save_verdict(self, history: History, judgement: Judgement, problem: str = "") -> None:
+        self._write(VERDICT_FILE, verdict_summary(history, judgement, problem))
 
     def save_page(self, page: str) -> None:
         with self.writing(REPORT_FILE) as out:

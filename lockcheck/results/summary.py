@@ -1,17 +1,27 @@
-"""A verdict in short: verdict.json, and what `--json` prints."""
+"""A verdict for programs: verdict.json, and what `--json` prints.
+
+What each field means is in docs/verdicts.md. Where one goes, or means something else, `schema` is
+raised; a new one does not.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
 import msgspec
 
 from lockcheck.checker.finding import Definition, Finding, Freed, Judgement
-from lockcheck.history import FaultSpan, Hold, Operation
+from lockcheck.checker.words import by_its_clock
+from lockcheck.history import FaultSpan, History, Hold, Operation
 from lockcheck.history.event import NS_PER_MS
 from lockcheck.results.story.exercised import why_not_exercised
-from lockcheck.results.story.words import by_its_clock
+from lockcheck.results.story.incidents import Incident
+from lockcheck.results.story.narrative import Story, narrative_of
+from lockcheck.results.story.step import Step
 
+SCHEMA = 1
+INCIDENTS_TOLD = 20
 MOST_EVIDENCE = 50  # holds and operations of one finding; the history has them all
 
 
@@ -47,7 +57,6 @@ class FindingSummary(msgspec.Struct, frozen=True, kw_only=True):
     fault: str | None
     note: str
     steps: tuple[str, ...]
-    otherwise: str
     holds: tuple[HoldSummary, ...]
     operations: tuple[OperationSummary, ...]  # the first of them, where they are many
 
@@ -76,8 +85,33 @@ class FaultSummary(msgspec.Struct, frozen=True, kw_only=True):
     why: str
 
 
+class StepSummary(msgspec.Struct, frozen=True, kw_only=True):
+    at_ms: float
+    who: str
+    what: str
+    kind: str
+
+
+class IncidentSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """Findings with one cause, as the report tells them."""
+
+    title: str
+    effect: str
+    outcome: str  # `data damaged`, `violation`, `guard stopped it` ...
+    at_ms: float
+    codes: dict[str, int]  # how many findings there are of each
+    harm: tuple[str, ...]
+    steps: tuple[StepSummary, ...]
+    blame: str
+    prevention: str
+
+
 class VerdictSummary(msgspec.Struct, frozen=True, kw_only=True):
+    schema: int
     verdict: str
+    headline: str
+    incidents: tuple[IncidentSummary, ...]  # the worst of them
+    incidents_in_all: int
     findings: tuple[FindingSummary, ...]
     doubts: tuple[str, ...]
     counts: object
@@ -88,9 +122,14 @@ class VerdictSummary(msgspec.Struct, frozen=True, kw_only=True):
     not_exercised: tuple[FaultSummary, ...] = ()  # faults that were proven, and nobody felt
 
 
-def verdict_summary(judgement: Judgement, problem: str = "") -> VerdictSummary:
+def verdict_summary(history: History, judgement: Judgement, problem: str = "") -> VerdictSummary:
+    narrative = narrative_of(history, judgement)
     return VerdictSummary(
+        schema=SCHEMA,
         verdict=judgement.verdict,
+        headline=_text(narrative.headline),
+        incidents=tuple(_incident(*each) for each in narrative.stories(INCIDENTS_TOLD)),
+        incidents_in_all=len(narrative.incidents),
         findings=tuple(_summaries(judgement.findings, judgement.began_ns)),
         doubts=_writable(judgement.doubts),
         counts=msgspec.to_builtins(judgement.counts),
@@ -100,6 +139,25 @@ def verdict_summary(judgement: Judgement, problem: str = "") -> VerdictSummary:
         freed=tuple(map(_freed, judgement.freed)),
         not_exercised=tuple(map(_not_exercised, judgement.not_exercised)),
     )
+
+
+def _incident(incident: Incident, story: Story) -> IncidentSummary:
+    return IncidentSummary(
+        title=_text(story.title),
+        effect=incident.effect,
+        outcome=story.badge,
+        at_ms=_ms(incident.start_ns),
+        codes=Counter(finding.code.value for finding in incident.findings),
+        harm=_writable(story.harm),
+        steps=tuple(_step(step) for step in story.steps),
+        blame=_text(story.blame),
+        prevention=_text(story.prevention),
+    )
+
+
+def _step(step: Step) -> StepSummary:
+    what = _text(step.text)
+    return StepSummary(at_ms=_ms(step.time_ns), who=_text(step.who), what=what, kind=step.kind)
 
 
 def _not_exercised(fault: FaultSpan) -> FaultSummary:
@@ -137,7 +195,6 @@ def _summaries(findings: Iterable[Finding], began_ns: int) -> Iterable[FindingSu
             fault=_fault(blame.fault) if blame.fault else None,
             note=_text(finding.note),
             steps=_writable(finding.steps),
-            otherwise=_text(finding.otherwise),
             holds=tuple(map(_hold, finding.holds[:MOST_EVIDENCE])),
             operations=tuple(map(_operation, finding.operations[:MOST_EVIDENCE])),
         )

@@ -77,7 +77,7 @@ def execute(config: RunConfig, watcher: Watcher) -> RunOutcome:
         plan=rows,
         versions=versions,
         rerun_command=config.command(),
-        check_command=shlex.join(["lockcheck", "check", str(Path(config.out) / store.run_id)]),
+        check_command=shlex.join(["lockcheck", "check", str(store.folder)]),
         problem=CUT_SHORT,
     )
     error: LockcheckError | None = None

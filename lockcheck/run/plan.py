@@ -66,6 +66,7 @@ def terms(config: RunConfig) -> Terms:
     reentrant = "reentrant-fenced" if promises.fencing else "reentrant"
     return Terms(
         backend=config.backend,
+        server=server_named(config),
         workload=config.workload,
         guard=_guard(config),
         ttl_ms=config.ttl_ms,
@@ -82,6 +83,12 @@ def terms(config: RunConfig) -> Terms:
         stores=workload.stores,
         fewest=workload.fewest,
     )
+
+
+def server_named(config: RunConfig) -> str:
+    """What grants the lock, as people call it: the first kind that its backend asks for."""
+    [first, *_] = config.servers_under_test()
+    return server_of(first.kind).title.partition(",")[0]
 
 
 def _guard(config: RunConfig) -> str:

@@ -250,7 +250,7 @@ class Session:
     def write_mark(self, held: Held, base: str | None) -> None:
         """Writes what was read plus one's own mark: the mark is unique and names its base."""
         self.marks += 1
-        self._serve(held, F.WRITE, value=f"{self.settings.owner}-{self.marks}", base=base)
+        self._serve(held, F.WRITE, value=f"v{self.marks}-{self.settings.owner}", base=base)
 
     def look(self, held: Held) -> str | None:
         """At the last job that was done."""

@@ -219,7 +219,7 @@ def test_what_the_machine_did_is_unknown_and_says_so() -> None:
     assert judgement.verdict is Verdict.UNKNOWN
     assert judgement.doubts
     for doubt in judgement.doubts:
-        assert "stalled for 65 ms on n1" in doubt
+        assert "stalled for 0.065 s on n1" in doubt
         assert "longer TTL" in doubt
 
 

@@ -125,11 +125,6 @@ def test_behind_a_guard_it_is_only_shown(guard: str) -> None:
     assert finding.effect is Verdict.OK
 
 
-def test_what_would_have_had_to_be_different() -> None:
-    (finding,) = foreign(TAKEN)
-    assert "would have had to look whose lock it removes" in finding.otherwise
-
-
 def test_who_may_hold_it_together_takes_nothing_away_from_each_other() -> None:
     assert foreign(TAKEN, permits=2) == []
     shared = TAKEN.replace("-1\n", "-1 shared=true\n").replace("-111\n", "-111 shared=true\n")

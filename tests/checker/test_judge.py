@@ -71,7 +71,7 @@ def test_a_crash_among_the_doubts_is_one(monkeypatch: pytest.MonkeyPatch) -> Non
 UNSOUND = {
     "a fault that was not proven": (
         "fault pause n1 20-40!",
-        "pause on n1 at 20 ms was injected, but it would not stop",
+        "pause on n1 at 0.020 s was injected, but it would not stop",
     ),
     "a fault that was never healed": ("fault pause n1 20-", "never seen to be healed"),
 }

@@ -314,13 +314,6 @@ def test_overwriters_by_definition() -> None:
     assert _overwriters(parents) == expected
 
 
-def test_what_would_have_had_to_be_different() -> None:
-    (finding,) = lost(LOST)
-    assert finding.otherwise.startswith("The write of n")
-    assert "would have had to be based on" in finding.otherwise
-    assert finding.otherwise.endswith("or to be refused.")
-
-
 @pytest.mark.parametrize(("shared", "permits"), [("shared=true", 1), ("", 2)])
 def test_a_lock_that_lets_both_in_is_not_to_blame(shared: str, permits: int) -> None:
     (finding,) = lost(

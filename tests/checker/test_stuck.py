@@ -157,8 +157,8 @@ def test_what_is_said() -> None:
     assert finding.operations[-1].end_ns == ns(2905)
     assert finding.blame.fault
     assert finding.blame.fault.name == "restart"
-    assert "20 were refused" in finding.note
-    assert "n2 would have had to be granted 'k' at 1,000 ms" in finding.otherwise
+    assert "20 requests were refused" in finding.note
+    assert "for 2.704 s" in finding.note
 
 
 def test_what_the_machine_explains_is_unknown() -> None:

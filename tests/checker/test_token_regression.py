@@ -106,7 +106,6 @@ def test_no_guard_makes_up_for_it(guard: str) -> None:
     assert (finding.blame.who, finding.time_ns) == (Culprit.SERVICE, ns(6))
     assert finding.blame.fault
     assert finding.blame.fault.name == "restart"
-    assert "33 of n2 would have had to be above 34" in finding.otherwise
 
 
 @given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 10), st.integers(0, 6)), max_size=9))

@@ -1,26 +1,39 @@
-"""Times, values, and what would have had to be different."""
+"""Times, values and operations in words: the same for judges, page and terminal."""
 
 from __future__ import annotations
 
 import pytest
 
-from lockcheck.checker import Case
-from lockcheck.checker.words import at, lasting, moment, otherwise_of_two, shown
+from lockcheck.checker.words import at, by_node, exactly, plain, shown, span, spans, told
 from tests.checker.dsl import history, ns
 
 
 @pytest.mark.parametrize(
     ("ms", "text"),
-    [(0.0125, "0.0125 ms"), (9.5, "9.5 ms"), (12.345, "12.3 ms"), (1234.5, "1,234 ms")],
+    [
+        (0, "0 s"),
+        (0.04, "0.00004 s"),
+        (1.234, "0.0012 s"),
+        (9.96, "0.010 s"),
+        (312, "0.312 s"),
+        (2013, "2.013 s"),
+        (30_000, "30.0 s"),
+    ],
 )
 def test_how_long(ms: float, text: str) -> None:
-    assert lasting(ns(ms)) == text
+    assert span(ns(ms)) == text
+
+
+def test_of_several_lengths_the_shortest_and_the_longest() -> None:
+    assert spans([ns(5.6), ns(9), ns(15)]) == "0.0056 to 0.015 s each"
+    assert spans([ns(9), ns(9)]) == "0.0090 s each"
+    assert spans([ns(9)]) == "0.0090 s"
 
 
 def test_when() -> None:
-    assert moment(ns(1234.5)) == "1,234.5 ms"
-    assert moment(0) == "0 ms"
-    assert at(ns(100)) == "at 100 ms"
+    assert exactly(ns(1234.5)) == "1.2345 s"
+    assert exactly(0) == "0.000 s"
+    assert at(ns(100)) == "at 0.100 s"
 
 
 def test_values() -> None:
@@ -29,43 +42,15 @@ def test_values() -> None:
     assert len(shown("x" * 99)) == 40
 
 
-CASES = {
-    "a blind release": (
-        """1 acquire 0-1
-        2 acquire 110-111
-        1 release 120-121 = {"removed": 1, "blind": true}
-        3 acquire 130-131
-        2 release 150-151
-        3 release 160-161""",
-        (1, 2),
-        "The release of n1 at 120 ms would have had to look whose lock it removes.",
-    ),
-    "a client that went on after its hold": (
-        "1 acquire 0-1 \n 1 release 50-51 \n 2 acquire 60-61 \n 1 write 70-71 a",
-        (0, 1),
-        "n1 would have had to stop when its hold was over at 50 ms.",
-    ),
-    "a write that was begun in time": (
-        "1 acquire 0-1 \n 2 acquire 110-111 \n 1 write 90-130 a",
-        (0, 1),
-        "n1 would have had to be done when its lease ran out at 100 ms.",
-    ),
-}
+def test_text_from_a_history_cannot_move_the_cursor_or_turn_the_line_round() -> None:
+    assert plain("k\x1b[2J\u202e\ud800") == "k\\x1b[2J\\u202e\\ud800"
+    assert len(plain("x" * 500)) == 60
+    assert plain(12) == "12"
 
 
-@pytest.mark.parametrize(("lines", "pair", "text"), CASES.values(), ids=CASES)
-def test_otherwise(lines: str, pair: tuple[int, int], text: str) -> None:
-    told = history(lines, ttl_ms=100)
-    earlier, later = (told.holds[n] for n in pair)
-    write = next((o for o in told.operations if o.f == "write"), None)
-    assert (
-        otherwise_of_two(earlier, later, Case(told).attribution.blame(earlier, later, write))
-        == text
-    )
-
-
-def test_a_session_that_was_lost() -> None:
-    told = history("1 acquire 0-1 \n 1 read 5-6 = x \n 2 acquire 9-10")
-    earlier, later = told.holds
-    said = otherwise_of_two(earlier, later, Case(told).attribution.blame(earlier, later))
-    assert said == "n1 would have had to stop before n2 was let in at 10 ms."
+def test_an_operation_and_its_client_are_called_the_same_everywhere() -> None:
+    read, write = history("1@c7 read 12-13.5 = 7", "2 write 14- 8").operations
+    assert told(read) == "c7 read k: 7 (0.012 to 0.0135 s)"
+    assert told(write) == "n2 write 8 to k: no answer came (from 0.014 s)"
+    said = "process 1 read 7 after process 2, process 12 and process w1"
+    assert by_node(said, [read, write]) == "c7 read 7 after n2, process 12 and process w1"

@@ -11,7 +11,7 @@ from lockcheck.check.recheck import recheck
 from lockcheck.checker import Verdict
 from lockcheck.checker.linearizability import endless
 from lockcheck.formats import Asked, read_any
-from lockcheck.results.story import headline
+from lockcheck.results.story import narrative_of
 from lockcheck.results.summary import verdict_summary
 
 BEGAN_NS = 1_700_000_000_000_000_000
@@ -76,10 +76,12 @@ def test_a_finding_is_told_by_the_clock_of_the_log(
     judgement = checked.judgement
     assert judgement.verdict is Verdict.VIOLATION
     assert checked.history.end_ns < 100 * MS
-    told = headline(checked.history, judgement)
-    assert told.startswith("At 0.021 s two clients held")
+    told = narrative_of(checked.history, judgement).headline
+    assert told.startswith("At 0.021 s: process 1 and process 2 both held")
     assert "By the log's clock that was 2023-11-14 22:13:20.021 UTC." in told
-    assert verdict_summary(judgement).findings[0].at == "2023-11-14 22:13:20.021 UTC"
+    assert (
+        verdict_summary(checked.history, judgement).findings[0].at == "2023-11-14 22:13:20.021 UTC"
+    )
 
 
 def test_a_clock_that_counts_from_its_own_beginning_tells_no_date(tmp_path: Path) -> None:

@@ -7,11 +7,12 @@ import json
 import pytest
 
 from lockcheck.checker import Judgement, judge
+from lockcheck.checker.words import fault_name
 from lockcheck.history import History
 from lockcheck.results import story
 from lockcheck.results.report.timeline import timeline
-from lockcheck.results.story import fault_name
 from tests.checker.dsl import history, ns
+from tests.results.made_up import headline
 
 OUTLIVED = """
     1 acquire 0-1
@@ -53,7 +54,10 @@ def told(lines: str, effect: str, nodes: str = "n1", more: str = "") -> tuple[Hi
 @pytest.mark.parametrize("effect", HAPPENED)
 def test_a_holder_that_outlived_its_lease(effect: str) -> None:
     given, judgement = told(OUTLIVED, effect)
-    assert f"({HAPPENED[effect]})" in story.headline(given, judgement)
+    slept = effect == "stops"
+    assert ("slept through its lease" in headline(given, judgement)) == slept
+    assert (HAPPENED[effect] in headline(given, judgement)) == (not slept)
+    assert HAPPENED[effect] in story.tell(given, judgement.findings[0]).blame
     cure = story.tell(given, judgement.findings[0]).prevention
     assert CURES[effect] in cure
     assert ("does not run" in cure) == (effect == "stops")
@@ -75,7 +79,7 @@ def test_a_holder_that_outlived_its_lease(effect: str) -> None:
 )
 def test_a_service_that_broke_its_promise(effect: str, cure: str) -> None:
     given, judgement = told(LET_IN_EARLY, effect, "r1,r2")
-    assert "(odd of r1 and r2)" in story.headline(given, judgement)
+    assert "(odd of r1 and r2)" in headline(given, judgement)
     assert cure in story.tell(given, judgement.findings[0]).prevention
 
 
@@ -112,8 +116,8 @@ def test_several_nodes_and_when_it_took_effect() -> None:
     given, judgement = told(OUTLIVED, "cuts", "n1,n7", "since=9.5 proven=80")
     steps = [s for s in story.tell(given, judgement.findings[0]).steps if "odd" in s.text]
     assert [(s.time_ns, s.who) for s in steps[:2]] == [(ns(5), "n1 and n7"), (ns(80), "n1 and n7")]
-    assert steps[0].text == "odd began, and took effect 4.5 ms later"
-    assert steps[1].text.startswith("odd proven")
+    assert steps[0].text == "odd began, and took effect 0.0045 s later"
+    assert steps[1].text.startswith("odd confirmed")
     (fault,) = given.faults
     assert fault_name(fault) == "odd of n1 and n7"
 

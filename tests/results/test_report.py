@@ -11,13 +11,16 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
+import msgspec
 import pytest
 
 import lockcheck
 from lockcheck.checker.finding import Judgement, Verdict
 from lockcheck.history import History
 from lockcheck.results import story
-from lockcheck.results.report import ReportInput, render
+from lockcheck.results.facts import RunFacts
+from lockcheck.results.report import render
+from lockcheck.results.report.marks import KINDS
 from tests.results.test_story import Recording, judge, outlived_lease, simulate
 
 ATTACK = "</script><img src=x onerror=alert(1)>"
@@ -25,17 +28,16 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
 
 def report(history: History, *, judgement: Judgement | None = None, **changes: object) -> str:
-    base = ReportInput(
+    facts = RunFacts(
         run_id="20251118-114302-a1b2c3",
         started_at="2025-11-18 11:43:02",
-        history=history,
-        judgement=judgement or judge(history),
         plan=(("faults", "pause of the holder"),),
         versions=(("Valkey", "9.1.0"),),
         rerun_command="lockcheck run --backend redlock --seed 7",
         check_command="lockcheck check results/20251118-114302-a1b2c3",
     )
-    return render(replace(base, **changes))  # type: ignore[arg-type]
+    told = msgspec.structs.replace(facts, **changes)
+    return render(history, judgement or judge(history), told)
 
 
 def of_one_incident() -> History:
@@ -76,7 +78,7 @@ def words(html: str) -> str:
 def test_the_verdict_comes_first_and_in_words() -> None:
     text = words(report(of_one_incident()))
     verdict = text.index("Violation")
-    assert verdict < text.index("At 1.111 s two clients held k1 at once, for 292 ms")
+    assert verdict < text.index("At 1.111 s: c2 slept through its lease on k1")
     assert verdict < text.index("Timeline") < text.index("What was found")
 
 
@@ -84,14 +86,14 @@ def test_the_story_is_told_with_blame_and_cure() -> None:
     text = words(report(of_one_incident()))
     steps = [
         "was granted k1",
-        "pause began, proven",
+        "pause began, confirmed",
         "still held it: two holders",
-        "accepted as #4: stale",
+        "accepted as write 2: stale",
         "refused: not-own",
     ]
     places = [text.index(step) for step in steps]
     assert places == sorted(places)
-    assert "went on believing for 303 ms" in text
+    assert "could not notice that its lease had run out" in text
     assert "a fencing token that it checks" in text
 
 
@@ -103,7 +105,7 @@ def test_plan_versions_and_commands_are_there() -> None:
         "lockcheck run --backend redlock --seed 7",
         "lockcheck check results/20251118-114302-a1b2c3",
         "the agent went away",
-        "How to read this",
+        "What the words mean",
     ):
         assert part in text
 
@@ -270,3 +272,74 @@ def test_what_a_fault_waited_for_and_whether_anybody_felt_it() -> None:
     ]
     assert drawn["quiet"] == 9_000_000
     assert "partition of r1 and r2 at 8.000 s: meanwhile" in words(html)
+
+
+def crowd(clients: int) -> History:
+    """All come in turn; the last two of them meet."""
+    run = Recording()
+    for client in range(1, clients + 1):
+        run.acquire(client * 10, client)
+        run.release(client * 10 + 5, client)
+    outlived_lease(run, 1000, clients - 1, clients)
+    return run.history()
+
+
+@pytest.mark.parametrize(("clients", "unfolded"), [(12, 12), (13, 12), (60, 12)])
+def test_of_many_clients_the_actors_come_first_and_the_rest_is_folded(
+    clients: int, unfolded: int
+) -> None:
+    data = json.loads(_Page(report(crowd(clients))).data)
+    names = [lane["name"] for lane in data["lanes"] if lane["client"]]
+    assert data["unfolded"] == unfolded
+    first = ["c1", "c2"] if clients <= 12 else [f"c{clients - 1}", f"c{clients}"]
+    assert names[:2] == first
+
+
+def test_what_was_lost_and_what_overwrote_it_are_marked() -> None:
+    run = Recording()
+    outlived_lease(run)
+    history = run.history()
+    html = report(history)
+    data = json.loads(_Page(html).data)
+    assert [KINDS[state] for state in data["marks"]["state"]] == ["read", "read", "lost", "stale"]
+    assert [number for number in data["marks"]["number"] if number > 0] == [1, 2]
+    assert "write accepted, then lost" in words(html)
+    assert data["findings"][0]["at"] == 1_111_200
+
+
+def test_behind_a_guard_nothing_is_red_but_what_was_refused_is_told() -> None:
+    run = Recording(terms={"guard": "fence"})
+    simulate(run, 8, trouble=4, guard=True)
+    history = run.history()
+    html = report(history, judgement=judge(history, Verdict.OK))
+    assert "guard stopped it" in html
+    assert html.count('class="step step-harm"') == 0
+    assert html.count('class="step step-refused"') == 2
+    assert "two holders at once, no violation" in html
+    assert html.count(" open>") == 1
+
+
+def test_one_client_is_told_once_with_the_command_that_mends_it() -> None:
+    run = Recording(
+        terms={"clients": 1, "faults": ["pause:holder"], "at-holders": ["pause:holder"]}
+    )
+    for number in range(20):
+        run.acquire(100 * number, 1)
+        run.release(100 * number + 50, 1)
+    run.pause(60, 1, 90)
+    history = run.history()
+    judged = lockcheck.judge(history)
+    assert judged.verdict is Verdict.UNKNOWN
+    assert len(judged.doubts) == 1
+    text = words(
+        report(history, judgement=judged, rerun_command="lockcheck run --clients 1 --ttl 2s")
+    )
+    assert text.count("There was only one client") == 1
+    assert "More clientslockcheck run --clients 5 --ttl 2s" in text
+
+
+def test_the_words_of_the_headline_are_explained_beside_it_and_only_there() -> None:
+    text = words(report(of_one_incident()))
+    assert text.count("A write of an earlier holder") == 1
+    assert text.index("A write of an earlier holder") < text.index("Timeline")
+    assert text.index("What the words mean") < text.index("One that does not check whose lock")

@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from lockcheck.checker import judge
 from lockcheck.checker.finding import Code, Definition, Verdict
-from lockcheck.results.summary import MOST_EVIDENCE, verdict_summary
+from lockcheck.results.story import narrative_of
+from lockcheck.results.summary import (
+    MOST_EVIDENCE,
+    FindingSummary,
+    IncidentSummary,
+    StepSummary,
+    VerdictSummary,
+    verdict_summary,
+)
 from tests.checker.dsl import history
 from tests.results.made_up import deadlock, found, judgement, not_linearizable
+from tests.results.test_incidents import meets_many
 
 
 def summary(*args: Any, **more: Any) -> dict[str, Any]:
-    told = verdict_summary(judgement(*args, **more))
+    told = verdict_summary(args[0], judgement(*args, **more))
     read: dict[str, Any] = json.loads(msgspec.json.encode(told))
     return read
 
@@ -26,7 +38,6 @@ def test_a_finding_with_all_that_it_stands_on() -> None:
     assert told["blame"] == "client"
     assert told["nodes"] == ["n1", "n2", "n3"]
     assert told["steps"][0] == "n1 held k1 and asked for k2"
-    assert told["otherwise"] == "n3 would have had to ask for k1 first"
     assert told["holds"][0] == {
         "node": "n1", "process": 1, "key": "k1", "start_ms": 1.0, "end_ms": 10.0, "token": None,
     }  # fmt: skip
@@ -60,3 +71,24 @@ def test_both_definitions_are_there() -> None:
             "sentence": "They disagree",
         }
     ]  # fmt: skip
+
+
+def test_it_tells_what_the_report_tells() -> None:
+    of = meets_many()
+    judged = judge(of)
+    told = json.loads(msgspec.json.encode(verdict_summary(of, judged)))
+    assert (told["schema"], told["verdict"], told["incidents_in_all"]) == (1, "violation", 1)
+    assert told["headline"] == narrative_of(of, judged).headline
+    [incident] = told["incidents"]
+    [(_, story)] = narrative_of(of, judged).stories(1)
+    assert incident["outcome"] == "data damaged"
+    assert incident["codes"] == {"overlap": 60, "stale-write": 1, "lost-update": 60}
+    assert [step["what"] for step in incident["steps"]] == [step.text for step in story.steps]
+    assert (incident["blame"], incident["prevention"]) == (story.blame, story.prevention)
+
+
+def test_every_field_is_documented() -> None:
+    said = Path("docs/verdicts.md").read_text().partition("## verdict.json")[2]
+    named = set(re.findall(r"`(\w+)`", said))
+    of = (VerdictSummary, IncidentSummary, StepSummary, FindingSummary)
+    assert {field for kind in of for field in kind.__struct_fields__} <= named

@@ -13,6 +13,7 @@ from lockcheck.results import story
 from lockcheck.results.report.timeline import timeline
 from lockcheck.results.story.used import updates_lost, used
 from tests.checker.dsl import history
+from tests.results.made_up import headline
 
 COUNTS = judge(history()).counts
 
@@ -34,10 +35,10 @@ def test_what_was_seen_of_it(terms: Terms, counts: dict[str, int], words: str) -
     ("acknowledged", "lost", "words"),
     [
         (0, 0, ""),
-        (120, 0, "no acknowledged update lost"),
-        (120, 14, "14 of 120 acknowledged updates lost (12 %)"),
-        (1, 1, "1 of 1 acknowledged update lost (100 %)"),
-        (5000, 1, "1 of 5,000 acknowledged updates lost (0.02 %)"),
+        (120, 0, "no acknowledged write lost"),
+        (120, 14, "14 of 120 acknowledged writes lost (12 %)"),
+        (1, 1, "1 of 1 acknowledged write lost (100 %)"),
+        (5000, 1, "1 of 5,000 acknowledged writes lost (0.02 %)"),
     ],
 )
 def test_how_much_was_lost(acknowledged: int, lost: int, words: str) -> None:
@@ -63,10 +64,11 @@ def test_a_writer_beside_a_reader() -> None:
     told = history(PAUSED_READER, ttl_ms=100)
     judgement = judge(told)
     [finding] = judgement.findings
-    assert story.title(finding) == "n2 had k alone and n1 shared it, both for 9.0 ms"
-    assert story.headline(told, judgement).startswith(
-        "At 0.111 s k was held alone and shared at once, for 9.0 ms: n1 went on for 50 ms after its"
-        " lease had run out, while n2 was let in to have it alone."
+    assert story.title(finding) == (
+        "n1 held k for 0.050 s beyond its lease, while n2 was let in to have it alone"
+    )
+    assert headline(told, judgement).startswith(
+        "At 0.111 s: n1 held k for 0.050 s beyond its lease, while n2 was let in to have it alone."
     )
 
 
@@ -75,7 +77,7 @@ def test_readers_beside_a_writer() -> None:
     judgement = judge(told)
     [incident] = story.incidents(judgement.findings)
     assert story.incident_title(incident) == (
-        "n1 held k for 50 ms beyond its lease, while others were let in twice to share it"
+        "n1 held k for 0.050 s beyond its lease, while others were let in twice to share it"
         " (n2 first)"
     )
 
@@ -88,18 +90,16 @@ def test_one_too_many_for_the_permits() -> None:
         ttl_ms=100,
     )
     judgement = judge(told)
-    assert "three clients held one of the two permits of k at once" in story.headline(
-        told, judgement
-    )
+    assert "n1, n2 and n3 all held one of the 2 permits of k" in headline(told, judgement)
 
 
 def test_a_run_that_is_right_says_what_it_saw() -> None:
     told = history(
         "1 acquire 0-1\n2 acquire 2-3\n1 release 10-11\n2 release 12-13", permits=2, ttl_ms=100
     )
-    headline = story.headline(told, judge(told))
-    assert "no more than 2 clients held a lock at the same time." in headline
-    assert "Up to 2 of 2 permits were held at once." in headline
+    said = headline(told, judge(told))
+    assert "no more than 2 clients held a lock at the same time." in said
+    assert "Up to 2 of 2 permits were held at once." in said
 
 
 def test_the_timeline_tells_readers_from_writers() -> None:

@@ -102,7 +102,7 @@ def test_a_write_is_under_way_until_the_commit_is_confirmed(tmp_path: Path) -> N
     [hold] = history.holds
     assert (hold.ending, hold.end_ns) == (Ending.RELEASED, release.start_ns)
     [stored] = Case(history).ledger.writes
-    assert (stored.hold, stored.value, stored.seq) == (hold, "c1-1", 2)
+    assert (stored.hold, stored.value, stored.seq) == (hold, "v1-c1", 2)
 
 
 @pytest.mark.parametrize(

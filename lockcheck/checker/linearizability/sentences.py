@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
+from lockcheck.checker.words import shown
 from lockcheck.history.table import Op, Outcome, Table
 
 INITIAL = -1  # stands for the row that would have written the initial value
-LONGEST = 40  # characters of a value
 MANY = 4  # operations in a sentence
 
 
@@ -165,12 +164,7 @@ class Sentences:
 
     def _who(self, row: int) -> str:
         process = self.table.symbols.value(int(self.table.process[row]))
-        return "somebody" if process is None else f"process {_short(process)}"
+        return "somebody" if process is None else f"process {shown(process)}"
 
     def _text(self, symbol: int) -> str:
-        return _short(self.table.symbols.value(symbol))
-
-
-def _short(value: object) -> str:
-    text = json.dumps(value)
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+        return shown(self.table.symbols.value(symbol))

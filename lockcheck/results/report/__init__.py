@@ -18,10 +18,14 @@ import jinja2
 from markupsafe import Markup, escape
 
 from lockcheck.checker.finding import Judgement, Verdict
-from lockcheck.history import History, Terms
-from lockcheck.history.event import NS_PER_MS
+from lockcheck.checker.words import full_stop, moment, plain, sentence, span
+from lockcheck.durations import duration_words
+from lockcheck.history import History
 from lockcheck.results import story
+from lockcheck.results.facts import RunFacts
 from lockcheck.results.report.clocks import charts
+from lockcheck.results.report.counts import count_rows
+from lockcheck.results.report.glossary import glossary
 from lockcheck.results.report.timeline import last_moment_ns, timeline
 
 HERE = Path(__file__).parent
@@ -37,19 +41,6 @@ CLOSEST_LOOK_NS = 20_000_000
 Rows = tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ReportInput:
-    run_id: str
-    started_at: str
-    history: History
-    judgement: Judgement
-    plan: Rows
-    versions: Rows
-    rerun_command: str
-    check_command: str
-    problem: str = ""  # why lockcheck or the cluster failed midway; the report is written anyway
-
-
 @dataclass(frozen=True, slots=True)
 class _Told:
     """An incident as the page shows it."""
@@ -57,7 +48,6 @@ class _Told:
     number: int
     incident: story.Incident
     story: story.Story
-    window: range
 
     @property
     def effect(self) -> Verdict:
@@ -68,50 +58,55 @@ class _Told:
         """What the heading does not say already."""
         [alone, *others] = self.incident.findings
         if not others and story.told_by_evidence(self.incident):
-            return [story.full_stop(alone.note)] if alone.note else []
+            return [full_stop(alone.note)] if alone.note else []
         return list(self.story.harm) if others or alone.note else []
 
 
-def render(report: ReportInput) -> str:
-    history, judgement = report.history, report.judgement
-    incidents = story.worst_first(story.incidents_of(judgement))
+def render(history: History, judgement: Judgement, facts: RunFacts) -> str:
+    narrative = story.narrative_of(history, judgement)
     shown = FULLY_TOLD + LISTED_BRIEFLY
-    windows = [_window(incident) for incident in incidents[:shown]]
-    told = [
-        _Told(number, incident, story.tell_incident(history, incident), window)
-        for number, (incident, window) in enumerate(
-            zip(incidents[:FULLY_TOLD], windows, strict=False), 1
-        )
-    ]
+    incidents = narrative.incidents[:shown]
+    told = [_Told(n, *each) for n, each in enumerate(narrative.stories(FULLY_TOLD), 1)]
+    doubts = judgement.doubts[judgement.verdict is Verdict.UNKNOWN :]  # the headline has the first
     refused = story.refused_writes(history)
-    locks = story.about_locks(history, judgement)
-    drawn = timeline(history, judgement, incidents[:shown], windows)
+    drawn = timeline(history, judgement, incidents, [_window(each) for each in incidents])
     html = _template().render(
-        report=report,
+        facts=facts,
+        terms=history.terms,
+        judgement=judgement,
         verdict=judgement.verdict,
-        headline=story.headline(history, judgement),
-        facts=_facts(history, judgement),
-        first=told[0] if told else None,
-        counts=_count_rows(report) if locks else _count_rows_without_a_lock(report),
+        headline=narrative.headline,
+        words=_words_of(narrative),
+        tested=_tested(history, judgement),
+        answer=told[0].story if told and judgement.verdict is Verdict.VIOLATION else None,
+        again=story.again(history.terms, facts.rerun_command),
+        counts=count_rows(narrative),
         told=told,
-        brief=list(enumerate(incidents[FULLY_TOLD:shown], FULLY_TOLD + 1)),
-        unlisted=max(0, len(incidents) - shown),
+        brief=list(enumerate(incidents[FULLY_TOLD:], FULLY_TOLD + 1)),
+        unlisted=len(narrative.incidents) - len(incidents),
         refused=refused[:REFUSED_LISTED],
         refused_total=len(refused),
-        stale_refused_total=judgement.counts.stale_writes_refused,
         data=drawn.json,
         kinds=drawn.kinds,
         clocks=charts(history),
         lasted_ns=last_moment_ns(history),
-        guard=history.terms.guard,
         compared=story.side_by_side(judgement.definitions, COMPARED),
-        about_locks=locks,
+        about_locks=narrative.about_locks,
         nothing=story.nothing_found(history, judgement),
-        doubts=judgement.doubts[:DOUBTS_LISTED],
-        doubts_unlisted=max(0, len(judgement.doubts) - DOUBTS_LISTED),
+        doubts=doubts[:DOUBTS_LISTED],
+        doubts_unlisted=max(0, len(doubts) - DOUBTS_LISTED),
     )
     # A lone surrogate can hide in what somebody else's file said; a file of UTF-8 cannot hold it.
     return html.encode("utf-8", "replace").decode()
+
+
+def _words_of(narrative: story.Narrative) -> tuple[Rows, Rows]:
+    """The words that the headline uses, explained right there; and the others."""
+    known = glossary(narrative)
+    said = narrative.headline.lower()
+    used = {word for word, _ in known if re.search(rf"\b{word.lower()}(s|ped)?\b", said)}
+    first = tuple(row for row in known if row[0] in used)
+    return first, tuple(row for row in known if row[0] not in used)
 
 
 def _window(incident: story.Incident) -> range:
@@ -126,76 +121,30 @@ def _window(incident: story.Incident) -> range:
     return range(max(0, start_ns - room_ns), end_ns + room_ns)
 
 
-def _facts(history: History, judgement: Judgement) -> Rows:
-    """What was tested, as far as the history says."""
+def _tested(history: History, judgement: Judgement) -> Rows:
+    """What was tested, as the command line calls it."""
     terms, whole = history.terms, story.clients(history, judgement) is not None
-    facts = (
-        ("backend", terms.backend),
-        ("workload", terms.workload),
-        ("model", terms.model),
-        ("permits", str(terms.permits) if terms.permits > 1 and terms.excludes else ""),
-        ("guard", terms.guard if terms.stores else ""),
-        ("lease", story.span(terms.ttl_ms * NS_PER_MS) if terms.ttl_ms else ""),
-        ("faults", ", ".join(terms.faults) or ("none" if terms.backend else "")),
-        ("clients", str(terms.clients or "")),
+    rows = (
+        ("--backend", terms.backend),
+        ("--workload", terms.workload),
+        ("--model", terms.model),
+        ("--permits", str(terms.permits) if terms.permits > 1 and terms.excludes else ""),
+        ("--nemesis", ", ".join(terms.faults) or ("none" if terms.backend else "")),
+        ("--guard", terms.guard if terms.stores else ""),
+        ("--ttl", duration_words(terms.ttl_ms) if terms.ttl_ms else ""),
+        ("--clients", str(terms.clients or "")),
+        ("--seed", "" if terms.seed is None else str(terms.seed)),
+        ("lasted", span(last_moment_ns(history)) if whole else ""),
         ("free again", story.freed_again(terms, judgement)),
-        ("not exercised", story.not_exercised(judgement)),
-        ("lasted", story.span(last_moment_ns(history)) if whole else ""),
-        ("seed", "" if terms.seed is None else str(terms.seed)),
+        ("felt by nobody", story.not_exercised(judgement)),
     )
-    return tuple((name, value) for name, value in facts if value)
+    return tuple((name, value) for name, value in rows if value)
 
 
 def _options(text: str) -> Markup:
     """Sets the command line's options apart, and keeps them from being broken in two."""
-    html = re.sub(r"--[a-z-]+( (fence|cas|redis))?", r"<code>\g<0></code>", str(escape(text)))
+    html = re.sub(r"--[a-z-]+( (fence|cas|redis|\d+))?", r"<code>\g<0></code>", str(escape(text)))
     return Markup(html)  # noqa: S704 - escaped before
-
-
-def _count_rows(report: ReportInput) -> Rows:
-    counts, terms = report.judgement.counts, report.history.terms
-    accepted = _counted(counts.writes_accepted, "write accepted", "writes accepted")
-    jobs = _counted(counts.jobs_run, "job run", "jobs run")
-    writes = counts.writes_accepted + counts.writes_refused or (
-        terms.stores and not counts.jobs_run
-    )
-    shared, entered = counts.shared_together, counts.entered_deepest
-    lost = f"{counts.updates_lost:,} of {counts.updates_acknowledged:,}"
-    guarded: Rows = (
-        _counted(counts.writes_refused, "write refused", "writes refused"),
-        ("of them stale", f"{counts.stale_writes_refused:,}"),
-    )
-    return (
-        _counted(counts.operations, "operation", "operations"),
-        _counted(counts.acquisitions, "time granted", "times granted"),
-        _counted(counts.holders, "holder", "different holders"),
-        *((("shared it at once", f"{shared:,}"),) if shared else ()),
-        *_permits(terms, counts.held_together),
-        *((("levels entered", f"{entered:,}"),) if entered > 1 else ()),
-        _counted(counts.faults, "proven fault", "proven faults"),
-        *((jobs,) if counts.jobs_run else ()),
-        *((accepted,) if writes else ()),
-        *((("acknowledged updates lost", lost),) if counts.updates_acknowledged else ()),
-        *(guarded if writes and (terms.guard != "none" or counts.writes_refused) else ()),
-    )
-
-
-def _permits(terms: Terms, held: int) -> Rows:
-    several = terms.permits > 1 and terms.excludes
-    return ((f"held at once, of {terms.permits} permits", f"{held:,}"),) if several else ()
-
-
-def _count_rows_without_a_lock(report: ReportInput) -> Rows:
-    counts, clients = report.judgement.counts, story.clients(report.history, report.judgement)
-    return (
-        _counted(counts.operations, "operation", "operations"),
-        *(() if clients is None else (_counted(clients, "client", "clients"),)),
-        _counted(counts.faults, "proven fault", "proven faults"),
-    )
-
-
-def _counted(number: int, one: str, many: str) -> tuple[str, str]:
-    return one if number == 1 else many, f"{number:,}"
 
 
 @cache
@@ -210,10 +159,8 @@ def _template() -> jinja2.Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(span=story.span, moment=story.moment, plain=story.plain)
-    environment.filters.update(
-        brief_title=story.incident_title, options=_options, sentence=story.sentence
-    )
+    environment.filters.update(span=span, moment=moment, plain=plain, sentence=sentence)
+    environment.filters.update(brief_title=story.incident_title, options=_options)
     environment.globals.update(
         script=script,
         style=style,

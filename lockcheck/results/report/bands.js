@@ -1,10 +1,10 @@
 // Paints what lasts: faults, stalls, holds, and the times in which two held the same lock.
 
 // The part of [start, end] that is in view, at least a pixel wide; null if there is none.
-function stretch(start, end) {
+function stretch(start, end, least = 1.2) {
   if (end < view.from || start > view.to) return null;
   const left = Math.max(layout.gutter - 4, toX(start));
-  return { left, width: Math.max(1.2, Math.min(layout.width + 4, toX(end)) - left) };
+  return { left, width: Math.max(least, Math.min(layout.width + 4, toX(end)) - left) };
 }
 
 function band(lane, start, end, label, style) {
@@ -32,11 +32,11 @@ function drawFault(fault) {
   const style = { edge: colours['fault-edge'], ink: colours['fault-ink'] };
   for (const lane of fault.lanes) {
     if (fault.proven < 0) {
-      const label = `${fault.name}, unproven`;
+      const label = `${fault.name}, not confirmed`;
       band(lane, fault.since, end, label, { ...style, fill: 'transparent', dashed: true });
       continue;
     }
-    const label = fault.felt ? fault.name : `${fault.name}, not exercised`;
+    const label = fault.felt ? fault.name : `${fault.name}, felt by nobody`;
     band(lane, fault.since, end, label, { ...style, fill: colours.fault });
     pen.fillStyle = colours['fault-edge'];
     pen.fillRect(toX(fault.proven), layout.tops[lane] + 1, 1, layout.heights[lane] - 1);
@@ -78,23 +78,21 @@ function drawStall(stall) {
 function drawOverlaps() {
   const { key, start, end, counts } = data.overlaps;
   const shaded = {}; // what several overlaps share is shaded once; they are in order of their starts
-  pen.fillStyle = colours.overlap;
   for (let i = 0; i < key.length; i++) {
+    pen.fillStyle = counts[i] ? colours.overlap : colours.stall;
     const from = Math.max(start[i], shaded[key[i]] ?? start[i]);
     if (from >= end[i] && start[i] < end[i]) continue;
     shaded[key[i]] = end[i];
     const part = wanted(key[i]) && stretch(from, end[i]);
     if (!part) continue;
-    pen.globalAlpha = counts[i] ? 1 : 0.5;
     pen.fillRect(part.left, AXIS - 6, part.width, layout.height);
   }
-  pen.globalAlpha = 1;
 }
 
 function drawOverlapBars() {
-  const { key, first, second, start, end } = data.overlaps;
-  pen.fillStyle = colours['overlap-bar'];
+  const { key, first, second, start, end, counts } = data.overlaps;
   for (let i = 0; i < key.length; i++) {
+    pen.fillStyle = colours[counts[i] ? 'overlap-bar' : 'stall-edge'];
     const part = wanted(key[i]) && stretch(start[i], end[i]);
     if (!part) continue;
     pen.fillRect(part.left, AXIS - 6, part.width, 4);
@@ -119,7 +117,7 @@ function drawHold(i) {
   const maybe = stretch(asked[i], gone[i]);
   pen.fillRect(maybe.left, top + height / 2 - 1, maybe.width, 2);
   pen.globalAlpha = 1;
-  const solid = stretch(start[i], leaseEnd);
+  const solid = stretch(start[i], leaseEnd, 3);
   if (solid) {
     pen.beginPath();
     pen.roundRect(solid.left, top, solid.width, height, Math.min(3, solid.width / 2));

@@ -141,7 +141,7 @@ function drawOverview() {
   ink.globalAlpha = 1;
   ink.fillStyle = colours['overlap-bar'];
   for (const finding of data.findings) {
-    if (finding.effect === 'violation') ink.fillRect(at((finding.from + finding.to) / 2) - 1, 0, 2.5, height);
+    if (finding.effect === 'violation') ink.fillRect(at(finding.at) - 1, 0, 2.5, height);
   }
   const left = at(view.from), right = at(view.to);
   ink.fillStyle = colours.panel;

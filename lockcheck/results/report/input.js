@@ -104,7 +104,7 @@ function markAt(where, lane, reach) {
   for (let i = 0; i < lanes.length; i++) {
     if (lanes[i] !== lane || !wanted(key[i])) continue;
     const distance = Math.abs(toX(markTime(i)) - where.x) + (state[i] === READ ? 1 : 0)
-      - (state[i] === STALE || state[i] === REFUSED ? 2 : 0);
+      - (state[i] === READ || state[i] === ACCEPTED ? 0 : 2);
     if (distance < nearest) { nearest = distance; best = i; }
   }
   return best < 0 ? null : aboutMark(best);
@@ -149,12 +149,12 @@ function bandAt(where, lane) {
 
 function aboutFault(fault) {
   const healed = fault.healed < 0 ? 'never seen to be healed' : `healed at ${moment(fault.healed)}`;
-  const proof = fault.proven < 0 ? 'not proven' : `proven ${span(fault.proven - fault.start)} later`;
+  const proof = fault.proven < 0 ? 'not confirmed' : `confirmed ${span(fault.proven - fault.start)} later`;
   const worked = fault.since > fault.start ? `in effect ${span(fault.since - fault.start)} later, ` : '';
   const begun = `begun at ${moment(fault.start)}, ${worked}${proof}`;
-  const title = `Fault: ${fault.title}${fault.when && `, ${fault.when}`}`;
+  const title = `Injected: ${fault.title}${fault.when && `, ${fault.when}`}`;
   const cut = fault.apart ? [`cut off: ${fault.apart}`] : [];
-  const idle = fault.felt ? [] : ['not exercised: nobody felt it'];
+  const idle = fault.felt ? [] : ['felt by nobody'];
   return [title, ...cut, begun, healed, fault.proof, ...idle];
 }
 
@@ -171,13 +171,14 @@ function aboutHold(i) {
 }
 
 const DONE = ['done', 'did not happen', 'done', 'nobody knows whether it happened'];
-const STATES = ['accepted', 'refused by the storage', 'accepted although stale', 'outcome unknown'];
+const STATES = ['accepted', 'refused by the storage', 'accepted although stale', 'outcome unknown', '',
+  'accepted; it overwrote others unseen', 'accepted, and lost later'];
 
 function aboutMark(i) {
-  const { lane, key, state, start, end, seq, value, base, token, why, call } = data.marks;
+  const { lane, key, state, start, end, number, value, base, token, why, call } = data.marks;
   const node = data.lanes[lane[i]].name, lock = data.keys[key[i]];
   const took = end[i] < 0 ? 'no answer' : `answered after ${span(end[i] - start[i])}`;
-  const number = seq[i] < 0 ? '' : ` as #${seq[i]}`;
+  const which = number[i] < 0 ? '' : ` as write ${number[i].toLocaleString('en')}`;
   const sent = `sent at ${moment(start[i])}, ${took}`;
   if (state[i] === READ) {
     return [`${node} read ${lock}`.trim(), `found ${textOf(value[i]) || 'nothing'}`, sent, textOf(why[i])];
@@ -186,7 +187,7 @@ function aboutMark(i) {
     return [`${node}: ${textOf(call[i])}`, DONE[state[i]], sent, textOf(why[i])];
   }
   const title = `${state[i] === STALE ? 'Stale: ' : ''}${node} wrote ${textOf(value[i])}`;
-  return [title, `${STATES[state[i]]}${number}`, base[i] < 0 ? '' : `on top of ${textOf(base[i])}`,
+  return [title, `${STATES[state[i]]}${which}`, base[i] < 0 ? '' : `on top of ${textOf(base[i])}`,
     token[i] < 0 ? '' : `with token ${token[i]}`, lock ? `${lock}, ${sent}` : sent, textOf(why[i])];
 }
 

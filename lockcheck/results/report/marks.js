@@ -27,7 +27,7 @@ function drawMarks() {
     const time = markTime(i);
     if (!wanted(key[i]) || time < view.from || time > view.to) continue;
     const x = toX(time);
-    if (state[i] === STALE || state[i] === REFUSED) { late.push([i, x]); continue; }
+    if (state[i] !== READ && state[i] !== ACCEPTED && state[i] !== UNKNOWN) { late.push([i, x]); continue; }
     const slot = lane[i] * 8 + state[i];
     if (Math.abs(last[slot] - x) < 0.7) continue;
     last[slot] = x;
@@ -98,8 +98,10 @@ function drawMark(state, x, y) {
   pen.lineWidth = 2;
   pen.beginPath();
   if (state === READ) {
-    pen.fillStyle = colours.read;
-    pen.fillRect(x - 0.75, y - 5, 1.5, 10);
+    pen.lineWidth = 1.3;
+    pen.arc(x, y, 2.4, 0, 7);
+    pen.strokeStyle = colours.read;
+    pen.stroke();
   } else if (state === ACCEPTED) {
     pen.arc(x, y, 4.6, 0, 7);
     pen.fillStyle = colours.accepted;
@@ -113,6 +115,21 @@ function drawMark(state, x, y) {
     pen.fillStyle = colours['overlap-bar'];
     pen.strokeStyle = colours.panel;
     pen.fill();
+    pen.stroke();
+  } else if (state === OVERWROTE) {
+    pen.moveTo(x, y - 8); pen.lineTo(x + 8, y + 6); pen.lineTo(x - 8, y + 6);
+    pen.closePath();
+    pen.fillStyle = colours['overlap-bar'];
+    pen.strokeStyle = colours.panel;
+    pen.fill();
+    pen.stroke();
+  } else if (state === LOST) {
+    pen.arc(x, y, 4.6, 0, 7);
+    pen.fillStyle = colours.panel;
+    pen.fill();
+    pen.lineWidth = 1.6;
+    pen.moveTo(x - 3.3, y + 3.3); pen.lineTo(x + 3.3, y - 3.3);
+    pen.strokeStyle = colours['overlap-bar'];
     pen.stroke();
   } else if (state === REFUSED) {
     pen.rect(x - 5.5, y - 5.5, 11, 11);

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lockcheck.checker.finding import Judgement
+from lockcheck.checker.words import LOCKING, call, label
 from lockcheck.history import F, Operation
 from lockcheck.results import story
 from lockcheck.results.report.choice import merged, within
 from lockcheck.results.report.columns import Table, append, us
 from lockcheck.results.report.sheet import LONGEST_TEXT, MOST_MARKS, Sheet
-from lockcheck.results.story import Identity, operation_identity, stale_writes
+from lockcheck.results.story import Identity, losses, operation_identity, stale_writes
 
 LONGEST_LABEL = 80
 LONGEST_MARK_OF_MANY = 16  # where there are so many that they make up most of the page
@@ -18,15 +19,15 @@ MANY_OPERATIONS = 5_000
 MOST_EVIDENCE = 100  # of one incident
 
 # What the script draws of a write: the numbers are the script's STATE list.
-_ACCEPTED, _REFUSED, _STALE, _UNKNOWN, _READ = range(5)
-KINDS = ("accepted", "refused", "stale", "unknown", "read")
+_ACCEPTED, _REFUSED, _STALE, _UNKNOWN, _READ, _OVERWROTE, _LOST = range(7)
+KINDS = ("accepted", "refused", "stale", "unknown", "read", "overwrote", "lost")
 
 
 def marks(sheet: Sheet, judgement: Judgement) -> Table:
     """Reads, writes and the like, as points on the lane of the client that sent them."""
-    names = ("lane", "key", "state", "start", "end", "seq", "value", "base", "token", "why")
+    names = ("lane", "key", "state", "start", "end", "number", "value", "base", "token", "why")
     table: Table = {name: [] for name in (*names, "call")}
-    stale = stale_writes(judgement.findings)
+    harmful, numbers = _harmful(judgement), story.narrative_of(sheet.history, judgement).numbers
     many = len(sheet.history.operations) > MANY_OPERATIONS
     longest = LONGEST_MARK_OF_MANY if many else LONGEST_TEXT
     for operation in _marked(sheet):
@@ -36,15 +37,15 @@ def marks(sheet: Sheet, judgement: Judgement) -> Table:
         values = (
             sheet.lanes[operation.node],
             sheet.key(operation.key),
-            _state(operation, stale),
+            _state(operation, harmful),
             us(operation.start_ns),
             us(answer.time) if answer else -1,
-            -1 if answer is None or answer.seq is None else answer.seq,
+            numbers.of(operation) or -1,
             sheet.text(value, longest),
             sheet.text(invoke.base, longest),
             -1 if invoke.token is None else invoke.token,
             sheet.text(answer.error if answer else None),
-            sheet.text(story.call(operation)) if other else -1,
+            sheet.text(call(operation)) if other else -1,
         )
         append(table, (*names, "call"), values)
     return table
@@ -52,7 +53,7 @@ def marks(sheet: Sheet, judgement: Judgement) -> Table:
 
 def _marked(sheet: Sheet) -> Sequence[Operation]:
     """Far from any finding a read goes first: a read changes nothing."""
-    operations = [o for o in sheet.history.operations if o.f not in story.LOCKING]
+    operations = [o for o in sheet.history.operations if o.f not in LOCKING]
     drawn = [o for o in operations if o.node in sheet.lanes]
     if len(sheet.history.operations) > MOST_MARKS:
         near = merged(sheet.windows)
@@ -89,18 +90,28 @@ def evidence(sheet: Sheet) -> Table:
                 sheet.key(operation.key),
                 us(operation.start_ns),
                 us(operation.answer.time) if operation.answer else -1,
-                sheet.text(story.label(operation), LONGEST_LABEL),
+                sheet.text(label(operation), LONGEST_LABEL),
                 number,
             )
             append(table, names, values)
     return table
 
 
-def _state(operation: Operation, stale: frozenset[Identity]) -> int:
+def _harmful(judgement: Judgement) -> dict[Identity, int]:
+    """What was lost, what overwrote it, and what was stale: the worst of it counts."""
+    found: dict[Identity, int] = {}
+    for loss in losses(judgement.findings):
+        found.update((operation_identity(write), _LOST) for write in loss.lost)
+    for loss in losses(judgement.findings):
+        found[operation_identity(loss.overwriting)] = _OVERWROTE
+    return found | dict.fromkeys(stale_writes(judgement.findings), _STALE)
+
+
+def _state(operation: Operation, harmful: dict[Identity, int]) -> int:
     if operation.f == F.READ:
         return _READ
-    if operation_identity(operation) in stale:
-        return _STALE
+    if (state := harmful.get(operation_identity(operation))) is not None:
+        return state
     if operation.ok:
         return _ACCEPTED
     return _REFUSED if operation.failed else _UNKNOWN

@@ -72,6 +72,16 @@ function wireFilter() {
   byId('key-filter').hidden = false;
 }
 
+function wireFolding() {
+  const rest = data.lanes.filter((lane, number) => lane.client && number >= data.unfolded).length;
+  if (!rest) return;
+  const button = byId('unfold');
+  const name = () => { button.textContent = view.unfolded ? 'Fewer clients' : `${rest} more clients`; };
+  button.addEventListener('click', () => { view.unfolded = !view.unfolded; name(); measure(); redraw(); });
+  button.hidden = false;
+  name();
+}
+
 async function copy(code, button) {
   try {
     await navigator.clipboard.writeText(code.textContent);
@@ -126,6 +136,7 @@ try {
   readColours();
   wireTools();
   wireFilter();
+  wireFolding();
   wireCopying();
   wireThemesAndPaper();
   byId('omitted').textContent = leftOut();

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
+from lockcheck.checker.words import natural, plain
 from lockcheck.history import FaultSpan, History
 from lockcheck.results.report.choice import chosen
 from lockcheck.results.report.columns import Numbered
-from lockcheck.results.story import Incident, natural, own_stalls, plain
+from lockcheck.results.story import Incident, own_stalls
 
 T = TypeVar("T")
 
@@ -16,6 +17,7 @@ LONGEST_TEXT = 40
 # Beyond this many a picture shows no more than their density: reads go first, then what is far from
 # any finding.
 MOST_MARKS = 20_000
+LANES_AT_ONCE = 12  # more do not fit a screen
 MOST_LANES = 48  # processes of other people's histories are many: each unknown answer ends one
 
 
@@ -32,9 +34,9 @@ class Sheet:
         self.stalls = own_stalls(history, history.stalls)
         self.rows: dict[str, int] = {}  # of a lane, where it has more than one
         self.at_fault: set[str] = set()  # lanes with evidence
-        about = [node for incident in incidents for node in _nodes(incident)]
+        about = list(dict.fromkeys(node for incident in incidents for node in _nodes(incident)))
         clients = sorted({*about, *(o.node for o in history.operations)}, key=natural)
-        self._clients = _drawn(about, clients)
+        self._clients, self.unfolded = _drawn(about, clients)
         self.hidden = len(clients) - len(self._clients)
         others = {node for f in history.faults for node in places(f)}
         others |= {stall.node for stall in self.stalls}
@@ -70,11 +72,12 @@ def places(fault: FaultSpan) -> tuple[str, ...]:
     return fault.nodes or ("",)
 
 
-def _drawn(about: list[str], clients: list[str]) -> list[str]:
-    """Where they are too many, those that some finding is about."""
-    if len(clients) <= MOST_LANES:
-        return clients
-    return sorted(list(dict.fromkeys([*about, *clients]))[:MOST_LANES], key=natural)
+def _drawn(about: list[str], clients: list[str]) -> tuple[list[str], int]:
+    """Which have a lane, and how many of them are seen at once: where they are many, those come
+    first that findings are about, the worst of them first."""
+    if len(clients) <= LANES_AT_ONCE:
+        return clients, len(clients)
+    return list(dict.fromkeys([*about, *clients]))[:MOST_LANES], LANES_AT_ONCE
 
 
 def _nodes(incident: Incident) -> Iterator[str]:

@@ -13,13 +13,14 @@ import msgspec
 
 from lockcheck.checker.case import case_of
 from lockcheck.checker.finding import Code, Judgement
+from lockcheck.checker.words import fault_name, plain, span
 from lockcheck.history import Ending, History, Hold
 from lockcheck.history.event import STORAGE
 from lockcheck.results import story
 from lockcheck.results.report.columns import Table, append, or_none, safe_in_script, us
 from lockcheck.results.report.marks import KINDS, evidence, marks, tries
 from lockcheck.results.report.sheet import MOST_MARKS, Sheet, places
-from lockcheck.results.story import Incident, cut_apart, fault_name, incident_title, plain, span
+from lockcheck.results.story import Incident, cut_apart, incident_title
 
 MOST_ROWS_PER_LANE = 4
 
@@ -39,13 +40,13 @@ def timeline(
     sheet = Sheet(history, incidents, looks)
     drawing = _Lasting(sheet)
     holds, points, overlaps = drawing.holds(), marks(sheet, judgement), drawing.overlaps(judgement)
-    faults, stalls = drawing.faults(judgement), drawing.stalls()
+    faults, stalls, attempts = drawing.faults(judgement), drawing.stalls(), tries(sheet)
     unseen = max(0, judgement.counts.operations - len(history.operations))
     data = {
         "end": us(last_moment_ns(history)),
         "holds": holds,
         "marks": points,
-        "tries": tries(sheet),
+        "tries": attempts,
         "faults": faults,
         "quiet": or_none(history.quiet_ns),
         "stalls": stalls,
@@ -55,6 +56,7 @@ def timeline(
             {
                 "from": us(window.start),
                 "to": us(window.stop),
+                "at": us(incident.start_ns),
                 "title": incident_title(incident),
                 "key": sheet.key(incident.main.key),
                 "effect": incident.effect.value,
@@ -63,6 +65,7 @@ def timeline(
         ],
         "omitted": sheet.omitted + unseen,
         "hidden": sheet.hidden,
+        "unfolded": sheet.unfolded,
         "endings": [ending.value for ending in _ENDINGS],
         # last: the tables above number what they mention
         "lanes": sheet.described(),
@@ -72,7 +75,9 @@ def timeline(
     kinds = {KINDS[state] for state in points["state"]}
     kinds |= {"unproven" if fault.proven_ns is None else "fault" for fault in history.faults}
     kinds |= _kinds_of_holds(holds)
-    kinds |= {"overlap"} if overlaps["key"] else set()
+    kinds |= {"overlap" if counts else "harmless" for counts in overlaps["counts"]}
+    kinds |= {"try"} if attempts["lane"] else set()
+    kinds |= {"quiet"} if history.quiet_ns is not None else set()
     kinds |= {"stall"} if stalls else set()
     kinds |= {"evidence"} if any(story.told_by_evidence(i) for i in incidents) else set()
     return Timeline(safe_in_script(msgspec.json.encode(data).decode()), frozenset(kinds))
@@ -83,6 +88,7 @@ def _kinds_of_holds(holds: Table) -> set[str]:
         end - until for end, until in zip(holds["end"], holds["until"], strict=True) if until >= 0
     ]
     kinds = {"shared" if shared else "hold" for shared in holds["shared"]}
+    kinds |= {"asking"} if kinds else set()
     if any(over > 0 for over in leases):
         kinds |= {"outlived", "lease"}
     return kinds

@@ -9,9 +9,9 @@ const WHOLE = { from: -data.end * 0.01, to: Math.max(data.end, 1000) * 1.02 };
 const CLOSEST_US = 100;
 const AXIS = 30;
 const LANE = { fault: 18, row: 24, marks: 26, evidence: 26, server: 40 };
-const ACCEPTED = 0, REFUSED = 1, STALE = 2, UNKNOWN = 3, READ = 4;
+const ACCEPTED = 0, REFUSED = 1, STALE = 2, UNKNOWN = 3, READ = 4, OVERWROTE = 5, LOST = 6;
 
-const view = { from: WHOLE.from, to: WHOLE.to, key: -1, finding: -1, cursor: -1 };
+const view = { from: WHOLE.from, to: WHOLE.to, key: -1, finding: -1, cursor: -1, unfolded: false };
 const layout = { width: 600, height: 200, gutter: 56, tops: [], heights: [] };
 
 function measure() {
@@ -22,7 +22,9 @@ function measure() {
   layout.gutter = Math.min(Math.ceil(widest) + 26, Math.max(48, layout.width * 0.22));
   let top = AXIS;
   data.lanes.forEach((lane, number) => {
-    layout.tops[number] = top;
+    const folded = lane.client && number >= data.unfolded && !view.unfolded;
+    layout.tops[number] = folded ? -9999 : top; // out of sight, with all that is drawn in it
+    if (folded) { layout.heights[number] = 0; return; }
     layout.heights[number] = !lane.client ? LANE.server
       : LANE.fault + lane.rows * LANE.row + LANE.marks + (lane.evidence ? LANE.evidence : 0);
     top += layout.heights[number];
@@ -73,10 +75,9 @@ function glide(from, to) {
 }
 
 function span(us) {
-  const ms = Math.abs(us) / 1000;
-  if (ms < 9.95) return `${ms.toFixed(ms < 0.095 ? 2 : 1)} ms`;
-  if (ms < 999.5) return `${ms.toFixed(0)} ms`;
-  return ms < 10000 ? `${(ms / 1000).toFixed(3)} s` : `${(ms / 1000).toFixed(1)} s`;
+  const seconds = Math.abs(us) / 1e6;
+  if (seconds >= 9.9995) return `${seconds.toFixed(1)} s`;
+  return `${seconds.toFixed(seconds >= 0.00995 ? 3 : seconds >= 0.00095 ? 4 : 5)} s`;
 }
 const moment = (us) => `${(us / 1e6).toFixed(3)} s`;
 const textOf = (number) => (number < 0 ? '' : data.texts[number]);

@@ -5,23 +5,22 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable
 
-from lockcheck.history import F, Hold, Operation
-from lockcheck.results.story.cast import Cast
-from lockcheck.results.story.incidents import operation_identity
-from lockcheck.results.story.step import Kind, Step
-from lockcheck.results.story.words import (
+from lockcheck.checker.words import (
     amount,
     lock_name,
     moment,
     names_with_counts,
-    numbers,
     plain,
 )
+from lockcheck.history import F, Hold, Operation
+from lockcheck.results.story.cast import Cast
+from lockcheck.results.story.incidents import operation_identity
+from lockcheck.results.story.step import Kind, Step
 
 WEIGHT = 96
 
 
-def between(cast: Cast, operations: Iterable[Operation]) -> list[Step]:
+def between(cast: Cast, operations: Iterable[Operation], overlap: Kind) -> list[Step]:
     """`operations`: all that there were while these holds lasted."""
     holds = cast.others
     if not holds:
@@ -35,21 +34,20 @@ def between(cast: Cast, operations: Iterable[Operation]) -> list[Step]:
     released = [operation_identity(h.release) for h in holds if h.release is not None]
     taken = sum(release in cast.takings for release in released)
     stale = sum(operation_identity(write) in cast.stale for write in writes)
-    parts = [f"{start} until {until}", *_accepted(writes, stale), *_refused(writes)]
+    parts = [f"{start} until {until}", *_accepted(cast, writes, stale), *_refused(writes)]
     if taken:
         parts.append(f"{amount(taken, 'release')} of a lock that was no longer their own")
-    kind = Kind.HARM if stale or taken else Kind.LOCK
+    kind = Kind.HARM if stale else overlap if taken else Kind.LOCK
     return [Step(holds[0].start_ns, who, "; ".join(parts), kind, WEIGHT)]
 
 
-def _accepted(writes: list[Operation], stale: int) -> list[str]:
+def _accepted(cast: Cast, writes: list[Operation], stale: int) -> list[str]:
     accepted = [write for write in writes if write.ok]
     if not accepted:
         return []
-    which = numbers(write.answer.seq if write.answer else None for write in accepted)
-    shown = f", {which}" if which else ""
+    which = cast.numbers.range(accepted) or amount(len(accepted), "write")
     worse = f", {stale:,} of them stale" if stale else ""
-    return [f"{amount(len(accepted), 'write')} accepted{shown}{worse}"]
+    return [f"{which} accepted{worse}"]
 
 
 def _refused(writes: list[Operation]) -> list[str]:

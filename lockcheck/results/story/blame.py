@@ -1,77 +1,131 @@
-"""Whose fault it was, and what would prevent it."""
+"""Whose fault it was."""
 
 from __future__ import annotations
 
-from lockcheck.checker.finding import Blame, Code, Culprit, Finding, Verdict
-from lockcheck.history import History
-from lockcheck.history.event import TRANSACTION
-from lockcheck.results.story import remedies
-from lockcheck.results.story.anomalies import the_anomalies
-from lockcheck.results.story.effects import holder_cure, service_cure
-from lockcheck.results.story.incidents import TOLD_BY_EVIDENCE, TOLD_BY_HOLDS, Incident, taken_by
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from lockcheck.checker.finding import Code, Culprit, Finding
+from lockcheck.checker.stalls import total_ns
+from lockcheck.checker.words import (
+    amount,
+    fault_name,
+    listed,
+    lock_server,
+    node_of,
+    plain,
+    span,
+    upper_first,
+)
+from lockcheck.history import History, Terms
+from lockcheck.results.story.codes import (
+    BY_EVIDENCE,
+    BY_HOLDS,
+    about_a_lock,
+    deed,
+    everybody,
+    guilty,
+    the_anomalies,
+)
+from lockcheck.results.story.effects import suffered
+from lockcheck.results.story.incidents import Incident, taken_by
 from lockcheck.results.story.titles import also_taken
-from lockcheck.results.story.words import amount, fault_name, node_of, plain, span, upper_first
+
+# Of several that somebody else is to blame for, where that is all there is to say.
+_WHOSE = {
+    Culprit.SERVICE: "the lock server's",
+    Culprit.HOLDER: "the holder's",
+    Culprit.CLIENT: "a client's",
+    Culprit.MACHINE: "the machine's",
+}
 
 
-def blame_of(incident: Incident) -> str:
-    parts = [_culprit(incident), _chain(incident), _active_fault(incident.main)]
-    faults = [incident.main.blame.fault]
-    for finding, number in remedies.matters_of_their_own(incident):
+def blame_of(history: History, incident: Incident) -> str:
+    terms, main = history.terms, incident.main
+    parts = [_culprit(terms, incident, main), _chain(incident), _under(main)]
+    known = [main.blame.fault]
+    for finding, number in matters_of_their_own(incident):
         own = "is a matter of its own" if number == 1 else "are a matter of their own"
         what = upper_first(the_anomalies(finding.code, number))
-        known = finding.blame.fault in faults
-        faults.append(finding.blame.fault)
-        parts += [f"{what} {own}. {remedies.culprit(finding)}"]
-        parts += [] if known else [_active_fault(finding)]
-    return " ".join(part for part in parts if part)
+        parts.append(f"{what} {own}. {_culprit(terms, incident, finding)}")
+        parts += [] if finding.blame.fault in known else [_under(finding)]
+        known.append(finding.blame.fault)
+    return " ".join(filter(None, parts))
 
 
-def _culprit(incident: Incident) -> str:
-    finding = incident.main
-    blame, by = finding.blame, span(finding.blame.by_ns)
-    earlier = node_of(finding.holds, 0, "the earlier holder")
-    later = node_of(finding.holds, 1, "the next client")
+def _culprit(terms: Terms, incident: Incident, finding: Finding) -> str:
+    blame, holds = finding.blame, finding.holds
     if blame.who is Culprit.MACHINE:
-        long = span(sum(s.end_ns - s.start_ns for s in blame.stalls))
-        what = f"it stalled for {long}" if blame.stalls else "its own clock jumped"
+        what = f"it stalled for {span(total_ns(blame.stalls))}" if blame.stalls else ""
         return (
-            f"The machine that ran this test: {what}, without any fault of ours. "
-            "That is not counted against the lock."
+            f"The machine that ran this test: {what or 'its own clock jumped'}, and nothing that "
+            "was injected did that. It is not counted against the lock."
         )
-    if finding.code in TOLD_BY_EVIDENCE and blame.release is None:
-        return remedies.culprit(finding)
-    if blame.release is not None or blame.who is Culprit.CLIENT:
-        return _wrong_client(finding, earlier)
+    if (release := blame.release or taken_by(finding)) is not None:
+        return (
+            f"The client {plain(release.node)}: it released a lock that was no longer its own, and "
+            f"{lock_server(terms)} let it: the release does not check who the owner is."
+        )
+    if blame.who is Culprit.CLIENT:
+        return _client(terms, finding)
+    earlier, later = node_of(holds, 0, "a client"), node_of(holds, 1, "the next client")
     if blame.who is Culprit.HOLDER:
         others = f"{later} and others" if len(incident.rivals) > 1 else later
         return (
-            f"The holder, {earlier}: it went on believing for {by} after its lease had run out. "
-            f"The service was entitled to let {others} in."
+            f"The holder, {earlier}: {_overran(incident, finding)}. "
+            f"{upper_first(lock_server(terms))} was entitled to let {others} in."
         )
+    return f"{upper_first(server_of(terms, finding))}: {_server_did(finding)}."
+
+
+def server_of(terms: Terms, finding: Finding) -> str:
+    return lock_server(terms) if about_a_lock(finding) else "the server that answered"
+
+
+def _overran(incident: Incident, finding: Finding) -> str:
+    if incident.slept:
+        return "it was paused, and could not notice that its lease had run out"
+    happened = suffering(finding)
+    why = f" ({happened})" if happened else ""
+    return f"it went on for {span(finding.blame.by_ns)} after its lease had run out{why}"
+
+
+def _server_did(finding: Finding) -> str:
+    blame, holds = finding.blame, finding.holds
+    if finding.code in BY_EVIDENCE and finding.code is not Code.DOUBLE_RUN:
+        return deed(finding)
+    earlier, later = (plain(hold.node) for hold in holds[:2])
     if blame.promised_until_ns is None:
-        return f"The lock service: it let {later} in before {earlier} had released the lock."
+        return f"it let {later} in before {earlier} had released the lock"
     return (
-        f"The lock service broke its promise: it let {later} in {by} before the lease that it had "
-        f"granted to {earlier} ran out."
+        f"it let {later} in {span(blame.by_ns)} before the lease that it had granted to {earlier} "
+        "ran out"
     )
 
 
-def _wrong_client(finding: Finding, earlier: str) -> str:
-    release = finding.blame.release or taken_by(finding)
-    if release is not None:
-        return (
-            f"The client {plain(release.node)}: it released a lock that was no longer its own, "
-            "and the service let it: the release does not check who the owner is."
-        )
+def _client(terms: Terms, finding: Finding) -> str:
+    blameless = f"{upper_first(lock_server(terms))} is not to blame."
+    if finding.code is Code.DEADLOCK:
+        return f"The clients {everybody(finding)}: {deed(finding)}. {blameless}"
     if finding.code is Code.LOST_UPDATE and not finding.blame.by_ns:
         return (
             "A client: what it overwrote was there to be read under the lock, so neither the lock "
             "nor its lease is to blame."
         )
-    return (
-        f"The client {earlier}: it wrote {span(finding.blame.by_ns)} after it had let go of the "
-        "lock itself, so neither the lock nor its lease is to blame."
-    )
+    if finding.code in BY_HOLDS:
+        late, who = span(finding.blame.by_ns), guilty(finding)
+        return f"The client {who}: it wrote {late} after it had let go of the lock itself."
+    again = finding.code is Code.DOUBLE_RUN  # whoever ran it again
+    who = plain(finding.operations[-1].node) if again else guilty(finding)
+    return f"The client {who}: {deed(finding)}. {blameless}"
+
+
+def suffering(finding: Finding) -> str:
+    """What befell the holder; a cut may have struck others, and taken links of its with them."""
+    fault, holder = finding.blame.fault, node_of(finding.holds, 0, "")
+    if fault is None:
+        return ""
+    return (suffered(fault) if holder in fault.nodes else "") or fault_name(fault)
 
 
 def _chain(incident: Incident) -> str:
@@ -80,17 +134,16 @@ def _chain(incident: Incident) -> str:
         return ""
     if not incident.chained:
         return f"{upper_first(also_taken(incident))}: it does not check who the owner is."
-    late = {
-        f.holds[0].start_ns: f
-        for f in incident.findings
-        if f.code is Code.OVERLAP and f.blame.who is Culprit.HOLDER and f.holds
-    }
+    late = {f.holds[0].start_ns: f for f in late_holders(incident)}
     parts = []
     if late:
         first = min(late.values(), key=lambda f: f.time_ns)
-        who, by = node_of(first.holds, 0, "a holder"), span(first.blame.by_ns)
+        why = suffering(first)
         more = f"; {amount(len(late) - 1, 'later holder')} did so too" if len(late) > 1 else ""
-        parts.append(f"It began when {who} outlived its lease by {by}{more}.")
+        parts.append(
+            f"It began when {plain(first.holds[0].node)}{f' ({why})' if why else ''} outlived its "
+            f"lease by {span(first.blame.by_ns)}{more}."
+        )
     if (others := len(incident.takings) - 1) > 0:
         parts.append(
             f"{amount(others, 'more release')} did the same: whoever is robbed of the lock "
@@ -99,110 +152,50 @@ def _chain(incident: Incident) -> str:
     return " ".join(parts)
 
 
-def _active_fault(finding: Finding) -> str:
+def late_holders(incident: Incident) -> list[Finding]:
+    found = (f for f in incident.of(Code.OVERLAP) if f.blame.who is Culprit.HOLDER)
+    return [finding for finding in found if finding.holds]
+
+
+def _under(finding: Finding) -> str:
     blame = finding.blame
-    if blame.fault is None:
-        unexplained = blame.who is Culprit.SERVICE and blame.release is None
-        searched = finding.code in TOLD_BY_HOLDS
-        return "No injected fault explains it." if unexplained and searched else ""
-    proof = f", proven: {plain(blame.fault.proof, 120)}" if blame.fault.proof else ", unproven"
-    return f"Active fault: {fault_name(blame.fault)}{proof}."
+    if blame.fault is not None:
+        proven = "" if blame.fault.proven_ns is not None else " (not confirmed)"
+        return f"Injected then: {fault_name(blame.fault)}{proven}."
+    unexplained = blame.who is Culprit.SERVICE and blame.release is None
+    searched = finding.code in BY_HOLDS
+    return "Nothing that was injected explains it." if unexplained and searched else ""
 
 
-# --- what would prevent it ---------------------------------------------------------------------
+# --- what was found with the main thing, and is somebody else's fault ----------------------------
 
 
-def prevention_of(history: History, incident: Incident) -> str:
-    guard = _guard_advice(history, incident)
-    parts = [_prevention(history, incident, guard)]
-    for finding, number in remedies.matters_of_their_own(incident):
-        what, cure = the_anomalies(finding.code, number), remedies.cure(finding)
-        parts.append(f"Against {what}: {cure[:1].lower()}{cure[1:]}")
-    return " ".join(parts)
+def _besides(incidents: Iterable[Incident]) -> list[Finding]:
+    return [
+        finding
+        for incident in incidents
+        for finding in incident.findings
+        if finding.code in BY_EVIDENCE
+        and finding.code is not incident.main.code
+        and finding.blame.who is not incident.main.blame.who
+        and finding.blame.release is None
+    ]
 
 
-def _prevention(history: History, incident: Incident, advice: str) -> str:
-    blame, guard = incident.main.blame, history.terms.guard
-    guarded = guard in {"fence", "cas"}
-    if blame.who is Culprit.MACHINE:
-        return (
-            "Nothing about the lock. Run again on a quieter machine, or with a longer lease (--ttl)"
-            " so that a short stall does not reach its end."
-        )
-    own = incident.main.code in TOLD_BY_EVIDENCE and blame.release is None
-    if own and not incident.takings:
-        return remedies.cure(incident.main, advice)
-    if guarded and incident.effect is Verdict.VIOLATION:
-        return (
-            f"The storage was to refuse this (--guard {guard}) and accepted it: look at how it "
-            "compares tokens or versions, and at whether each write carries its own."
-        )
-    if guard == TRANSACTION and blame.who is Culprit.HOLDER:
-        return (
-            "Nothing more: what a late holder writes is rolled back together with its transaction."
-        )
-    if guarded and blame.who is Culprit.HOLDER:
-        return (
-            "Nothing more: no lock with a lease can prevent a holder from outliving it, and the "
-            f"guard at the storage (--guard {guard}) is what keeps the data right."
-        )
-    return _lock_cure(incident, advice)
+def whose_besides(incidents: Iterable[Incident]) -> str:
+    """As a part of a sentence: `the token regression is the lock server's`."""
+    found: dict[Culprit, Counter[Code]] = {}
+    for finding in _besides(incidents):
+        found.setdefault(finding.blame.who, Counter())[finding.code] += 1
+    parts = []
+    for who, codes in found.items():
+        what = listed(the_anomalies(code, number) for code, number in codes.items())
+        parts.append(f"{what} {'is' if codes.total() == 1 else 'are'} {_WHOSE[who]}")
+    return listed(parts)
 
 
-def _lock_cure(incident: Incident, guard: str) -> str:
-    blame = incident.main.blame
-    if incident.takings or blame.release is not None:  # whoever was late before
-        return _release_cure(incident, guard)
-    if blame.who is Culprit.CLIENT:
-        return (
-            "Mend the client: it must read under the lock, and write only while it holds it. "
-            f"What also helps is {guard}."
-        )
-    if blame.who is Culprit.SERVICE:
-        cure = _service_cure(blame)
-        return f"{cure} Whatever the service does, data stay safe behind {guard}."
-    if blame.fault is None:
-        return (
-            "No lock with a lease can prevent this alone: the work took longer than the lease. A "
-            f"longer lease, or one renewed meanwhile, makes it rarer. What helps is {guard}."
-        )
-    return holder_cure(blame.fault, guard)
-
-
-def _release_cure(incident: Incident, guard: str) -> str:
-    cure = (
-        "Compare and delete: store a random value of your own with the lock, and release it "
-        "only while the value is still yours, in one atomic step, as --backend redis does."
-    )
-    late = any(f.code is Code.OVERLAP and f.blame.who is Culprit.HOLDER for f in incident.findings)
-    return f"{cure} Against a holder that outlives its lease there is {guard}." if late else cure
-
-
-def _guard_advice(history: History, incident: Incident) -> str:
-    ours, stored = bool(history.terms.backend), history.terms.stores
-    where = "the storage" if ours and stored else "whatever the lock protects"
-    if incident.of(Code.TOKEN_REGRESSION):  # a guard that checks them is no help then
-        option = " (--guard cas)" if ours and stored else ""
-        return f"a guard at {where}: compare-and-set on the version{option}"
-    if not (ours and stored):
-        one = history.terms.permits <= 1  # else a register is nothing that it protects
-        see = " (see both with --workload register)" if ours and one else ""
-        return (
-            f"a guard at {where}: a fencing token that it checks, or compare-and-set on its "
-            f"version{see}"
-        )
-    tokens = any(hold.token is not None for hold in history.holds)
-    with_tokens = "" if tokens else ", with a backend that gives tokens"
-    return (
-        f"a guard at the storage: a fencing token that it checks (--guard fence{with_tokens}), "
-        "or compare-and-set on the version (--guard cas)"
-    )
-
-
-def _service_cure(blame: Blame) -> str:
-    cure = service_cure(blame.fault)
-    if cure:
-        return cure
-    if blame.promised_until_ns is None:
-        return "The service must not grant a lock before its holder has released it."
-    return "The service must not grant a lock before the lease that it promised has run out."
+def matters_of_their_own(incident: Incident) -> Iterator[tuple[Finding, int]]:
+    """One of each kind, and how many there are of it."""
+    found = _besides([incident])
+    for code, number in Counter(finding.code for finding in found).items():
+        yield next(f for f in found if f.code is code), number

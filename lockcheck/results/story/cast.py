@@ -8,8 +8,8 @@ from enum import IntEnum
 
 from lockcheck.checker.finding import Code
 from lockcheck.history import F, Hold, Operation
+from lockcheck.results.story.codes import BY_HOLDS
 from lockcheck.results.story.incidents import (
-    TOLD_BY_HOLDS,
     Identity,
     Incident,
     Loss,
@@ -17,6 +17,7 @@ from lockcheck.results.story.incidents import (
     operation_identity,
     told_by_evidence,
 )
+from lockcheck.results.story.numbers import Numbers
 
 HOLDS_TOLD = 4  # of a finding that is told by its evidence: a circle has more than two
 GUILTY_TOLD = 2  # of the stale writes, and of those that lost an update
@@ -39,17 +40,18 @@ class Cast:
     losses: dict[Identity, Loss]  # by the write that overwrote
     takings: frozenset[Identity]
     evidence: tuple[Operation, ...]  # told even where they belong to no hold
+    numbers: Numbers
 
     def part_of(self, hold: Hold) -> Part:
         return self.parts.get(hold_identity(hold), Part.EXTRA)
 
 
-def cast_of(incident: Incident) -> Cast:
+def cast_of(incident: Incident, numbers: Numbers) -> Cast:
     holds, most = incident.holds, 1 if incident.chained else GUILTY_TOLD
     stale, lost = incident.stale, incident.losses
-    guilty = [*stale[:most], *(loss.overwriting for loss in lost[:most])]
+    guilty = [*stale[:most], *(write for loss in lost[:most] for write in _told_of(loss))]
     parts = dict(_parts(incident, holds, guilty))
-    by_holds = incident.main.code in TOLD_BY_HOLDS
+    by_holds = incident.main.code in BY_HOLDS
     main = [o for o in incident.main.operations if by_holds and o.f in {F.READ, F.WRITE}]
     return Cast(
         parts=parts,
@@ -59,7 +61,13 @@ def cast_of(incident: Incident) -> Cast:
         losses={operation_identity(loss.overwriting): loss for loss in lost},
         takings=frozenset(operation_identity(release) for release in incident.takings),
         evidence=tuple({operation_identity(o): o for o in (*main, *guilty)}.values()),
+        numbers=numbers,
     )
+
+
+def _told_of(loss: Loss) -> tuple[Operation, ...]:
+    """Of many that were lost it is enough to say how many."""
+    return (*(loss.lost if len(loss.lost) == 1 else ()), loss.overwriting)
 
 
 def _parts(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 
+from lockcheck.checker.words import names, natural
 from lockcheck.history import FaultSpan
-from lockcheck.results.story.words import names, natural
 
 Peers = tuple[str, ...]
 

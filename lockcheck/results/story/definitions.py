@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from lockcheck.checker.finding import Definition, Verdict
-from lockcheck.results.story.words import amount, listed, plain, sentence
+from lockcheck.checker.words import amount, listed, plain, sentence
 
 NAMED_AT_MOST = 3
 _ANSWERS = {

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from lockcheck.checker.finding import Judgement
+from lockcheck.checker.words import amount, fault_name, moment
 from lockcheck.history import FaultSpan
-from lockcheck.results.story.words import amount, fault_name, moment
 
 TOLD = 3
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lockcheck.checker.finding import Freed, Judgement
+from lockcheck.checker.words import amount, span, spans
 from lockcheck.history import Effect, Terms
 from lockcheck.history.event import NS_PER_MS
-from lockcheck.results.story.words import amount, span, spans
 
 GONE = {Effect.ENDS: "ended", Effect.CUTS: "cut off"}
 

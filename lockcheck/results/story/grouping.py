@@ -4,33 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 
-from lockcheck.checker.finding import Code, Finding, Judgement, Verdict
+from lockcheck.checker.finding import Code, Finding, Verdict
+from lockcheck.results.story.codes import BY_HOLDS
 from lockcheck.results.story.incidents import (
-    TOLD_BY_HOLDS,
     Incident,
     hold_identity,
     operation_identity,
     taken_by,
 )
 
-_KEPT = "_incidents"
 _Shared = Callable[[Finding], list[Hashable]]
-
-
-def incidents_of(judgement: Judgement) -> tuple[Incident, ...]:
-    """The same ones for all who tell of a judgement: the terminal, the headline and the page."""
-    known = judgement.__dict__
-    if _KEPT not in known:
-        known[_KEPT] = incidents(judgement.findings)
-    found: tuple[Incident, ...] = known[_KEPT]
-    return found
 
 
 def incidents(findings: Iterable[Finding]) -> tuple[Incident, ...]:
     """Findings that share a cause read as one."""
     every = tuple(findings)
     order = {id(finding): number for number, finding in enumerate(every)}
-    groups = _grouped([f for f in every if f.code in TOLD_BY_HOLDS], _causes)
+    groups = _grouped([f for f in every if f.code in BY_HOLDS], _causes)
     groups += _grouped(_left_alone(groups, every), _things)
     for group in groups:
         group.sort(key=lambda finding: order[id(finding)])
@@ -65,7 +55,7 @@ def _left_alone(groups: list[list[Finding]], findings: Iterable[Finding]) -> lis
     at = {thing: group for group in reversed(groups) for f in group for thing in _things(f)}
     alone = []
     for finding in findings:
-        if finding.code in TOLD_BY_HOLDS:
+        if finding.code in BY_HOLDS:
             continue
         group = next((at[thing] for thing in _things(finding) if thing in at), None)
         if group is None:

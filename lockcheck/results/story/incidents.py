@@ -6,26 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from lockcheck.checker.finding import Code, Finding, Verdict
-from lockcheck.history import F, Hold, Operation
+from lockcheck.checker.finding import Code, Culprit, Finding, Verdict
+from lockcheck.history import Effect, F, Hold, Operation
+from lockcheck.results.story.codes import BY_EVIDENCE, BY_HOLDS
 
 Identity = tuple[int | str, int]  # of an operation or a hold: its process and its start
 
-# Told by who held the lock when. The others are told by the operations in their evidence, and where
-# both are part of one incident, these tell its cause.
-TOLD_BY_HOLDS = frozenset({Code.OVERLAP, Code.STALE_WRITE, Code.LOST_UPDATE, Code.FOREIGN_RELEASE})
-# Of the others the one that says most about the cause comes first.
-TOLD_BY_EVIDENCE = (
-    Code.DOUBLE_RUN,
-    Code.UNLOCKED_SECTION,
-    Code.TOKEN_REGRESSION,
-    Code.REVIVED,
-    Code.SILENT_LOSS,
-    Code.DEADLOCK,
-    Code.STUCK,
-    Code.UNFAIR,
-    Code.NOT_LINEARIZABLE,
-)
+DAMAGE = frozenset({Code.STALE_WRITE, Code.LOST_UPDATE, Code.DOUBLE_RUN})
 FINDINGS_TOLD = 3  # of those in one incident
 
 
@@ -53,8 +40,8 @@ class Incident:
         if self.chained:
             return next(f for f in self.findings if taken_by(f) is not None)
         worst = [f for f in self.findings if f.effect is self.effect]
-        if all(f.code in TOLD_BY_EVIDENCE for f in worst):
-            return min(worst, key=lambda f: TOLD_BY_EVIDENCE.index(f.code))
+        if all(f.code in BY_EVIDENCE for f in worst):
+            return min(worst, key=lambda f: BY_EVIDENCE.index(f.code))
         overlaps = self.of(Code.OVERLAP)
         own = [f for f in overlaps if taken_by(f) is None]
         return (own or overlaps or self._told_by_holds)[0]
@@ -97,6 +84,19 @@ class Incident:
         return tuple(sorted(holds, key=lambda hold: hold.start_ns)) if len(holds) > 2 else ()
 
     @cached_property
+    def slept(self) -> bool:
+        """Its first holder was stopped, and its lease ran out meanwhile."""
+        blame = self.main.blame
+        if blame.who is not Culprit.HOLDER or blame.fault is None:
+            return False
+        return blame.fault.effect is Effect.STOPS and self.main.holds[0].node in blame.fault.nodes
+
+    @property
+    def damaged(self) -> bool:
+        """What it did is known; of others all that is known is what they could have done."""
+        return any(f.code in DAMAGE and f.effect is Verdict.VIOLATION for f in self.findings)
+
+    @cached_property
     def takings(self) -> tuple[Operation, ...]:
         """The releases that took away somebody else's lock."""
         found = (taken_by(f) for f in self.findings)
@@ -122,7 +122,7 @@ class Incident:
 
     @cached_property
     def _told_by_holds(self) -> tuple[Finding, ...]:
-        return tuple(f for f in self.findings if f.code in TOLD_BY_HOLDS)
+        return tuple(f for f in self.findings if f.code in BY_HOLDS)
 
     def of(self, code: Code) -> tuple[Finding, ...]:
         return tuple(self._by_code.get(code, ()))
@@ -137,7 +137,7 @@ class Incident:
 
 def told_by_evidence(incident: Incident) -> tuple[Finding, ...]:
     """The main one first, where it is one of them."""
-    found = [f for f in incident.findings if f.code in TOLD_BY_EVIDENCE]
+    found = [f for f in incident.findings if f.code in BY_EVIDENCE]
     return tuple(sorted(found, key=lambda f: f is not incident.main)[:FINDINGS_TOLD])
 
 
@@ -202,7 +202,7 @@ def losses(findings: Iterable[Finding]) -> tuple[Loss, ...]:
 
 
 # What it means for these that a release took the lock away is told by that release.
-_CAN_BE_TAKEN = TOLD_BY_HOLDS | {Code.SILENT_LOSS, Code.REVIVED}
+_CAN_BE_TAKEN = BY_HOLDS | {Code.SILENT_LOSS, Code.REVIVED}
 
 
 def taken_by(finding: Finding) -> Operation | None:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lockcheck.checker.finding import Code, Culprit, Judgement, Verdict
+from lockcheck.checker.finding import Code, Judgement, Verdict
+from lockcheck.checker.words import amount, sentence, times, upper_first
 from lockcheck.history import F, History
 from lockcheck.history.event import TRANSACTION
-from lockcheck.results.story.grouping import incidents_of, worst_first
 from lockcheck.results.story.incidents import Incident
 from lockcheck.results.story.objects import about_locks, by_clients
-from lockcheck.results.story.used import used
-from lockcheck.results.story.words import amount, sentence, span, times, upper_first
+from lockcheck.results.story.used import injected, used
 
 
-def unknown(history: History, judgement: Judgement) -> str:
+def unknown(history: History, judgement: Judgement, incidents: Sequence[Incident]) -> str:
     locks = about_locks(history, judgement)
     what = "the lock is safe" if locks else "the answers are right"
     start = f"This run cannot tell whether {what}."
@@ -22,38 +21,41 @@ def unknown(history: History, judgement: Judgement) -> str:
         first, *others = judgement.doubts
         more = f" ({amount(len(others), 'more doubt')})" if others else ""
         return f"{start} {sentence(first)}{more}"
-    found = [i for i in incidents_of(judgement) if i.effect is Verdict.UNKNOWN]
-    return f"{start} {amount(len(found), 'incident')} came from stalls of the machine itself."
+    found = sum(i.effect is Verdict.UNKNOWN for i in incidents)
+    return f"{start} {amount(found, 'incident')} came from stalls of the machine itself."
 
 
-def ok(history: History, judgement: Judgement) -> str:
+def ok(history: History, judgement: Judgement, incidents: Sequence[Incident]) -> str:
     if not about_locks(history, judgement):
         return _ok_without_a_lock(history, judgement)
-    counts = judgement.counts
+    counts, terms = judgement.counts, history.terms
+    done = injected(history, judgement)
     idle = len(judgement.not_exercised)
-    felt = f" ({idle} of them not exercised)" if idle else ""
-    faults = (
-        f"under {amount(counts.faults, 'proven fault')}{felt}"
-        if counts.faults
-        else "without any fault"
-    )
+    felt = f" ({idle} of them felt by nobody)" if done and idle else ""
     scope = (
         f"In {amount(counts.acquisitions, 'acquisition')} by {amount(counts.holders, 'client')} "
-        f"{faults}"
+        f"{f'under {done}{felt}' if done else 'without any fault'}"
     )
-    if history.terms.guard == "none":
-        together = upper_first(used(history.terms, counts))
+    if terms.guard == "none":
+        together = upper_first(used(terms, counts))
         seen = f" {together}." if together else ""
         return f"{scope} {_kept_apart(history)} at the same time.{seen}"
-    kept = f"{scope} the storage accepted nothing that it should have refused"
-    refused = f"the guard refused {amount(counts.stale_writes_refused, 'stale write')}"
+    overlaps = sum(bool(incident.of(Code.OVERLAP)) for incident in incidents)
+    held = f"the lock overlapped {times(overlaps)}" if overlaps else "the lock never overlapped"
+    return f"{scope} {held}; {_refused(history, judgement)}; no data was damaged."
+
+
+def _refused(history: History, judgement: Judgement) -> str:
     if history.terms.guard == TRANSACTION:
         late = sum(1 for o in history.operations if o.f in (F.WRITE, F.RUN) and o.failed)
-        refused = f"{amount(late, 'change')} came too late, and did not happen"
-    found = [i for i in worst_first(incidents_of(judgement)) if i.of(Code.OVERLAP)]
-    if not found:
-        return f"{kept}; {refused}."
-    return f"{kept}. {_shared(found)}; {refused}."
+        return f"{amount(late, 'change')} came too late, and did not happen"
+    stale, taken = judgement.counts.stale_writes_refused, len(judgement.of(Code.STALE_WRITE))
+    if taken:  # compare-and-set lets in what overwrites nothing
+        refused = amount(stale, "stale write")
+        return f"the guard refused {refused} and let in {taken:,} that overwrote nothing"
+    if stale <= 1:
+        return "the guard refused the one stale write" if stale else "no stale write came"
+    return f"the guard refused all {stale:,} stale writes"
 
 
 def nothing_found(history: History, judgement: Judgement) -> str:
@@ -79,14 +81,3 @@ def _ok_without_a_lock(history: History, judgement: Judgement) -> str:
     if judgement.definitions:
         return f"In {scope} every answer is explained by an order of the operations."
     return f"In {scope} nothing was found."
-
-
-def _shared(found: Sequence[Incident]) -> str:
-    """Behind a guard two holders at once are worth a word, not a verdict."""
-    mains = [incident.main for incident in found]
-    often = upper_first(times(len(mains)))
-    if all(main.blame.who is Culprit.HOLDER for main in mains):
-        worst = span(max(main.blame.by_ns for main in mains))
-        upto = "" if len(mains) == 1 else "up to "
-        return f"{often} a holder outlived its lease, by {upto}{worst}, while others were let in"
-    return f"{often} two clients or more held a lock at the same time"

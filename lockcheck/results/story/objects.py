@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from lockcheck.checker.finding import Judgement
-from lockcheck.history import F, History
-from lockcheck.results.story.words import amount
-
-LOCKING = frozenset({F.ACQUIRE, F.RELEASE, F.RENEW})
+from lockcheck.checker.words import LOCKING, amount
+from lockcheck.history import History
 
 
 def about_locks(history: History, judgement: Judgement) -> bool:

@@ -6,8 +6,8 @@ from bisect import bisect_right
 from dataclasses import dataclass
 
 from lockcheck.checker.case import case_of
+from lockcheck.checker.words import plain
 from lockcheck.history import F, History, Hold, LedgerEntry, Operation
-from lockcheck.results.story.words import plain
 
 
 @dataclass(frozen=True, slots=True)

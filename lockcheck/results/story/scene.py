@@ -6,26 +6,27 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 
 from lockcheck.checker.case import case_of
-from lockcheck.checker.finding import Culprit
+from lockcheck.checker.finding import Culprit, Verdict
+from lockcheck.checker.words import in_letters, lock_name, names, plain, span
 from lockcheck.history import Effect, Ending, F, FaultSpan, History, Hold, Operation
 from lockcheck.history.event import NS_PER_MS
 from lockcheck.results.story import texts
 from lockcheck.results.story.between import between
 from lockcheck.results.story.cast import Part, cast_of
+from lockcheck.results.story.codes import BY_HOLDS
 from lockcheck.results.story.cuts import cut_apart
 from lockcheck.results.story.evidence import WEIGHT, evidence_steps
 from lockcheck.results.story.incidents import (
-    TOLD_BY_HOLDS,
     Identity,
     Incident,
     evidence_of,
     operation_identity,
     taken_by,
 )
+from lockcheck.results.story.numbers import Numbers
 from lockcheck.results.story.stalls import own_stalls
 from lockcheck.results.story.step import Kind, Step, weightiest
 from lockcheck.results.story.titles import robbery
-from lockcheck.results.story.words import in_letters, lock_name, names, plain, span
 
 MOST_STEPS = 15
 # An operation or a proof that took longer than this is told as two steps: begun, and answered.
@@ -41,21 +42,26 @@ MORE_OF_THESE = (12, 26, 56)
 HARM, REFUSED, FAULT, FAULT_PROVEN, HEALED, STALLED = 100, 98, 90, 55, 85, 88
 
 
-def steps_of(history: History, incident: Incident) -> tuple[Step, ...]:
-    steps = list(_Scene(history, incident).steps())
-    return weightiest(sorted(steps, key=lambda step: step.time_ns), MOST_STEPS)
+def steps_of(
+    history: History, incident: Incident, numbers: Numbers
+) -> tuple[tuple[Step, ...], int]:
+    """At most fifteen, and how many more there were."""
+    steps = sorted(_Scene(history, incident, numbers).steps(), key=lambda step: step.time_ns)
+    return weightiest(steps, MOST_STEPS), max(0, len(steps) - MOST_STEPS)
 
 
 class _Scene:
     """Collects the steps of one incident out of the evidence and the history around it."""
 
-    def __init__(self, history: History, incident: Incident) -> None:
+    def __init__(self, history: History, incident: Incident, numbers: Numbers) -> None:
         self.history = history
         self.incident = incident
         self.holds = incident.holds
-        self.cast = cast_of(incident)
+        self.cast = cast_of(incident, numbers)
         self.guarded = history.terms.guard != "none"
-        by_holds = any(f.code in TOLD_BY_HOLDS for f in incident.findings)
+        harmless = incident.damaged or incident.effect is not Verdict.VIOLATION
+        self.overlap = Kind.OVERLAP if harmless else Kind.HARM  # red is for damage
+        by_holds = any(f.code in BY_HOLDS for f in incident.findings)
         self.at_once = max(1, history.terms.permits) if by_holds else None
         self.at_fault = {operation_identity(o) for o in evidence_of(incident)}
 
@@ -83,7 +89,8 @@ class _Scene:
         if not others:
             return []
         until_ns = max(hold.end_ns for hold in others)
-        return between(self.cast, self._operations_between(others[0].start_ns, until_ns))
+        meanwhile = self._operations_between(others[0].start_ns, until_ns)
+        return between(self.cast, meanwhile, self.overlap)
 
     # --- grants and leases
 
@@ -109,7 +116,7 @@ class _Scene:
             )
         many = f"{in_letters(len(others) + 1)} holders"
         return Step(
-            hold.start_ns, who, f"{text}, while {still} still held it: {many}", Kind.HARM, HARM
+            hold.start_ns, who, f"{text}, while {still} still held it: {many}", self.overlap, HARM
         )
 
     def _attempts_before(self, hold: Hold) -> int:
@@ -163,16 +170,18 @@ class _Scene:
         start_ns, proven_ns = fault.start_ns, fault.proven_ns
         if proven_ns is None:
             why = plain(fault.why_unproven, 120)
-            yield Step(start_ns, who, f"{name} began{apart}, unproven: {why}", Kind.FAULT, FAULT)
+            yield Step(
+                start_ns, who, f"{name} began{apart}, not confirmed: {why}", Kind.FAULT, FAULT
+            )
         elif proven_ns - start_ns <= WORTH_TWO_STEPS_NS:
             took = span(proven_ns - start_ns)
-            text = f"{name} began{apart}, proven {took} later{proof}"
+            text = f"{name} began{apart}, confirmed {took} later{proof}"
             yield Step(start_ns, who, text, Kind.FAULT, FAULT)
         else:
             took = "" if fault.since_ns is None else span(fault.since_ns - start_ns)
             worked = f", and took effect {took} later" if took else ""
             yield Step(start_ns, who, f"{name} began{apart}{worked}", Kind.FAULT, FAULT)
-            yield Step(proven_ns, who, f"{name} proven{proof}", Kind.FAULT, FAULT_PROVEN)
+            yield Step(proven_ns, who, f"{name} confirmed{proof}", Kind.FAULT, FAULT_PROVEN)
         if fault.healed_ns is not None:
             over_ns = self._over_ns(fault, fault.healed_ns)
             believed = self._believing(fault, over_ns)
@@ -243,8 +252,8 @@ class _Scene:
         when = operation.start_ns if answer is None else answer.time
         if when - operation.start_ns > WORTH_TWO_STEPS_NS:
             what = f"read {plain(operation.key)}"
-            sent = texts.writing(operation) if operation.f == F.WRITE else what
-            yield Step(operation.start_ns, who, f"sent: {sent}", Kind.DATA, SENT[part])
+            sent = f"write {texts.writing(operation)}" if operation.f == F.WRITE else what
+            yield Step(operation.start_ns, who, f"asked to {sent}", Kind.DATA, SENT[part])
         yield Step(when, who, texts.data(self.cast, operation), kind, weight)
 
     # --- ends
@@ -271,7 +280,7 @@ class _Scene:
         findings = self.incident.findings
         robbed = next((robbery(f)[1] for f in findings if taken_by(f) == release), "its holder")
         text = f"released {lock_name(release.key)}, no longer its own: took it away from {robbed}"
-        return Step(when, plain(release.node), text, Kind.HARM, HARM)
+        return Step(when, plain(release.node), text, self.overlap, HARM)
 
 
 def _excludes(other: Hold, hold: Hold) -> bool:

@@ -14,6 +14,7 @@ class Kind(StrEnum):
     DATA = "data"
     FAULT = "fault"
     REFUSED = "refused"  # the storage kept it out
+    OVERLAP = "overlap"  # two at once, or a lock that was taken away: not yet damage
     HARM = "harm"
 
 

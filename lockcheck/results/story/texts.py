@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from lockcheck.checker.words import amount, lock_name, plain
 from lockcheck.history import F, FaultSpan, Hold, Operation
 from lockcheck.results.story.cast import Cast
 from lockcheck.results.story.effects import over
 from lockcheck.results.story.incidents import Loss, operation_identity
-from lockcheck.results.story.words import amount, lock_name, names, numbers, plain
 
 
 def data(cast: Cast, operation: Operation) -> str:
     answer, key = operation.answer, plain(operation.key)
-    number = f" as #{answer.seq}" if answer and answer.seq is not None else ""
+    number = cast.numbers.of(operation)
+    as_which = "" if number is None else f" as write {number:,}"
     silence = "no answer came" if operation.unknown else "no reason given"
     reason = plain((answer and answer.error) or silence, 120)
     if operation.f == F.READ:
@@ -20,7 +21,7 @@ def data(cast: Cast, operation: Operation) -> str:
             return f"read {key}: {found}"
         return f"could not read {key}: {reason}"
     if operation.ok:
-        return f"wrote {writing(operation)}; accepted{number}{_why(cast, operation)}"
+        return f"wrote {writing(operation)}; accepted{as_which}{_why(cast, operation)}"
     if operation.failed:
         return f"tried to write {writing(operation)}; refused: {reason}"
     return f"sent a write of {writing(operation)}; nobody told it the outcome ({reason})"
@@ -38,22 +39,21 @@ def _why(cast: Cast, write: Operation) -> str:
     identity = operation_identity(write)
     why = []
     if identity in cast.stale:
-        why.append("stale, a later holder had written already")
+        why.append("stale, since a later holder had written already")
     if (loss := cast.losses.get(identity)) is not None:
-        why.append(f"built on an old value, so {_lost(loss)}")
+        why.append(f"built on an old value, so {_lost(cast, loss)}")
     return f": {'; '.join(why)}" if why else ""
 
 
-def _lost(loss: Loss) -> str:
+def _lost(cast: Cast, loss: Loss) -> str:
     if not loss.lost:
-        return "an update is lost"
+        return "a write is lost"
     acknowledged = "acknowledged " if loss.acknowledged else ""
-    which = numbers(write.answer.seq if write.answer else None for write in loss.lost)
     if len(loss.lost) == 1:
-        number = f" {which}" if which else ""
-        return f"the {acknowledged}update{number} of {names(w.node for w in loss.lost)} is lost"
-    shown = f" ({which})" if which else ""
-    return f"{amount(len(loss.lost), f'{acknowledged}update')}{shown} are lost"
+        return f"the {acknowledged}{cast.numbers.write(loss.lost[0]).removeprefix('a ')} is lost"
+    which = cast.numbers.range(loss.lost)
+    many = amount(len(loss.lost), f"{acknowledged}write")
+    return f"{many}{f' ({which})' if which else ''} are lost"
 
 
 def release_outcome(release: Operation | None) -> str:
@@ -62,7 +62,7 @@ def release_outcome(release: Operation | None) -> str:
     error = plain((release.answer and release.answer.error) or "no answer")
     if release.failed:
         why = f": {error}" if release.answer and release.answer.error else ""
-        return f"; the service refused{why} (it had lost the lock before)"
+        return f"; the lock server refused{why} (it had lost the lock before)"
     return f"; whether it took is unknown: {error}"
 
 

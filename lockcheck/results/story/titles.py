@@ -6,16 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from lockcheck.checker.finding import Code, Culprit, Finding
-from lockcheck.history import F, Hold, Operation
-from lockcheck.results.story.anomalies import anomalies, anomaly_title
-from lockcheck.results.story.incidents import (
-    TOLD_BY_EVIDENCE,
-    Incident,
-    guilty_writes,
-    operation_identity,
-    taken_by,
-)
-from lockcheck.results.story.words import (
+from lockcheck.checker.words import (
     amount,
     full_stop,
     listed,
@@ -23,12 +14,20 @@ from lockcheck.results.story.words import (
     names,
     names_with_counts,
     node_of,
-    numbers,
     plain,
     span,
     spans,
     times,
 )
+from lockcheck.history import F, Hold, Operation
+from lockcheck.results.story.codes import BY_EVIDENCE, CODES, anomalies
+from lockcheck.results.story.incidents import (
+    Incident,
+    guilty_writes,
+    operation_identity,
+    taken_by,
+)
+from lockcheck.results.story.numbers import Numbers
 
 LISTED_AT_MOST = 3
 NOTES_AT_MOST = 2
@@ -39,53 +38,46 @@ def title(finding: Finding) -> str:
 
 
 def incident_title(incident: Incident) -> str:
+    main = incident.main
     if incident.chained:
         return _taken_away(incident)
-    main = incident.main
     if main.code is Code.OVERLAP:
         held = _held(incident)
         return f"{held}; {also_taken(incident)}" if incident.takings else held
-    if main.code in TOLD_BY_EVIDENCE:
-        return _often(incident)
-    return _stale(main) if main.code is Code.STALE_WRITE else _lost(main)
-
-
-def _often(incident: Incident) -> str:
-    """The first of its kind; the others are counted."""
-    others = len(incident.of(incident.main.code)) - 1
-    more = f" (and {others:,} more like it)" if others else ""
-    return f"{anomaly_title(incident.main)}{more}"
+    if main.code in BY_EVIDENCE:
+        others = len(incident.of(main.code)) - 1
+        more = f" (and {others:,} more like it)" if others else ""
+        return f"{CODES[main.code].title(main)}{more}"
+    return _stale(incident) if main.code is Code.STALE_WRITE else _lost(main)
 
 
 def _held(incident: Incident) -> str:
+    main, key, blame = incident.main, lock_name(incident.key), incident.main.blame
+    long = f", for {span(main.length_ns)}" if len(incident.rivals) <= 1 else ""
     if incident.crowd:
-        who, key = names(hold.node for hold in incident.crowd), lock_name(incident.key)
-        long, permits = span(incident.main.length_ns), len(incident.main.holds) - 1
-        return f"{who} all held one of the {permits} permits of {key} for {long}"
-    return _held_by_many(incident) if len(incident.rivals) > 1 else _held_by_two(incident.main)
-
-
-def _held_by_two(finding: Finding) -> str:
-    first = node_of(finding.holds, 0, "a client")
-    second = node_of(finding.holds, 1, "another client")
-    key, long = lock_name(finding.key), span(finding.length_ns)
-    modes = [hold.shared for hold in finding.holds[:2]]
-    if any(modes):
-        sharing, alone = (first, second) if modes[0] else (second, first)
-        return f"{alone} had {key} alone and {sharing} shared it, both for {long}"
-    return f"{first} and {second} both held {key} for {long}"
-
-
-def _held_by_many(incident: Incident) -> str:
-    main, key, rivals = incident.main, lock_name(incident.key), incident.rivals
+        who, permits = names(hold.node for hold in incident.crowd), len(main.holds) - 1
+        return f"{who} all held one of the {permits} permits of {key}{long}"
     earlier, others = node_of(main.holds, 0, "a client"), let_in(incident)
-    held = "shared" if main.holds and main.holds[0].shared else "held"
-    if main.blame.promised_until_ns is None or main.blame.who is Culprit.CLIENT:
-        return f"{earlier} still {held} {key} while {others}"
-    if main.blame.who is Culprit.SERVICE:
-        early = f"{span(main.blame.by_ns)} before {earlier}'s lease ran out"
-        return f"{plain(rivals[0].node)} was let in to {key} {early}, then others: {others}"
-    return f"{earlier} {held} {key} for {span(main.blame.by_ns)} beyond its lease, while {others}"
+    if blame.promised_until_ns is None or blame.who is Culprit.CLIENT:
+        if long and not any(hold.shared for hold in main.holds):
+            return f"{names(hold.node for hold in main.holds)} both held {key}{long}"
+        return f"{earlier} still held {key} while {others}{long}"
+    if blame.who is Culprit.SERVICE:
+        early = f"{span(blame.by_ns)} before {earlier}'s lease ran out"
+        later = f"{node_of(main.holds, 1, 'another client')} was let in to {key} {early}"
+        return f"{later} ({others})" if len(incident.rivals) > 1 else f"{later}{long}"
+    return f"{outlived(incident)}, while {others}"
+
+
+def outlived(incident: Incident) -> str:
+    """A client that was stopped did not go on: it slept."""
+    main, key, by = incident.main, lock_name(incident.key), span(incident.main.blame.by_ns)
+    earlier = node_of(main.holds, 0, "a client")
+    if not incident.slept:
+        return f"{earlier} held {key} for {by} beyond its lease"
+    wrote = any(write.process == main.holds[0].process for write in incident.stale)
+    then = ", then wrote at once," if wrote else " and still believed in it"
+    return f"{earlier} slept through its lease on {key}{then} {by} after its end"
 
 
 def let_in(incident: Incident) -> str:
@@ -107,34 +99,31 @@ def _how(first: tuple[Hold, ...], rivals: tuple[Hold, ...]) -> str:
     return " to share it" if rivals and all(hold.shared for hold in rivals) else ""
 
 
-def _stale(finding: Finding) -> str:
-    writer = next(
-        (plain(o.node) for o in guilty_writes(finding)), node_of(finding.holds, 0, "a client")
-    )
-    late = f", {span(finding.length_ns)} too late" if finding.length_ns else " after a later one's"
-    return (
-        f"Stale write on {lock_name(finding.key)}: the storage accepted a write of {writer}{late}"
-    )
+def _stale(incident: Incident) -> str:
+    main, key = incident.main, lock_name(incident.key)
+    writer = next(iter(incident.stale)).node
+    late = f", {span(main.length_ns)} too late" if main.length_ns else " after a later holder's"
+    return f"Stale write on {key}: the storage accepted a write of {plain(writer)}{late}"
 
 
 def _lost(finding: Finding) -> str:
     writers = [plain(o.node) for o in finding.operations if o.f == F.WRITE]
     key = lock_name(finding.key)
     if len(writers) > 1:
-        return f"Lost update on {key}: {writers[-1]} overwrote what {writers[-2]} had written"
-    return f"Lost update on {key}: an accepted write is missing in the final state"
+        return f"Lost write on {key}: {writers[-1]} overwrote what {writers[-2]} had written"
+    return f"Lost write on {key}: an accepted write is missing in the final state"
 
 
 def _taken_away(incident: Incident) -> str:
-    main, key, many = incident.main, lock_name(incident.key), len(incident.takings)
-    first, robbed = robbery(main)
-    let_in = f", and {plain(incident.guest.node)} was let in" if incident.guest else ""
-    if many == 1:
-        return f"A blind release by {first} took {key} away from {robbed}{let_in}"
-    return (
-        f"{many} blind releases in a chain took {key} away from its holder "
-        f"(the first: {first}'s, from {robbed})"
-    )
+    key, many = lock_name(incident.key), len(incident.takings)
+    first, robbed = robbery(incident.main)
+    if many > 1:
+        return (
+            f"{many:,} blind releases in a chain took {key} away from its holder "
+            f"(the first: {first}'s, from {robbed})"
+        )
+    then = f", and {plain(incident.guest.node)} was let in" if incident.guest else ""
+    return f"A blind release by {first} took {key} away from {robbed}{then}"
 
 
 def also_taken(incident: Incident) -> str:
@@ -154,19 +143,19 @@ def robbery(finding: Finding) -> tuple[str, str]:
 # --- all that it did ---------------------------------------------------------------------------
 
 
-def harm(incident: Incident) -> tuple[str, ...]:
-    """One line for each kind of harm, however often it was done."""
-    lines = (*_overlaps(incident), *_foreign(incident), *_stale_writes(incident))
-    return (*lines, *_lost_updates(incident), *_anomalies(incident))
+def harm(incident: Incident, numbers: Numbers) -> tuple[str, ...]:
+    """One line for each kind of harm, however often it was done; the worst first."""
+    lines = (*_lost_writes(incident, numbers), *_stale_writes(incident, numbers))
+    return (*lines, *_anomalies(incident), *_foreign(incident), *_overlaps(incident))
 
 
 def _anomalies(incident: Incident) -> Iterator[str]:
-    for code in TOLD_BY_EVIDENCE:
+    for code in BY_EVIDENCE:
         found = incident.of(code)
         if len(found) == 1:
-            yield _noted(anomaly_title(found[0]), found)
+            yield _noted(CODES[code].title(found[0]), found)
         elif found:
-            each = listed(map(anomaly_title, found), LISTED_AT_MOST)
+            each = listed(map(CODES[code].title, found), LISTED_AT_MOST)
             yield _noted(f"{anomalies(code, len(found))}: {each}", found)
 
 
@@ -174,15 +163,15 @@ def _overlaps(incident: Incident) -> Iterator[str]:
     found = incident.of(Code.OVERLAP)
     if not found:
         return
-    first = {f.holds[0].process for f in found if f.holds}
+    first = {f.holds[0].process for f in found}
     nodes = [hold.node for hold in incident.holds]
     who = f"among {names(sorted(nodes))}"
     if len(first) == 1:
         others = [hold.node for f in found for hold in f.holds[1:]]
-        who = f"of {node_of(found[0].holds, 0, 'a client')} with {names(sorted(others))}"
+        who = f"of {plain(found[0].holds[0].node)} with {names(sorted(others))}"
     long = spans([f.length_ns for f in found])
     unexplained = [f for f in found if f.blame.release is None or len(incident.findings) == 1]
-    yield _noted(f"{amount(len(found), 'overlap')} {who}: {long}", unexplained)
+    yield _noted(f"{anomalies(Code.OVERLAP, len(found))} {who}: {long}", unexplained)
 
 
 def _foreign(incident: Incident) -> Iterator[str]:
@@ -191,11 +180,11 @@ def _foreign(incident: Incident) -> Iterator[str]:
         thief, robbed = robbery(found[0])
         yield _noted(f"1 blind release, by {thief}, took the lock away from {robbed}", found)
     elif found:
-        by = names_with_counts(robbery(f)[0] for f in found)
-        yield f"{amount(len(found), 'blind release')} took somebody else's lock away: by {by}."
+        by, many = names_with_counts(robbery(f)[0] for f in found), len(found)
+        yield f"{anomalies(Code.FOREIGN_RELEASE, many)} took somebody else's lock away: by {by}."
 
 
-def _stale_writes(incident: Incident) -> Iterator[str]:
+def _stale_writes(incident: Incident, numbers: Numbers) -> Iterator[str]:
     found = incident.of(Code.STALE_WRITE)
     if not found:
         return
@@ -206,39 +195,24 @@ def _stale_writes(incident: Incident) -> Iterator[str]:
     def told(write: Operation) -> str:
         late_ns = late.get(operation_identity(write))
         after = f", {span(late_ns)} after its lease" if late_ns else ""
-        return f"{_write(write)} ({plain(write.invoke.value, 24)}{after})"
+        return f"{numbers.write(write)} ({plain(write.invoke.value, 24)}{after})"
 
     which = listed(map(told, incident.stale), LISTED_AT_MOST)
-    many = amount(len(found), "stale write")
-    yield _noted(f"{many} accepted{': ' if which else ''}{which}", found)
+    yield _noted(f"{anomalies(Code.STALE_WRITE, len(found))} accepted: {which}", found)
 
 
-def _lost_updates(incident: Incident) -> Iterator[str]:
-    found = incident.of(Code.LOST_UPDATE)
+def _lost_writes(incident: Incident, numbers: Numbers) -> Iterator[str]:
+    found, known = incident.of(Code.LOST_UPDATE), incident.losses
     if not found:
         return
-    known = incident.losses
-    acknowledged = "acknowledged " if known and all(loss.acknowledged for loss in known) else ""
-    whose = [(_writes(loss.lost), _write(loss.overwriting)) for loss in known if loss.lost]
-    text = f"{amount(len(found), f'{acknowledged}update')} lost"
-    each = listed((f"{lost} by {by}" for lost, by in whose), LISTED_AT_MOST)
-    told = f", overwritten: {each}" if each else ""
-    if len(whose) == 1:
-        told = f": {whose[0][0]}, overwritten by {whose[0][1]}"
-    yield _noted(f"{text}{told}", found)
-
-
-def _write(write: Operation) -> str:
-    seq = write.answer.seq if write.answer else None
-    return plain(write.node) if seq is None else f"#{seq} of {plain(write.node)}"
-
-
-def _writes(writes: tuple[Operation, ...]) -> str:
-    if len(writes) == 1:
-        return _write(writes[0])
-    shown = numbers(write.answer.seq if write.answer else None for write in writes)
-    of = names(sorted(write.node for write in writes))
-    return f"{shown} of {of}" if shown else f"those of {of}"
+    acknowledged = "acknowledged " if all(loss.acknowledged for loss in known) else ""
+    text = f"{amount(len(found), f'{acknowledged}write')} lost"
+    each = [
+        f"{numbers.writes(loss.lost)}, overwritten by {numbers.write(loss.overwriting)}"
+        for loss in known
+        if loss.lost
+    ]
+    yield _noted(f"{text}{': ' if each else ''}{listed(each, LISTED_AT_MOST)}", found)
 
 
 def _noted(text: str, found: Iterable[Finding]) -> str:

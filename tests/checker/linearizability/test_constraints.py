@@ -104,7 +104,7 @@ def test_each_constraint_says_why() -> None:
 def test_a_long_value_is_cut() -> None:
     answer = explained(table(f'0 read 1-2 "{"x" * 1000}"'))
     assert len(answer.reason) < 150
-    assert "xxx..." in answer.reason
+    assert "xxx…" in answer.reason
 
 
 def test_a_long_circle_of_cas_is_told_briefly() -> None:

@@ -1,0 +1,114 @@
+"""All that is told of a judgement: made once, and shown by the terminal, the page and verdict.json.
+
+Of the incidents the worst come first. Each is told when it is asked for, since there may be a
+hundred thousand of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from lockcheck.checker.finding import Finding, Judgement, Verdict
+from lockcheck.history import History, Terms
+from lockcheck.history.event import TRANSACTION
+from lockcheck.results.story.blame import blame_of
+from lockcheck.results.story.cures import prevention_of
+from lockcheck.results.story.grouping import incidents, worst_first
+from lockcheck.results.story.incidents import Incident
+from lockcheck.results.story.numbers import Numbers
+from lockcheck.results.story.objects import about_locks
+from lockcheck.results.story.reasons import Reason, reasons_of
+from lockcheck.results.story.scene import steps_of
+from lockcheck.results.story.step import Step
+from lockcheck.results.story.titles import harm, incident_title
+from lockcheck.results.story.verdict import headline
+
+GUARDS = ("fence", "cas", TRANSACTION)
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """An incident in words."""
+
+    title: str
+    badge: str  # what came of it
+    steps: tuple[Step, ...]
+    left_out: int  # steps, of which there were too many
+    blame: str
+    prevention: str
+    harm: tuple[str, ...]  # a line for each kind of finding, notes included
+    reasons: tuple[Reason, ...]  # where a judge explains itself in more than that
+
+
+def tell(history: History, finding: Finding) -> Story:
+    return tell_incident(history, Incident((finding,)))
+
+
+def tell_incident(history: History, incident: Incident, numbers: Numbers | None = None) -> Story:
+    numbers = numbers or Numbers(history)
+    steps, left_out = steps_of(history, incident, numbers)
+    return Story(
+        title=incident_title(incident),
+        badge=badge(history, incident),
+        steps=steps,
+        left_out=left_out,
+        blame=blame_of(history, incident),
+        prevention=prevention_of(history, incident),
+        harm=harm(incident, numbers),
+        reasons=reasons_of(incident),
+    )
+
+
+def badge(history: History, incident: Incident) -> str:
+    if incident.effect is Verdict.UNKNOWN:
+        return "not counted: the machine stalled"
+    if incident.effect is Verdict.OK:
+        return "guard stopped it" if history.terms.guard in GUARDS else "no violation"
+    return "data damaged" if incident.damaged else "violation"
+
+
+class Narrative:
+    def __init__(self, history: History, judgement: Judgement) -> None:
+        self.history = history
+        self.judgement = judgement
+        self.numbers = Numbers(history)
+        self._stories: dict[int, Story] = {}
+
+    @cached_property
+    def about_locks(self) -> bool:
+        return about_locks(self.history, self.judgement)
+
+    @cached_property
+    def _in_time(self) -> tuple[Incident, ...]:
+        return incidents(self.judgement.findings)
+
+    @cached_property
+    def incidents(self) -> tuple[Incident, ...]:
+        return worst_first(self._in_time)
+
+    @cached_property
+    def headline(self) -> str:
+        return headline(self.history, self.judgement, self._in_time)
+
+    def stories(self, most: int) -> Iterator[tuple[Incident, Story]]:
+        """Of as many incidents, the worst first."""
+        for number, incident in enumerate(self.incidents[:most]):
+            if number not in self._stories:
+                self._stories[number] = tell_incident(self.history, incident, self.numbers)
+            yield incident, self._stories[number]
+
+
+def again(terms: Terms, command: str) -> tuple[str, str]:
+    """The command that repeats a run; where it had but one client, with more. And what it does."""
+    if terms.clients == 1:
+        return "more clients", re.sub(r"--clients 1\b", "--clients 5", command)
+    return "run again", command
+
+
+def narrative_of(history: History, judgement: Judgement) -> Narrative:
+    """The same one for all who tell of a judgement."""
+    made: Narrative = judgement.__dict__.setdefault("_told", Narrative(history, judgement))
+    return made
