@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from lockcheck.checker.case import Case
 from lockcheck.checker.finding import Culprit, Finding, Verdict
 from lockcheck.checker.stalls import total_ns
-from lockcheck.checker.words import moment, span
+from lockcheck.checker.words import moment, span, times
 from lockcheck.checker.writes import Ledger, StoredWrite
 from lockcheck.history import Effect, Ending, F, FaultSpan, History, Hold, Operation, Terms
 from lockcheck.history.table import OP_OF
@@ -169,7 +169,7 @@ def too_few(terms: Terms, amounts: Amounts) -> Iterator[str]:
         yield ONE_CLIENT
         return
     if amounts.granted < fewest:
-        number = _times(amounts.granted)
+        number = times(amounts.granted)
         yield f"too few operations to tell: the lock was granted {number}, not {fewest}"
     if ours and terms.clients >= FEWEST_HOLDERS > amounts.holders:
         yield f"too few operations to tell: {amounts.holders} of the clients held the lock"
@@ -177,7 +177,7 @@ def too_few(terms: Terms, amounts: Amounts) -> Iterator[str]:
         yield "too few operations to tell: no lock was ever held by two different clients"
     # Behind a guard the data is all that is judged: there must be some.
     if ours and terms.stores and amounts.accepted < fewest:
-        number = _times(amounts.accepted)
+        number = times(amounts.accepted)
         yield f"too few operations to tell: the storage accepted a write {number}, not {fewest}"
 
 
@@ -195,10 +195,6 @@ def _amounts(case: Case) -> Amounts:
         accepted=sum(1 for write in case.ledger.writes if write.accepted)
         + sum(1 for operation in history.operations if operation.f == F.RUN and operation.ok),
     )
-
-
-def _times(number: int) -> str:
-    return "once" if number == 1 else f"{number} times"
 
 
 # --- what the lock is for --------------------------------------------------------------------

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
     from lockcheck.history import History
     from lockcheck.results.facts import RunFacts
-    from lockcheck.results.story import Narrative, Reason, Step
+    from lockcheck.results.story.narrative import Narrative
+    from lockcheck.results.story.reasons import Reason
+    from lockcheck.results.story.step import Step
     from lockcheck.run.monitor import LiveState
     from lockcheck.run.plan import Rows
 
@@ -131,7 +133,8 @@ def print_verdict(
     """The last words: what, to whom, when, by how much, whose fault, what helps, where to look."""
     from rich.console import Console
 
-    from lockcheck.results.story import again, freed_again, narrative_of, not_exercised
+    from lockcheck.results.story.narrative import again, narrative_of
+    from lockcheck.results.story.seen import counted, freed_again, not_exercised
 
     narrative = narrative_of(history, judgement)
     console = Console(highlight=False)
@@ -149,9 +152,9 @@ def print_verdict(
     told = 1 if verdict is Verdict.UNKNOWN else 0  # the headline gives the first
     _print_doubts(console, judgement.doubts[told:])
     _print_definitions(console, judgement)
-    counted = ", ".join(filter(None, (_counted(narrative), seal)))
-    counted = ". ".join(filter(None, (counted, judgement.cut)))
-    _print_rows(console, [("judged", f"[dim]{counted}[/]")])
+    there = [f"{number} {what}" for what, number in counted(history, judgement)]
+    judged = ". ".join(filter(None, (", ".join(filter(None, (*there, seal))), judgement.cut)))
+    _print_rows(console, [("judged", f"[dim]{_plain(judged)}[/]")])
     if free := freed_again(history.terms, judgement):
         _print_rows(console, [("free again", _plain(free))])
     if idle := not_exercised(judgement):
@@ -165,7 +168,8 @@ def print_verdict(
 
 
 def _print_worst_incident(console: Console, narrative: Narrative) -> None:
-    from lockcheck.results.story import told_by_evidence, weightiest
+    from lockcheck.results.story.incidents import told_by_evidence
+    from lockcheck.results.story.step import weightiest
 
     for incident, story in narrative.stories(1):
         more = len(narrative.incidents) - 1
@@ -190,7 +194,7 @@ def _print_worst_incident(console: Console, narrative: Narrative) -> None:
 
 def _print_reason(console: Console, note: str, reasons: Sequence[Reason]) -> None:
     """Why the judge is certain, step by step."""
-    from lockcheck.results.story import shortened
+    from lockcheck.results.story.reasons import shortened
 
     sentences = [full_stop(note)] if note else []
     sentences += [s for reason in reasons for s in shortened(reason.sentences, EACH_END)]
@@ -199,13 +203,10 @@ def _print_reason(console: Console, note: str, reasons: Sequence[Reason]) -> Non
 
 
 def _print_definitions(console: Console, judgement: Judgement) -> None:
-    from lockcheck.results.story import side_by_side
+    from lockcheck.results.story.definitions import side_by_side
 
     compared = side_by_side(judgement.definitions, OBJECTS_SHOWN)
-    lines = [
-        _plain(f"{row.key} ({row.model}): {row.sentence or f'{row.linearizable}.'}")
-        for row in compared.shown
-    ]
+    lines = [*map(_plain, compared.lines)]
     lines += [f"[dim]{_plain(compared.summary)}[/]"] if compared.summary else []
     name = "cross-check" if compared.locks else "objects"
     _print_rows(console, [("" if number else name, line) for number, line in enumerate(lines)])
@@ -228,29 +229,6 @@ def _print_doubts(console: Console, doubts: Sequence[str]) -> None:
         console.print(f"[dim]  and {amount(more, 'more doubt')} in the report[/]")
     if doubts:
         console.print()
-
-
-def _counted(narrative: Narrative) -> str:
-    from lockcheck.results.story import by_clients, injected, updates_lost, used
-
-    history, judgement = narrative.history, narrative.judgement
-    counts = judgement.counts
-    if not narrative.about_locks:
-        return by_clients(history, judgement)
-    done = injected(history, judgement)
-    parts = [
-        amount(counts.operations, "operation"),
-        f"{amount(counts.acquisitions, 'acquisition')} by {amount(counts.holders, 'client')}",
-        used(history.terms, counts),
-        f"{done} injected, confirmed" if done else "nothing injected",
-    ]
-    if counts.jobs_run:
-        parts.append(f"{amount(counts.jobs_run, 'job')} run")
-    elif history.terms.stores or counts.writes_accepted:
-        refused = f", {counts.writes_refused:,} refused" if counts.writes_refused else ""
-        parts.append(f"{amount(counts.writes_accepted, 'write')} accepted{refused}")
-        parts.append(updates_lost(counts))
-    return ", ".join(filter(None, parts))
 
 
 def _label(name: str) -> str:

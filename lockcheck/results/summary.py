@@ -15,9 +15,9 @@ from lockcheck.checker.finding import Definition, Finding, Freed, Judgement
 from lockcheck.checker.words import by_its_clock
 from lockcheck.history import FaultSpan, History, Hold, Operation
 from lockcheck.history.event import NS_PER_MS
-from lockcheck.results.story.exercised import why_not_exercised
 from lockcheck.results.story.incidents import Incident
 from lockcheck.results.story.narrative import Story, narrative_of
+from lockcheck.results.story.seen import why_idle
 from lockcheck.results.story.step import Step
 
 SCHEMA = 1
@@ -59,15 +59,6 @@ class FindingSummary(msgspec.Struct, frozen=True, kw_only=True):
     steps: tuple[str, ...]
     holds: tuple[HoldSummary, ...]
     operations: tuple[OperationSummary, ...]  # the first of them, where they are many
-
-
-class DefinitionSummary(msgspec.Struct, frozen=True, kw_only=True):
-    key: str
-    model: str
-    engine: str
-    linearizable: str
-    overlaps: int | None
-    sentence: str
 
 
 class FreedSummary(msgspec.Struct, frozen=True, kw_only=True):
@@ -115,7 +106,7 @@ class VerdictSummary(msgspec.Struct, frozen=True, kw_only=True):
     findings: tuple[FindingSummary, ...]
     doubts: tuple[str, ...]
     counts: object
-    definitions: tuple[DefinitionSummary, ...]
+    definitions: object  # as they are in `checker.finding`, as `counts` are
     problem: str = ""
     cut: str = ""  # why there is more to find than is told
     freed: tuple[FreedSummary, ...] = ()  # how soon a lock was free again after its holder was gone
@@ -133,7 +124,7 @@ def verdict_summary(history: History, judgement: Judgement, problem: str = "") -
         findings=tuple(_summaries(judgement.findings, judgement.began_ns)),
         doubts=_writable(judgement.doubts),
         counts=msgspec.to_builtins(judgement.counts),
-        definitions=tuple(map(_definition, judgement.definitions)),
+        definitions=[_definition(each) for each in judgement.definitions],
         problem=problem,
         cut=judgement.cut,
         freed=tuple(map(_freed, judgement.freed)),
@@ -165,7 +156,7 @@ def _not_exercised(fault: FaultSpan) -> FaultSummary:
         fault=_fault(fault),
         effect=fault.effect,
         at_ms=_ms(fault.worked_from_ns),
-        why=why_not_exercised(fault),
+        why=why_idle(fault),
     )
 
 
@@ -234,15 +225,9 @@ def _operation(operation: Operation) -> OperationSummary:
     )
 
 
-def _definition(definition: Definition) -> DefinitionSummary:
-    return DefinitionSummary(
-        key=_text(definition.key),
-        model=_text(definition.model),
-        engine=_text(definition.engine),
-        linearizable=definition.linearizable.value,
-        overlaps=definition.overlaps,
-        sentence=_text(definition.sentence),
-    )
+def _definition(definition: Definition) -> dict[str, object]:
+    told: dict[str, object] = msgspec.to_builtins(definition)
+    return {name: _text(said) if isinstance(said, str) else said for name, said in told.items()}
 
 
 def _process(of: Hold | Operation) -> int | str:

@@ -8,7 +8,7 @@ from lockcheck.checker import judge
 from lockcheck.checker.case import Case
 from lockcheck.checker.freed import freed
 from lockcheck.history.event import NS_PER_MS
-from lockcheck.results.story import freed_again
+from lockcheck.results.story.seen import freed_again
 from tests.checker import dsl
 
 KILLED = "fault kill n1 10-50 effect=ends since=11 proven=12"

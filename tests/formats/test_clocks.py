@@ -11,7 +11,7 @@ from lockcheck.check.recheck import recheck
 from lockcheck.checker import Verdict
 from lockcheck.checker.linearizability import endless
 from lockcheck.formats import Asked, read_any
-from lockcheck.results.story import narrative_of
+from lockcheck.results.story.narrative import narrative_of
 from lockcheck.results.summary import verdict_summary
 
 BEGAN_NS = 1_700_000_000_000_000_000

@@ -19,7 +19,6 @@ from lockcheck.checker.finding import (
     Verdict,
 )
 from lockcheck.history import F, History
-from lockcheck.results.story import narrative_of
 from tests.checker.dsl import history, ns
 
 BY = {who: Blame(who, 0, None) for who in Culprit}
@@ -72,10 +71,6 @@ def judgement(
     )
     verdict = Verdict.merge(finding.effect for finding in findings)
     return Judgement(verdict, findings, (), counts, definitions)
-
-
-def headline(of: History, judged: Judgement) -> str:
-    return narrative_of(of, judged).headline
 
 
 def somebody_elses(of: History) -> History:

@@ -7,11 +7,10 @@ import json
 import pytest
 
 from lockcheck.checker import judge
-from lockcheck.results import story
 from lockcheck.results.report.timeline import timeline
-from lockcheck.results.story import cut_apart
+from lockcheck.results.story.cuts import cut_apart
 from tests.checker.dsl import history
-from tests.results.made_up import headline
+from tests.results import story
 from tests.results.test_effects import OUTLIVED
 
 
@@ -52,6 +51,7 @@ def test_it_is_told_and_drawn() -> None:
     judgement = judge(given)
     steps = story.tell(given, judgement.findings[0]).steps
     assert any(s.text.startswith("odd began: r1 from n1 and r2, confirmed") for s in steps)
-    assert "odd of r1" in headline(given, judgement)  # it was not struck itself
+    # it was not struck itself
+    assert "(odd of r1)" in story.tell(given, judgement.findings[0]).blame
     (band,) = json.loads(timeline(given, judgement, [], []).json)["faults"]
     assert band["apart"] == "r1 from n1 and r2"

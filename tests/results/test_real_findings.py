@@ -13,9 +13,9 @@ from lockcheck.checker import judge
 from lockcheck.checker.finding import Code, Judgement
 from lockcheck.cli.terminal import print_verdict
 from lockcheck.history import History
-from lockcheck.results import story
 from lockcheck.results.facts import RunFacts
 from lockcheck.results.summary import verdict_summary
+from tests.results import story
 from tests.results.test_report import report
 from tests.simulation.data_mutations import DATA_MUTATIONS
 from tests.simulation.lock_mutations import LOCK_MUTATIONS

@@ -17,10 +17,10 @@ import pytest
 import lockcheck
 from lockcheck.checker.finding import Judgement, Verdict
 from lockcheck.history import History
-from lockcheck.results import story
 from lockcheck.results.facts import RunFacts
 from lockcheck.results.report import render
 from lockcheck.results.report.marks import KINDS
+from tests.results import story
 from tests.results.test_story import Recording, judge, outlived_lease, simulate
 
 ATTACK = "</script><img src=x onerror=alert(1)>"
@@ -220,7 +220,7 @@ def test_numbers_beyond_reason_are_no_trouble() -> None:
 
 
 def test_an_empty_history_has_a_report() -> None:
-    assert "Nothing: no two clients" in words(report(History.of([])))
+    assert "What was found Nothing." in words(report(History.of([])))
 
 
 def in_a_browser(folder: Path, html: str) -> str:

@@ -11,7 +11,7 @@ import msgspec
 
 from lockcheck.checker import judge
 from lockcheck.checker.finding import Code, Definition, Verdict
-from lockcheck.results.story import narrative_of
+from lockcheck.results.story.narrative import narrative_of
 from lockcheck.results.summary import (
     MOST_EVIDENCE,
     FindingSummary,

@@ -8,36 +8,38 @@ from dataclasses import replace
 import pytest
 
 from lockcheck.checker import judge
-from lockcheck.history import Terms
-from lockcheck.results import story
+from lockcheck.history import History, Terms
 from lockcheck.results.report.timeline import timeline
-from lockcheck.results.story.used import updates_lost, used
+from lockcheck.results.story.seen import counted, updates_lost
 from tests.checker.dsl import history
-from tests.results.made_up import headline
+from tests.results import story
 
 COUNTS = judge(history()).counts
 
 
 @pytest.mark.parametrize(
-    ("terms", "counts", "words"),
+    ("terms", "counts", "row"),
     [
-        (Terms(), {"held_together": 1, "entered_deepest": 1}, ""),
-        (Terms(), {"shared_together": 3}, "up to 3 clients shared it at once"),
-        (Terms(permits=3), {"held_together": 2}, "up to 2 of 3 permits were held at once"),
-        (Terms(model="reentrant"), {"entered_deepest": 3}, "it was entered on up to 3 levels"),
+        (Terms(), {"shared_together": 3}, ("shared it at once", "3")),
+        (Terms(permits=3), {"held_together": 2}, ("of 3 permits held at once", "2")),
+        (Terms(model="reentrant"), {"entered_deepest": 3}, ("levels entered", "3")),
+        (Terms(stores=True), {}, ("writes accepted", "0")),
     ],
 )
-def test_what_was_seen_of_it(terms: Terms, counts: dict[str, int], words: str) -> None:
-    assert used(terms, replace(COUNTS, **counts)) == words
+def test_what_was_seen_of_it(terms: Terms, counts: dict[str, int], row: tuple[str, str]) -> None:
+    of = History.of([], terms=terms)
+    judgement = replace(judge(of), counts=replace(COUNTS, **counts))
+    assert row in list(counted(of, judgement))
+    plain = replace(judgement, counts=COUNTS)
+    assert row not in list(counted(History.of([]), plain))
 
 
 @pytest.mark.parametrize(
     ("acknowledged", "lost", "words"),
     [
-        (0, 0, ""),
-        (120, 0, "no acknowledged write lost"),
+        (120, 0, "0 of 120 acknowledged writes lost"),
         (120, 14, "14 of 120 acknowledged writes lost (12 %)"),
-        (1, 1, "1 of 1 acknowledged write lost (100 %)"),
+        (1, 1, "1 of 1 acknowledged writes lost (100 %)"),
         (5000, 1, "1 of 5,000 acknowledged writes lost (0.02 %)"),
     ],
 )
@@ -67,7 +69,7 @@ def test_a_writer_beside_a_reader() -> None:
     assert story.title(finding) == (
         "n1 held k for 0.050 s beyond its lease, while n2 was let in to have it alone"
     )
-    assert headline(told, judgement).startswith(
+    assert story.headline(told, judgement).startswith(
         "At 0.111 s: n1 held k for 0.050 s beyond its lease, while n2 was let in to have it alone."
     )
 
@@ -90,16 +92,16 @@ def test_one_too_many_for_the_permits() -> None:
         ttl_ms=100,
     )
     judgement = judge(told)
-    assert "n1, n2 and n3 all held one of the 2 permits of k" in headline(told, judgement)
+    assert "n1, n2 and n3 all held one of the 2 permits of k" in story.headline(told, judgement)
 
 
 def test_a_run_that_is_right_says_what_it_saw() -> None:
     told = history(
         "1 acquire 0-1\n2 acquire 2-3\n1 release 10-11\n2 release 12-13", permits=2, ttl_ms=100
     )
-    said = headline(told, judge(told))
+    said = story.headline(told, judge(told))
     assert "no more than 2 clients held a lock at the same time." in said
-    assert "Up to 2 of 2 permits were held at once." in said
+    assert ("of 2 permits held at once", "2") in list(counted(told, judge(told)))
 
 
 def test_the_timeline_tells_readers_from_writers() -> None:

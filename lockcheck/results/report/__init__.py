@@ -21,12 +21,16 @@ from lockcheck.checker.finding import Judgement, Verdict
 from lockcheck.checker.words import full_stop, moment, plain, sentence, span
 from lockcheck.durations import duration_words
 from lockcheck.history import History
-from lockcheck.results import story
 from lockcheck.results.facts import RunFacts
 from lockcheck.results.report.clocks import charts
-from lockcheck.results.report.counts import count_rows
 from lockcheck.results.report.glossary import glossary
 from lockcheck.results.report.timeline import last_moment_ns, timeline
+from lockcheck.results.story.definitions import side_by_side
+from lockcheck.results.story.incidents import Incident, told_by_evidence
+from lockcheck.results.story.narrative import Narrative, Story, again, narrative_of
+from lockcheck.results.story.refused import refused_writes
+from lockcheck.results.story.seen import clients, counted, freed_again, not_exercised
+from lockcheck.results.story.titles import incident_title
 
 HERE = Path(__file__).parent
 SCRIPTS = ("view.js", "draw.js", "bands.js", "marks.js", "input.js", "page.js")
@@ -46,8 +50,8 @@ class _Told:
     """An incident as the page shows it."""
 
     number: int
-    incident: story.Incident
-    story: story.Story
+    incident: Incident
+    story: Story
 
     @property
     def effect(self) -> Verdict:
@@ -57,18 +61,18 @@ class _Told:
     def harm(self) -> list[str]:
         """What the heading does not say already."""
         [alone, *others] = self.incident.findings
-        if not others and story.told_by_evidence(self.incident):
+        if not others and told_by_evidence(self.incident):
             return [full_stop(alone.note)] if alone.note else []
         return list(self.story.harm) if others or alone.note else []
 
 
 def render(history: History, judgement: Judgement, facts: RunFacts) -> str:
-    narrative = story.narrative_of(history, judgement)
+    narrative = narrative_of(history, judgement)
     shown = FULLY_TOLD + LISTED_BRIEFLY
     incidents = narrative.incidents[:shown]
     told = [_Told(n, *each) for n, each in enumerate(narrative.stories(FULLY_TOLD), 1)]
     doubts = judgement.doubts[judgement.verdict is Verdict.UNKNOWN :]  # the headline has the first
-    refused = story.refused_writes(history)
+    refused = refused_writes(history)
     drawn = timeline(history, judgement, incidents, [_window(each) for each in incidents])
     html = _template().render(
         facts=facts,
@@ -79,8 +83,8 @@ def render(history: History, judgement: Judgement, facts: RunFacts) -> str:
         words=_words_of(narrative),
         tested=_tested(history, judgement),
         answer=told[0].story if told and judgement.verdict is Verdict.VIOLATION else None,
-        again=story.again(history.terms, facts.rerun_command),
-        counts=count_rows(narrative),
+        again=again(history.terms, facts.rerun_command),
+        counts=counted(history, judgement),
         told=told,
         brief=list(enumerate(incidents[FULLY_TOLD:], FULLY_TOLD + 1)),
         unlisted=len(narrative.incidents) - len(incidents),
@@ -90,9 +94,8 @@ def render(history: History, judgement: Judgement, facts: RunFacts) -> str:
         kinds=drawn.kinds,
         clocks=charts(history),
         lasted_ns=last_moment_ns(history),
-        compared=story.side_by_side(judgement.definitions, COMPARED),
+        compared=side_by_side(judgement.definitions, COMPARED),
         about_locks=narrative.about_locks,
-        nothing=story.nothing_found(history, judgement),
         doubts=doubts[:DOUBTS_LISTED],
         doubts_unlisted=max(0, len(doubts) - DOUBTS_LISTED),
     )
@@ -100,7 +103,7 @@ def render(history: History, judgement: Judgement, facts: RunFacts) -> str:
     return html.encode("utf-8", "replace").decode()
 
 
-def _words_of(narrative: story.Narrative) -> tuple[Rows, Rows]:
+def _words_of(narrative: Narrative) -> tuple[Rows, Rows]:
     """The words that the headline uses, explained right there; and the others."""
     known = glossary(narrative)
     said = narrative.headline.lower()
@@ -109,12 +112,12 @@ def _words_of(narrative: story.Narrative) -> tuple[Rows, Rows]:
     return first, tuple(row for row in known if row[0] not in used)
 
 
-def _window(incident: story.Incident) -> range:
+def _window(incident: Incident) -> range:
     """The stretch of time to look at, in ns: the incident with some room around it."""
     points = [f.time_ns for f in incident.findings]
     points += [t for h in incident.holds for t in (h.acquire.start_ns, h.end_ns)]
     points += [o.start_ns for f in incident.findings for o in f.operations]
-    evidence = (o for f in story.told_by_evidence(incident) for o in f.operations)
+    evidence = (o for f in told_by_evidence(incident) for o in f.operations)
     points += [o.answer.time for o in evidence if o.answer]
     start_ns, end_ns = min(points), max(points)
     room_ns = max(CLOSEST_LOOK_NS, (end_ns - start_ns) // 12)
@@ -123,7 +126,7 @@ def _window(incident: story.Incident) -> range:
 
 def _tested(history: History, judgement: Judgement) -> Rows:
     """What was tested, as the command line calls it."""
-    terms, whole = history.terms, story.clients(history, judgement) is not None
+    terms, whole = history.terms, clients(history, judgement) is not None
     rows = (
         ("--backend", terms.backend),
         ("--workload", terms.workload),
@@ -135,8 +138,8 @@ def _tested(history: History, judgement: Judgement) -> Rows:
         ("--clients", str(terms.clients or "")),
         ("--seed", "" if terms.seed is None else str(terms.seed)),
         ("lasted", span(last_moment_ns(history)) if whole else ""),
-        ("free again", story.freed_again(terms, judgement)),
-        ("felt by nobody", story.not_exercised(judgement)),
+        ("free again", freed_again(terms, judgement)),
+        ("felt by nobody", not_exercised(judgement)),
     )
     return tuple((name, value) for name, value in rows if value)
 
@@ -160,7 +163,7 @@ def _template() -> jinja2.Template:
         lstrip_blocks=True,
     )
     environment.filters.update(span=span, moment=moment, plain=plain, sentence=sentence)
-    environment.filters.update(brief_title=story.incident_title, options=_options)
+    environment.filters.update(brief_title=incident_title, options=_options)
     environment.globals.update(
         script=script,
         style=style,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lockcheck.results import story
+from lockcheck.results.story.narrative import Narrative
 
 Rows = tuple[tuple[str, str], ...]
 
@@ -67,7 +67,7 @@ _OF_ALL = {
 }
 
 
-def glossary(narrative: story.Narrative) -> Rows:
+def glossary(narrative: Narrative) -> Rows:
     locks = narrative.about_locks
     fits = bool(narrative.judgement.definitions) or not locks
     words = (_OF_LOCKS if locks else _OPERATION) | (_OF_OPERATIONS if fits else {}) | _OF_ALL

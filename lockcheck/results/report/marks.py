@@ -7,11 +7,17 @@ from collections.abc import Sequence
 from lockcheck.checker.finding import Judgement
 from lockcheck.checker.words import LOCKING, call, label
 from lockcheck.history import F, Operation
-from lockcheck.results import story
 from lockcheck.results.report.choice import merged, within
 from lockcheck.results.report.columns import Table, append, us
 from lockcheck.results.report.sheet import LONGEST_TEXT, MOST_MARKS, Sheet
-from lockcheck.results.story import Identity, losses, operation_identity, stale_writes
+from lockcheck.results.story.incidents import (
+    Identity,
+    evidence_of,
+    losses,
+    operation_identity,
+    stale_writes,
+)
+from lockcheck.results.story.narrative import narrative_of
 
 LONGEST_LABEL = 80
 LONGEST_MARK_OF_MANY = 16  # where there are so many that they make up most of the page
@@ -27,7 +33,7 @@ def marks(sheet: Sheet, judgement: Judgement) -> Table:
     """Reads, writes and the like, as points on the lane of the client that sent them."""
     names = ("lane", "key", "state", "start", "end", "number", "value", "base", "token", "why")
     table: Table = {name: [] for name in (*names, "call")}
-    harmful, numbers = _harmful(judgement), story.narrative_of(sheet.history, judgement).numbers
+    harmful, numbers = _harmful(judgement), narrative_of(sheet.history, judgement).numbers
     many = len(sheet.history.operations) > MANY_OPERATIONS
     longest = LONGEST_MARK_OF_MANY if many else LONGEST_TEXT
     for operation in _marked(sheet):
@@ -81,7 +87,7 @@ def evidence(sheet: Sheet) -> Table:
     names = ("lane", "key", "start", "end", "text", "finding")
     table: Table = {name: [] for name in names}
     for number, incident in enumerate(sheet.incidents):
-        for operation in story.evidence_of(incident)[:MOST_EVIDENCE]:
+        for operation in evidence_of(incident)[:MOST_EVIDENCE]:
             if operation.node not in sheet.lanes:
                 continue
             sheet.at_fault.add(operation.node)

@@ -9,7 +9,8 @@ from lockcheck.checker.words import natural, plain
 from lockcheck.history import FaultSpan, History
 from lockcheck.results.report.choice import chosen
 from lockcheck.results.report.columns import Numbered
-from lockcheck.results.story import Incident, own_stalls
+from lockcheck.results.story.incidents import Incident
+from lockcheck.results.story.stalls import own_stalls
 
 T = TypeVar("T")
 

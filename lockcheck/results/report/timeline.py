@@ -16,11 +16,12 @@ from lockcheck.checker.finding import Code, Judgement
 from lockcheck.checker.words import fault_name, plain, span
 from lockcheck.history import Ending, History, Hold
 from lockcheck.history.event import STORAGE
-from lockcheck.results import story
 from lockcheck.results.report.columns import Table, append, or_none, safe_in_script, us
 from lockcheck.results.report.marks import KINDS, evidence, marks, tries
 from lockcheck.results.report.sheet import MOST_MARKS, Sheet, places
-from lockcheck.results.story import Incident, cut_apart, incident_title
+from lockcheck.results.story.cuts import cut_apart
+from lockcheck.results.story.incidents import Incident, told_by_evidence
+from lockcheck.results.story.titles import incident_title
 
 MOST_ROWS_PER_LANE = 4
 
@@ -79,7 +80,7 @@ def timeline(
     kinds |= {"try"} if attempts["lane"] else set()
     kinds |= {"quiet"} if history.quiet_ns is not None else set()
     kinds |= {"stall"} if stalls else set()
-    kinds |= {"evidence"} if any(story.told_by_evidence(i) for i in incidents) else set()
+    kinds |= {"evidence"} if any(told_by_evidence(i) for i in incidents) else set()
     return Timeline(safe_in_script(msgspec.json.encode(data).decode()), frozenset(kinds))
 
 

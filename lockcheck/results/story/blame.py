@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from lockcheck.checker.finding import Code, Culprit, Finding
 from lockcheck.checker.stalls import total_ns
 from lockcheck.checker.words import (
     amount,
     fault_name,
-    listed,
     lock_server,
     node_of,
     plain,
@@ -30,14 +29,6 @@ from lockcheck.results.story.codes import (
 from lockcheck.results.story.effects import suffered
 from lockcheck.results.story.incidents import Incident, taken_by
 from lockcheck.results.story.titles import also_taken
-
-# Of several that somebody else is to blame for, where that is all there is to say.
-_WHOSE = {
-    Culprit.SERVICE: "the lock server's",
-    Culprit.HOLDER: "the holder's",
-    Culprit.CLIENT: "a client's",
-    Culprit.MACHINE: "the machine's",
-}
 
 
 def blame_of(history: History, incident: Incident) -> str:
@@ -167,35 +158,16 @@ def _under(finding: Finding) -> str:
     return "Nothing that was injected explains it." if unexplained and searched else ""
 
 
-# --- what was found with the main thing, and is somebody else's fault ----------------------------
-
-
-def _besides(incidents: Iterable[Incident]) -> list[Finding]:
-    return [
+def matters_of_their_own(incident: Incident) -> Iterator[tuple[Finding, int]]:
+    """What else was found, and is somebody else's fault: one of each kind, and how many of it."""
+    main = incident.main
+    found = [
         finding
-        for incident in incidents
         for finding in incident.findings
         if finding.code in BY_EVIDENCE
-        and finding.code is not incident.main.code
-        and finding.blame.who is not incident.main.blame.who
+        and finding.code is not main.code
+        and finding.blame.who is not main.blame.who
         and finding.blame.release is None
     ]
-
-
-def whose_besides(incidents: Iterable[Incident]) -> str:
-    """As a part of a sentence: `the token regression is the lock server's`."""
-    found: dict[Culprit, Counter[Code]] = {}
-    for finding in _besides(incidents):
-        found.setdefault(finding.blame.who, Counter())[finding.code] += 1
-    parts = []
-    for who, codes in found.items():
-        what = listed(the_anomalies(code, number) for code, number in codes.items())
-        parts.append(f"{what} {'is' if codes.total() == 1 else 'are'} {_WHOSE[who]}")
-    return listed(parts)
-
-
-def matters_of_their_own(incident: Incident) -> Iterator[tuple[Finding, int]]:
-    """One of each kind, and how many there are of it."""
-    found = _besides([incident])
     for code, number in Counter(finding.code for finding in found).items():
         yield next(f for f in found if f.code is code), number

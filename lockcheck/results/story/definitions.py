@@ -9,29 +9,11 @@ from lockcheck.checker.finding import Definition, Verdict
 from lockcheck.checker.words import amount, listed, plain, sentence
 
 NAMED_AT_MOST = 3
-_ANSWERS = {
-    Verdict.OK: "linearizable",
-    Verdict.VIOLATION: "not linearizable",
-    Verdict.UNKNOWN: "could not be told",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """What both definitions say of one object, in words."""
-
-    key: str
-    model: str
-    engine: str
-    overlaps: str
-    linearizable: str
-    sentence: str
-    disagree: bool
 
 
 @dataclass(frozen=True, slots=True)
 class SideBySide:
-    shown: tuple[Compared, ...]
+    lines: tuple[str, ...]  # of each object that is worth a look
     summary: str  # of those that are not shown
     locks: bool  # there is a lock among them, so that there are two definitions
 
@@ -42,7 +24,7 @@ def side_by_side(definitions: Iterable[Definition], most: int) -> SideBySide:
     interesting = sorted((d for d in every if _rank(d) < _NOTHING), key=_rank)
     fine = [d for d in every if _rank(d) == _NOTHING]
     return SideBySide(
-        shown=tuple(map(_compared, interesting[:most])),
+        lines=tuple(f"{_named(d)}: {sentence(d.sentence)}" for d in interesting[:most]),
         summary=_summary(fine, len(interesting[most:])),
         locks=any(d.overlaps is not None for d in every),
     )
@@ -52,28 +34,11 @@ _NOTHING = 3
 
 
 def _rank(definition: Definition) -> int:
-    if disagree(definition):
-        return 0
-    return {Verdict.VIOLATION: 1, Verdict.UNKNOWN: 2}.get(definition.linearizable, _NOTHING)
-
-
-def disagree(definition: Definition) -> bool:
-    if definition.overlaps is None or definition.linearizable is Verdict.UNKNOWN:
-        return False
-    return (definition.overlaps > 0) != (definition.linearizable is Verdict.VIOLATION)
-
-
-def _compared(definition: Definition) -> Compared:
-    overlaps = definition.overlaps
-    return Compared(
-        key=_name(definition),
-        model=plain(definition.model),
-        engine=plain(definition.engine),
-        overlaps="no lock" if overlaps is None else amount(overlaps, "overlap"),
-        linearizable=_ANSWERS[definition.linearizable],
-        sentence=sentence(definition.sentence),
-        disagree=disagree(definition),
-    )
+    overlaps, linearizable = definition.overlaps, definition.linearizable
+    told = overlaps is not None and linearizable is not Verdict.UNKNOWN
+    if told and bool(overlaps) != (linearizable is Verdict.VIOLATION):
+        return 0  # they disagree
+    return {Verdict.VIOLATION: 1, Verdict.UNKNOWN: 2}.get(linearizable, _NOTHING)
 
 
 def _summary(fine: list[Definition], unfit: int) -> str:
@@ -88,10 +53,6 @@ def _summary(fine: list[Definition], unfit: int) -> str:
 
 
 def _named(definition: Definition) -> str:
-    model = f" ({plain(definition.model)})" if definition.model else ""
-    return f"{_name(definition)}{model}"
-
-
-def _name(definition: Definition) -> str:
     what = "the only object" if definition.overlaps is None else "the lock"
-    return plain(definition.key) or what
+    model = f" ({plain(definition.model)})" if definition.model else ""
+    return f"{plain(definition.key) or what}{model}"

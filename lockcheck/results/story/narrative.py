@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from lockcheck.checker.finding import Finding, Judgement, Verdict
+from lockcheck.checker.finding import Judgement, Verdict
 from lockcheck.history import History, Terms
 from lockcheck.history.event import TRANSACTION
 from lockcheck.results.story.blame import blame_of
@@ -19,9 +19,9 @@ from lockcheck.results.story.cures import prevention_of
 from lockcheck.results.story.grouping import incidents, worst_first
 from lockcheck.results.story.incidents import Incident
 from lockcheck.results.story.numbers import Numbers
-from lockcheck.results.story.objects import about_locks
 from lockcheck.results.story.reasons import Reason, reasons_of
 from lockcheck.results.story.scene import steps_of
+from lockcheck.results.story.seen import about_locks
 from lockcheck.results.story.step import Step
 from lockcheck.results.story.titles import harm, incident_title
 from lockcheck.results.story.verdict import headline
@@ -41,10 +41,6 @@ class Story:
     prevention: str
     harm: tuple[str, ...]  # a line for each kind of finding, notes included
     reasons: tuple[Reason, ...]  # where a judge explains itself in more than that
-
-
-def tell(history: History, finding: Finding) -> Story:
-    return tell_incident(history, Incident((finding,)))
 
 
 def tell_incident(history: History, incident: Incident, numbers: Numbers | None = None) -> Story:

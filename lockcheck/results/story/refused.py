@@ -18,9 +18,7 @@ class RefusedWrite:
     node: str
     key: str
     value: str
-    base: str
     token: int | None
-    seq: int | None
     reason: str
     late_ns: int | None  # how long after the promise of the writer's lease it was sent
     newer_holder: str  # whoever had been granted the lock since: the write was stale
@@ -43,7 +41,7 @@ def refused_writes(history: History) -> tuple[RefusedWrite, ...]:
         ]
     else:  # the run ended before the storage could testify: what the clients were told
         refused = [lookup.refused(o, None) for o in sent.values() if o.failed]
-    return tuple(sorted(refused, key=lambda w: (w.time_ns is None, w.time_ns or 0, w.seq or 0)))
+    return tuple(sorted(refused, key=lambda w: (w.time_ns is None, w.time_ns or 0)))
 
 
 class _HoldLookup:
@@ -65,9 +63,7 @@ class _HoldLookup:
                 node=f"process {plain(testimony.process)}",
                 key=plain(testimony.key),
                 value=plain(testimony.value),
-                base="" if testimony.base is None else plain(testimony.base),
                 token=testimony.token,
-                seq=testimony.seq,
                 reason=plain(testimony.reason, 160),
                 late_ns=None,
                 newer_holder="",
@@ -84,9 +80,7 @@ class _HoldLookup:
             node=plain(write.node),
             key=plain(write.key),
             value=plain(invoke.value),
-            base="" if invoke.base is None else plain(invoke.base),
             token=invoke.token,
-            seq=testimony.seq if testimony else (answer.seq if answer else None),
             reason=plain(told, 160),
             late_ns=write.start_ns - until_ns if until_ns is not None and late else None,
             newer_holder=plain(last.node) if superseded and last is not None else "",

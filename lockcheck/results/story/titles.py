@@ -53,7 +53,7 @@ def incident_title(incident: Incident) -> str:
 
 def _held(incident: Incident) -> str:
     main, key, blame = incident.main, lock_name(incident.key), incident.main.blame
-    long = f", for {span(main.length_ns)}" if len(incident.rivals) <= 1 else ""
+    long = f" for {span(main.length_ns)}" if len(incident.rivals) <= 1 else ""
     if incident.crowd:
         who, permits = names(hold.node for hold in incident.crowd), len(main.holds) - 1
         return f"{who} all held one of the {permits} permits of {key}{long}"
@@ -61,11 +61,11 @@ def _held(incident: Incident) -> str:
     if blame.promised_until_ns is None or blame.who is Culprit.CLIENT:
         if long and not any(hold.shared for hold in main.holds):
             return f"{names(hold.node for hold in main.holds)} both held {key}{long}"
-        return f"{earlier} still held {key} while {others}{long}"
+        return f"{earlier} still held {key} while {others}"
     if blame.who is Culprit.SERVICE:
         early = f"{span(blame.by_ns)} before {earlier}'s lease ran out"
         later = f"{node_of(main.holds, 1, 'another client')} was let in to {key} {early}"
-        return f"{later} ({others})" if len(incident.rivals) > 1 else f"{later}{long}"
+        return f"{later}, and both held it{long}" if long else f"{later} ({others})"
     return f"{outlived(incident)}, while {others}"
 
 

@@ -5,67 +5,63 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from lockcheck.checker.finding import Blame, Code, Culprit, Judgement, Verdict
+from lockcheck.checker.finding import Code, Culprit, Judgement, Verdict
 from lockcheck.checker.words import (
     amount,
     by_its_clock,
-    fault_name,
-    in_letters,
     listed,
-    lock_server,
     lower_first,
     moment,
+    sentence,
     span,
     times,
-    upper_first,
 )
-from lockcheck.history import History, Terms
-from lockcheck.results.story.blame import late_holders, server_of, suffering, whose_besides
-from lockcheck.results.story.codes import BY_EVIDENCE, BY_HOLDS, CODES, anomalies, deed
-from lockcheck.results.story.incidents import Incident, most_at_once
-from lockcheck.results.story.no_violation import ok, unknown
+from lockcheck.history import F, History
+from lockcheck.history.event import TRANSACTION
+from lockcheck.results.story.codes import BY_EVIDENCE, BY_HOLDS, CODES, anomalies
+from lockcheck.results.story.incidents import Incident
+from lockcheck.results.story.seen import about_locks, clients, injected, updates_lost
 from lockcheck.results.story.titles import incident_title
-from lockcheck.results.story.used import updates_lost
+
+_ENDANGERS_DATA = BY_HOLDS | {Code.TOKEN_REGRESSION, Code.SILENT_LOSS, Code.REVIVED}
+_CAUSES = {
+    Culprit.HOLDER: "a client had outlived its lease",
+    Culprit.SERVICE: "the lock server is to blame",
+    Culprit.CLIENT: "a client is to blame",
+    Culprit.MACHINE: "the machine itself had stalled",
+}
 
 
 def headline(history: History, judgement: Judgement, incidents: Sequence[Incident]) -> str:
     """`incidents`: in the order of time."""
     if judgement.verdict is Verdict.UNKNOWN:
-        return unknown(history, judgement, incidents)
+        return _unknown(history, judgement, incidents)
     if judgement.verdict is Verdict.OK:
-        return ok(history, judgement, incidents)
+        return _ok(history, judgement, incidents)
     counted = [i for i in incidents if i.effect is Verdict.VIOLATION]
-    first = counted[0]
-    damage = _damage(judgement, counted) or _unharmed(history, judgement)
-    at, said = moment(first.start_ns), incident_title(first)
+    first, many = counted[0], len(counted)
+    at, said = moment(first.start_ns), lower_first(incident_title(first))
     clock = ""
     if judgement.began_ns:
         clock = f"By the log's clock that was {by_its_clock(judgement.began_ns, first.start_ns)}"
-    if len(counted) == 1:
-        happened, cause = f"At {at}: {lower_first(said)}", _cause(history.terms, first)
-    else:
-        many = amount(len(counted), "incident")
-        happened, cause = f"{many}, the first at {at}: {lower_first(said)}", _causes(counted)
-    others = whose_besides(counted)
-    cause += f"; {others}" if others else ""
-    parts = (damage, happened + _chain(first), clock, _besides(counted), cause)
+    parts = (
+        _damage(judgement, counted) or _unharmed(history, judgement),
+        f"At {at}: {said}" if many == 1 else f"{many:,} incidents, the first at {at}: {said}",
+        clock,
+        _besides(counted),
+        _causes(counted) if many > 1 else "",
+    )
     return " ".join(f"{part}." for part in parts if part)
-
-
-def _chain(incident: Incident) -> str:
-    overlaps = incident.of(Code.OVERLAP)
-    if not (incident.chained and overlaps):
-        return ""
-    most, longest = most_at_once(incident.holds), span(max(f.length_ns for f in overlaps))
-    return f"; up to {in_letters(max(2, most))} clients held it at once, for up to {longest}"
 
 
 def _damage(judgement: Judgement, counted: Sequence[Incident]) -> str:
     """As a fraction of all that was acknowledged, where that is known."""
     stale = sum(len(i.stale) for i in counted)
     found = sum(len(i.of(Code.LOST_UPDATE)) for i in counted)
+    known = all(loss.acknowledged for incident in counted for loss in incident.losses)
     lost = updates_lost(judgement.counts) if judgement.counts.updates_lost else ""
-    lost = lost or (f"{amount(found, 'acknowledged write')} lost" if found else "")
+    if found and not lost:
+        lost = f"{amount(found, 'acknowledged write' if known else 'write')} lost"
     whose = "from a client whose lock had gone to another"
     accepted = f"{anomalies(Code.STALE_WRITE, stale)} accepted ({whose})" if stale else ""
     return listed(filter(None, (lost, accepted)))
@@ -76,9 +72,6 @@ def _unharmed(history: History, judgement: Judgement) -> str:
     wrote = judgement.counts.writes_accepted > 0 and history.terms.guard == "none"
     codes = {f.code for f in judgement.findings if f.effect is Verdict.VIOLATION}
     return "No data was damaged this time" if wrote and codes <= _ENDANGERS_DATA else ""
-
-
-_ENDANGERS_DATA = BY_HOLDS | {Code.TOKEN_REGRESSION, Code.SILENT_LOSS, Code.REVIVED}
 
 
 def _besides(counted: Sequence[Incident]) -> str:
@@ -94,54 +87,74 @@ def _besides(counted: Sequence[Incident]) -> str:
     return f"With it came {told}" if told else ""
 
 
-# --- the cause -----------------------------------------------------------------------------------
-
-
-def _cause(terms: Terms, incident: Incident) -> str:
-    """In a few words; `blame` has more."""
-    blame, server = incident.main.blame, lock_server(terms)
-    if blame.release is not None or incident.chained:
-        late = [f.holds[0].node for f in late_holders(incident)][:1]
-        began = f"; it began when {late[0]} outlived its lease" if late else ""
-        return f"Cause: the release does not check whose lock it removes{began}"
-    if blame.who is Culprit.HOLDER:
-        happened = "" if incident.slept else suffering(incident.main)
-        why = f"Cause: {happened}. " if happened else ""
-        return f"{why}{upper_first(server)} kept its promise, but no lease can stop a client"
-    if blame.who is Culprit.MACHINE:
-        return "Cause: the machine itself had stalled"
-    if incident.main.code in BY_EVIDENCE:
-        who = "the client" if blame.who is Culprit.CLIENT else server_of(terms, incident.main)
-        return f"Cause: {who}: {deed(incident.main)}{_because(blame)}"
-    if blame.who is Culprit.CLIENT:
-        return "Cause: the client, and neither the lock nor its lease"
-    leased = blame.promised_until_ns is not None
-    did = "broke the promise of its lease" if leased else "let in two at once"
-    return f"Cause: {server} {did}{_because(blame) or ' (nothing that was injected explains it)'}"
-
-
-def _because(blame: Blame) -> str:
-    return "" if blame.fault is None else f" ({fault_name(blame.fault)})"
-
-
 def _causes(counted: Sequence[Incident]) -> str:
-    words = {
-        Culprit.HOLDER: "a client had outlived its lease",
-        Culprit.SERVICE: "the lock server broke the promise of its lease",
-        Culprit.CLIENT: "a client took away or overwrote what was not its own",
-        Culprit.MACHINE: "the machine itself had stalled",
-    }
-    promised = any(i.main.blame.promised_until_ns is not None for i in counted)
-    if not promised or any(incident.main.code in BY_EVIDENCE for incident in counted):
-        words |= {
-            Culprit.SERVICE: "the lock server is to blame",
-            Culprit.CLIENT: "a client is to blame",
-        }
     whose = Counter(incident.main.blame.who for incident in counted).most_common()
     if len(whose) > 1:
-        return upper_first(listed(f"{times(many)} {words[who]}" for who, many in whose))
+        told = listed(f"{times(many)} {_CAUSES[who]}" for who, many in whose)
+        return f"{told[:1].upper()}{told[1:]}"
     [(who, _)] = whose
     worst = max(incident.main.blame.by_ns for incident in counted)
-    measured = promised and worst and who in (Culprit.HOLDER, Culprit.SERVICE)
-    kept = "; the lock server kept its promise" if who is Culprit.HOLDER else ""
-    return f"Each time {words[who]}{f' (by up to {span(worst)})' if measured else ''}{kept}"
+    by = f" (by up to {span(worst)})" if worst and who is Culprit.HOLDER else ""
+    return f"Each time {_CAUSES[who]}{by}"
+
+
+# --- where there is no violation -----------------------------------------------------------------
+
+
+def _unknown(history: History, judgement: Judgement, incidents: Sequence[Incident]) -> str:
+    what = "the lock is safe" if about_locks(history, judgement) else "the answers are right"
+    start = f"This run cannot tell whether {what}."
+    if judgement.doubts:
+        first, *others = judgement.doubts
+        more = f" ({amount(len(others), 'more doubt')})" if others else ""
+        return f"{start} {sentence(first)}{more}"
+    found = sum(i.effect is Verdict.UNKNOWN for i in incidents)
+    return f"{start} {amount(found, 'incident')} came from stalls of the machine itself."
+
+
+def _ok(history: History, judgement: Judgement, incidents: Sequence[Incident]) -> str:
+    if not about_locks(history, judgement):
+        return _ok_without_a_lock(history, judgement)
+    counts, terms = judgement.counts, history.terms
+    done, idle = injected(history, judgement), len(judgement.not_exercised)
+    felt = f" ({idle} of them felt by nobody)" if done and idle else ""
+    scope = (
+        f"In {amount(counts.acquisitions, 'acquisition')} by {amount(counts.holders, 'client')} "
+        f"{f'under {done}{felt}' if done else 'without any fault'}"
+    )
+    if terms.guard == "none":
+        return f"{scope} {_kept_apart(history)}."
+    overlaps = sum(bool(incident.of(Code.OVERLAP)) for incident in incidents)
+    held = f"the lock overlapped {times(overlaps)}" if overlaps else "the lock never overlapped"
+    return f"{scope} {held}; {_refused(history, judgement)}; no data was damaged."
+
+
+def _refused(history: History, judgement: Judgement) -> str:
+    if history.terms.guard == TRANSACTION:
+        late = sum(1 for o in history.operations if o.f in (F.WRITE, F.RUN) and o.failed)
+        return f"{amount(late, 'change')} came too late, and did not happen"
+    stale, taken = judgement.counts.stale_writes_refused, len(judgement.of(Code.STALE_WRITE))
+    if taken:  # compare-and-set lets in what overwrites nothing
+        refused = amount(stale, "stale write")
+        return f"the guard refused {refused} and let in {taken:,} that overwrote nothing"
+    if stale <= 1:
+        return "the guard refused the one stale write" if stale else "no stale write came"
+    return f"the guard refused all {stale:,} stale writes"
+
+
+def _kept_apart(history: History) -> str:
+    if not history.terms.excludes:
+        return "no acknowledged change was lost, and none was made twice"
+    if history.terms.permits > 1:
+        return f"no more than {history.terms.permits} clients held a lock at the same time"
+    if any(hold.shared for hold in history.holds):
+        return "no client held a lock together with one that was to have it alone"
+    return "no two clients held a lock at the same time"
+
+
+def _ok_without_a_lock(history: History, judgement: Judgement) -> str:
+    many, operations = clients(history, judgement), judgement.counts.operations
+    by = "" if many is None else f" by {amount(many, 'client')}"
+    order = "every answer is explained by an order of the operations"
+    found = order if judgement.definitions else "nothing was found"
+    return f"In {amount(operations, 'operation')}{by} {found}."

@@ -1,0 +1,152 @@
+"""What a run saw, in words and numbers, whatever was found: what there was to judge it by."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from lockcheck.checker.finding import Counts, Freed, Judgement
+from lockcheck.checker.words import (
+    LOCKING,
+    amount,
+    fault_name,
+    listed,
+    moment,
+    plain,
+    span,
+    spans,
+)
+from lockcheck.history import Effect, FaultSpan, History, Terms
+from lockcheck.history.event import NS_PER_MS
+
+Row = tuple[str, str]  # what it is, and how many there were
+IDLE_TOLD = 3
+GONE = {Effect.ENDS: "ended", Effect.CUTS: "cut off"}
+
+
+def about_locks(history: History, judgement: Judgement) -> bool:
+    """Else about a register or the like, of which no word may say `lock`.
+
+    A history in which nothing happened is one of a lock: that is what was to be tested. Of one
+    with millions of operations `history` is only the part around what was found.
+    """
+    if judgement.counts.acquisitions or any(d.overlaps is not None for d in judgement.definitions):
+        return True
+    happened = judgement.counts.operations or history.operations
+    return not happened or any(operation.f in LOCKING for operation in history.operations)
+
+
+def clients(history: History, judgement: Judgement) -> int | None:
+    """None: `history` is only a part."""
+    if len(history.operations) < judgement.counts.operations:
+        return None
+    return len({operation.node for operation in history.operations})
+
+
+# --- numbers: damage first -----------------------------------------------------------------------
+
+
+def counted(history: History, judgement: Judgement) -> Iterator[Row]:
+    done = injected(history, judgement)
+    if about_locks(history, judgement):
+        yield from _of_a_lock(history.terms, judgement.counts)
+    elif (many := clients(history, judgement)) is not None:
+        yield _row(many, "client", "clients")
+    if done or history.terms.backend:
+        yield "injected and confirmed" if done else "injected", done or "nothing"
+    yield _row(judgement.counts.operations, "operation", "operations")
+
+
+def _of_a_lock(terms: Terms, counts: Counts) -> Iterator[Row]:
+    if counts.updates_acknowledged:
+        yield f"acknowledged writes lost{_percent(counts)}", _lost(counts)
+    if terms.guard != "none" or counts.writes_refused:
+        yield _row(counts.stale_writes_refused, "stale write refused", "stale writes refused")
+    writes = counts.writes_accepted + counts.writes_refused
+    if writes or (terms.stores and not counts.jobs_run):
+        yield _row(counts.writes_accepted, "write accepted", "writes accepted")
+    if counts.jobs_run:
+        yield _row(counts.jobs_run, "job run", "jobs run")
+    yield _row(counts.acquisitions, "time granted", "times granted")
+    yield _row(counts.holders, "holder", "different holders")
+    if counts.shared_together:
+        yield "shared it at once", f"{counts.shared_together:,}"
+    if terms.permits > 1 and terms.excludes:
+        yield f"of {terms.permits} permits held at once", f"{counts.held_together:,}"
+    if counts.entered_deepest > 1:
+        yield "levels entered", f"{counts.entered_deepest:,}"
+
+
+def _row(number: int, one: str, many: str) -> Row:
+    return one if number == 1 else many, f"{number:,}"
+
+
+def injected(history: History, judgement: Judgement) -> str:
+    """What was done to it, and took: `1 pause and kill (2 times)`; empty: nothing."""
+    proven = Counter(f.name for f in history.faults if f.proven_ns is not None)
+    if proven.total() != judgement.counts.faults:  # the history is only a part
+        return amount(judgement.counts.faults, "fault") if judgement.counts.faults else ""
+    return listed(
+        f"{plain(name)} ({number:,} times)" if number > 1 else f"1 {plain(name)}"
+        for name, number in proven.items()
+    )
+
+
+def updates_lost(counts: Counts) -> str:
+    """Published results are told like this: 14 of 120 acknowledged writes lost (12 %)."""
+    return f"{_lost(counts)} acknowledged writes lost{_percent(counts)}"
+
+
+def _lost(counts: Counts) -> str:
+    return f"{counts.updates_lost:,} of {counts.updates_acknowledged:,}"
+
+
+def _percent(counts: Counts) -> str:
+    if not counts.updates_lost:
+        return ""
+    share = 100 * counts.updates_lost / counts.updates_acknowledged
+    return f" ({share:.0f} %)" if share >= 1 else f" ({share:.1g} %)"
+
+
+# --- how soon locks were free again after their holders were gone --------------------------------
+
+
+def freed_again(terms: Terms, judgement: Judgement) -> str:
+    """Empty where no client was ended, or cut off, while it held a lock."""
+    told = [
+        words
+        for effect, gone in GONE.items()
+        for words in _freed([each for each in judgement.freed if each.effect is effect], gone)
+    ]
+    if not told:
+        return ""
+    name = "session timeout" if terms.session else "lease"
+    limit = f"; {name} {span(terms.ttl_ms * NS_PER_MS)}" if terms.ttl_ms else ""
+    return " and ".join(told) + limit
+
+
+def _freed(freed: list[Freed], gone: str) -> Iterator[str]:
+    known = [each.after_ns for each in freed if each.after_ns is not None]
+    never = len(freed) - len(known)
+    if known:
+        yield f"{spans(known)} after its holder was {gone} ({amount(len(known), 'time')})"
+    if never:
+        after = "" if known else f" after its holder was {gone}"
+        yield f"not within this history{after} ({amount(never, 'time')})"
+
+
+# --- what was injected and nobody felt -----------------------------------------------------------
+
+
+def not_exercised(judgement: Judgement) -> str:
+    """Empty where all that was proven was felt."""
+    faults = judgement.not_exercised
+    told = [f"{fault_name(f)} at {moment(f.worked_from_ns)}: {why_idle(f)}" for f in faults]
+    more = [f"{len(told) - IDLE_TOLD:,} more"] if len(told) > IDLE_TOLD else []
+    return "; ".join(told[:IDLE_TOLD] + more)
+
+
+def why_idle(fault: FaultSpan) -> str:
+    if fault.may_have_stood_still:
+        return "meanwhile nobody asked it anything, or for what it held"
+    return "meanwhile it asked and was asked nothing, and nobody asked for what it held"

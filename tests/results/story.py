@@ -1,0 +1,43 @@
+"""All that tests ask of the words, by one name; and what only they ask."""
+
+from __future__ import annotations
+
+from lockcheck.checker.finding import Finding, Judgement
+from lockcheck.history import History
+from lockcheck.results.story.definitions import side_by_side
+from lockcheck.results.story.grouping import incidents, worst_first
+from lockcheck.results.story.incidents import Incident
+from lockcheck.results.story.narrative import Story, narrative_of, tell_incident
+from lockcheck.results.story.refused import refused_writes
+from lockcheck.results.story.scene import MOST_STEPS
+from lockcheck.results.story.seen import about_locks
+from lockcheck.results.story.stalls import own_stalls
+from lockcheck.results.story.step import Kind
+from lockcheck.results.story.titles import incident_title, title
+
+__all__ = [
+    "MOST_STEPS",
+    "Incident",
+    "Kind",
+    "Story",
+    "about_locks",
+    "headline",
+    "incident_title",
+    "incidents",
+    "narrative_of",
+    "own_stalls",
+    "refused_writes",
+    "side_by_side",
+    "tell",
+    "tell_incident",
+    "title",
+    "worst_first",
+]
+
+
+def tell(history: History, finding: Finding) -> Story:
+    return tell_incident(history, Incident((finding,)))
+
+
+def headline(history: History, judgement: Judgement) -> str:
+    return narrative_of(history, judgement).headline
