@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
+
 from lockcheck.checker.beforehand import explained
 from lockcheck.checker.forgiven import forgiven_keys, without_blind_releases
 from lockcheck.checker.linearizability import Answer, Decision, Model, Patience, decide
 from lockcheck.checker.midway import as_counted, as_told, let_go_unsaid
-from lockcheck.checker.modelling import is_lock, misfit, models_for
+from lockcheck.checker.modelling import is_lock, misfit, models_for, nested_instead
 from lockcheck.checker.promise import promised_until
 from lockcheck.checker.subject import Subject
 from lockcheck.checker.words import by_node
@@ -24,15 +26,17 @@ class Examined:
     """What the engines say of one kind of object in a history."""
 
     decision: Decision
-    forgiven: frozenset[int]  # keys for which releases that were refused explain it
+    forgiven: frozenset[int] = frozenset()  # keys for which releases that were refused explain it
+    nested: frozenset[int] = frozenset()  # for which a lock does that its holder can enter again
 
     @property
     def model(self) -> Model:
         return self.decision.model
 
     def wrong(self) -> Iterator[tuple[int, Answer]]:
-        answers = self.decision.answers.items()
-        yield from ((key, answer) for key, answer in answers if answer.linearizable is False)
+        for key, answer in self.decision.answers.items():
+            if answer.linearizable is False and key not in self.forgiven | self.nested:
+                yield key, answer
 
     def untold(self) -> Iterator[tuple[int, Answer]]:
         answers = self.decision.answers.items()
@@ -60,20 +64,26 @@ def _examined(
     table: Table, model: Model, until: Ints | None, terms: Terms, patience: Patience
 ) -> Examined:
     until = until if is_lock(model) else None
-    counted = until
+    told, counted = table, until
     if terms.partial and is_lock(model):
         counted = until if model.reentrant else let_go_unsaid(table, until)
         once = model.owners and not model.reentrant
-        table = as_told(table) if once else as_counted(table)
-    decision = decide(table, model, counted, patience)
+        told = as_told(table) if once else as_counted(table)
+    decision = decide(told, model, counted, patience)
     if terms.partial:
-        decision = explained(decision, table, model, counted, patience)
-    wrong = [key for key, answer in decision.answers.items() if answer.linearizable is False]
+        decision = explained(decision, told, model, counted, patience)
+    wrong = [key for key, _ in Examined(decision).wrong()]
     if not wrong or not model.owners:
-        return Examined(decision, frozenset())
-    until = counted if until is not None else None
-    forgiven = forgiven_keys(table, model, until, wrong, patience, partial=terms.partial)
-    return Examined(decision, forgiven)
+        return Examined(decision)
+    counted = counted if until is not None else None
+    forgiven = forgiven_keys(told, model, counted, wrong, patience, partial=terms.partial)
+    accused, nested = frozenset(wrong) - forgiven, nested_instead(model, terms)
+    if not accused or nested is None:
+        return Examined(decision, forgiven)
+    rows = np.flatnonzero(np.isin(table.key, [*accused]))
+    promised = None if until is None else until[rows]
+    instead = _examined(table.take(rows), nested, promised, terms, patience)
+    return Examined(decision, forgiven, accused - dict(instead.wrong()).keys())
 
 
 def key_name(table: Table, key: int) -> str:

@@ -6,7 +6,15 @@ import numpy as np
 
 from lockcheck.checker.guess import models_of
 from lockcheck.checker.linearizability import Model
-from lockcheck.checker.linearizability.models import LOCKING, MODELS, semaphore
+from lockcheck.checker.linearizability.models import (
+    FENCED,
+    LOCKING,
+    MODELS,
+    OWNER_MUTEX,
+    REENTRANT,
+    REENTRANT_FENCED,
+    semaphore,
+)
 from lockcheck.history import Terms
 from lockcheck.history.table import Op, Table
 
@@ -27,6 +35,12 @@ def _model(name: str, permits: int) -> Model:
     if name == SEMAPHORE or (permits > 1 and MODELS[name].operations == LOCKING):
         return semaphore(max(permits, 1))
     return MODELS[name]
+
+
+def nested_instead(model: Model, terms: Terms) -> Model | None:
+    """What the lock in a log of somebody's day may be instead, where nobody said what it is."""
+    guessed = terms.partial and not terms.model
+    return {OWNER_MUTEX: REENTRANT, FENCED: REENTRANT_FENCED}.get(model) if guessed else None
 
 
 def is_lock(model: Model) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import islice
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from lockcheck.checker.examined import MOST_TOLD, Examined, examine, key_name, r
 from lockcheck.checker.finding import Blame, Code, Culprit, Finding, Verdict
 from lockcheck.checker.guard import effect_of
 from lockcheck.checker.linearizability import Answer, Model, endless
-from lockcheck.checker.modelling import is_leased, is_lock, misfit
+from lockcheck.checker.modelling import is_leased, is_lock, misfit, nested_instead
 from lockcheck.checker.subject import EventSubject, Subject
 from lockcheck.checker.words import by_node, full_stop, told
 from lockcheck.history import F, Hold, Operation, Terms
@@ -24,8 +25,7 @@ MOST_LOOKED_BACK = 1_000  # operations, for what stands in the way of one
 
 def findings(subject: Subject, examined: Iterable[Examined]) -> Iterator[Finding]:
     for each in examined:
-        wrong = [pair for pair in each.wrong() if pair[0] not in each.forgiven]
-        for key, answer in wrong[:MOST_TOLD]:
+        for key, answer in islice(each.wrong(), MOST_TOLD):
             yield _finding(subject, each, key, answer)
 
 
@@ -40,6 +40,11 @@ REFUSED = (
     " before, or the lease had ended sooner than was promised: look at who refused it"
 )
 
+NESTED = (
+    "no order explains the answers about {name}, unless whoever holds it can enter it again: say"
+    " whether that is so (--model {instead}) or not (--model {model})"
+)
+
 
 def doubts(subject: Subject, examined: Iterable[Examined]) -> Iterator[str]:
     wrong = misfit(subject.table, subject.terms)
@@ -51,6 +56,11 @@ def doubts(subject: Subject, examined: Iterable[Examined]) -> Iterator[str]:
             which = _name(subject.table, key)
             why = reason_of(subject, answer) or "patience ran out"
             yield f"whether {which} fits the model {name} could not be told: {why}"
+        instead = nested_instead(each.model, subject.terms)
+        if instead is not None:
+            for key in sorted(each.nested)[:MOST_TOLD]:
+                which = _name(subject.table, key)
+                yield NESTED.format(name=which, instead=instead.name, model=name)
         for key in sorted(each.forgiven)[:MOST_TOLD]:
             told = is_leased(subject.table, subject.terms, key)
             yield (REFUSED if told else FORGIVEN).format(name=_name(subject.table, key))

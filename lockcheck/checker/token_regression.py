@@ -90,9 +90,10 @@ class _SameToken:
 
 
 def _same_grant(terms: Terms, one: Hold, other: Hold) -> bool:
-    """In a log of somebody's day it may have been inside on more levels than the log tells of."""
+    """In a log of somebody's day it may have been inside on more levels than the log tells of,
+    where nobody said that there are none; then what no order explains is told all the same."""
     gave_back = one.release is not None and one.release.ok
-    gave_back &= not (terms.partial and terms.reentrant)
+    gave_back &= not (terms.partial and (terms.reentrant or not terms.model))
     return one.process == other.process and not gave_back
 
 

@@ -165,7 +165,7 @@ WRONG: dict[str, tuple[str, dict[str, Any], set[str]]] = {
         2 acquire 2-3
         1 release 4-5?
         1 release 6-7
-        2 release 8-9""", {}, {"overlap", "not-linearizable"}),
+        2 release 8-9""", {"model": "owner-mutex"}, {"overlap", "not-linearizable"}),
     "within the lease of one that never asked again": ("""
         1 acquire 0-1
         2 acquire 50-51

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -167,10 +168,15 @@ BEGUN_BEFORE = [
 WITHIN = [
     ("1 acquire 0-1 \n 2 acquire 5-6", 100),
     ("1 release 0-1 \n 1 acquire 2-3 \n 2 acquire 5-6", 100),
-    ("1 acquire 0-1 \n 1 release 2-3 \n 1 release 4-5", None),
-    ("1 acquire 0-1 \n 1 release 2-3 \n 1 renew 4-5", None),
     ("1 acquire 0-1 \n 9 renew 50-51 of=1 \n 2 acquire 110-111", 100),
     ("1 acquire 0-1 \n 1 release 2-3? \n 4 acquire 4-5 \n 1 acquire 8-9", 100),
+]
+
+
+PERHAPS_NESTED = [
+    "1 acquire 0-1 \n 1 release 2-3 \n 1 release 4-5",
+    "1 acquire 0-1 \n 1 release 2-3 \n 1 renew 4-5",
+    "1 acquire 0-1 token=5 \n 1 acquire 2-3? \n 1 release 4-5 \n 1 acquire 6-7 token=5",
 ]
 
 
@@ -185,6 +191,16 @@ def test_what_was_granted_before_the_log_says_nothing(lines: str, ttl_ms: int | 
 @pytest.mark.parametrize(("lines", "ttl_ms"), WITHIN)
 def test_what_was_granted_in_it_does(lines: str, ttl_ms: int | None) -> None:
     assert not_linearizable(judged(lines, partial=True, ttl_ms=ttl_ms))
+
+
+@pytest.mark.parametrize("lines", PERHAPS_NESTED)
+def test_what_may_have_been_entered_again_is_asked(lines: str) -> None:
+    judgement = judged(lines, partial=True)
+    assert not judgement.findings
+    [doubt] = (doubt for doubt in judgement.doubts if "too few" not in doubt)
+    instead, guessed = re.findall(r"--model ([\w-]+)", doubt)
+    assert not judged(lines, partial=True, model=instead).findings
+    assert not_linearizable(judged(lines, partial=True, model=guessed))
 
 
 def test_a_lease_that_a_log_does_not_tell_of_may_have_run_out() -> None:

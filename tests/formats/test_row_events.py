@@ -10,6 +10,7 @@ import pytest
 import lockcheck.formats.csv_rows
 from lockcheck.errors import HistoryError
 from lockcheck.formats.csv_rows import read_csv
+from lockcheck.formats.otlp import read_otlp
 from lockcheck.formats.row_events import RowEvents
 from lockcheck.formats.source import Source
 from lockcheck.history import Event
@@ -25,7 +26,8 @@ SEEDS = range(1, 12)
 
 
 def rows_of(text: str) -> RowEvents:
-    rows = read_csv(BytesIO(text.encode()), Source("h"))
+    read = read_otlp if text.startswith("{") else read_csv
+    rows = read(BytesIO(text.encode()), Source("h"))
     assert isinstance(rows, RowEvents)
     return rows
 

@@ -51,6 +51,7 @@ class Day:
     begins: float  # where the log begins and ends, of the whole day
     ends: float
     by_client: bool  # one file each, put one behind the other
+    spans: bool  # else rows
 
 
 def day(seed: int, *, turns: int = 60, permits: int = 1, levels: int = 1) -> Day:
@@ -93,4 +94,5 @@ def day(seed: int, *, turns: int = 60, permits: int = 1, levels: int = 1) -> Day
         begins=random.choice((0.0, 0.1, 0.3)),
         ends=random.choice((1.0, 0.9, 0.7)),
         by_client=likely(0.3),
+        spans=likely(0.3),
     )
