@@ -82,9 +82,9 @@ here one of the same name was done twice (both times the client was told so; a r
 knows whether it happened does not count).
 
 Where two holders ran it although the lock should have kept them apart, they are to blame who would
-be for an overlap: the service, if it let the second one in too early, or the first holder, if it
-outlived its lease. Where the first run was over before the second holder was granted the lock, or
-one client ran it twice, or there was no lock, the lock did its work: what is missing is the mark
+be for an overlap: the lock server, if it let the second one in too early, or the first holder, if
+it outlived its lease. Where the first run was over before the second holder was granted the lock,
+or one client ran it twice, or there was no lock, the lock did its work: what is missing is the mark
 that the job is done, looked at under the lock.
 
 No guard at a storage makes up for it. The cure is to make the job harmless when it is repeated, or

@@ -149,9 +149,9 @@ holds it until it has left as often.
 
 Every overlap says who is to blame. The lease of the first holder was promised at least until the
 invocation of its `acquire`, or of its last renewal, plus the TTL. If the second one was let in
-before that, the service broke its promise: look for a clock jump, a failover, a restart without
+before that, the lock server broke its promise: look for a clock jump, a failover, a restart without
 data. If after, the first holder outlived its lease, because it was paused or slow, and no lock
-service can prevent that: only a guard at the storage does (`--guard fence` or `--guard cas`).
+server can prevent that: only a guard at the storage does (`--guard fence` or `--guard cas`).
 With such a guard, overlaps are shown and counted, but they do not fail the run.
 
 Somebody else may have taken the lock away in between (see foreign-release). And if the machine

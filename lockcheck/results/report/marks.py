@@ -13,8 +13,8 @@ from lockcheck.results.report.sheet import LONGEST_TEXT, MOST_MARKS, Sheet
 from lockcheck.results.story.incidents import (
     Identity,
     evidence_of,
+    identity,
     losses,
-    operation_identity,
     stale_writes,
 )
 from lockcheck.results.story.narrative import narrative_of
@@ -107,16 +107,16 @@ def _harmful(judgement: Judgement) -> dict[Identity, int]:
     """What was lost, what overwrote it, and what was stale: the worst of it counts."""
     found: dict[Identity, int] = {}
     for loss in losses(judgement.findings):
-        found.update((operation_identity(write), _LOST) for write in loss.lost)
+        found.update((identity(write), _LOST) for write in loss.lost)
     for loss in losses(judgement.findings):
-        found[operation_identity(loss.overwriting)] = _OVERWROTE
-    return found | dict.fromkeys(stale_writes(judgement.findings), _STALE)
+        found[identity(loss.overwriting)] = _OVERWROTE
+    return found | {identity(w): _STALE for w in stale_writes(judgement.findings)}
 
 
 def _state(operation: Operation, harmful: dict[Identity, int]) -> int:
     if operation.f == F.READ:
         return _READ
-    if (state := harmful.get(operation_identity(operation))) is not None:
+    if (state := harmful.get(identity(operation))) is not None:
         return state
     if operation.ok:
         return _ACCEPTED

@@ -14,7 +14,7 @@ from lockcheck.checker.words import (
 )
 from lockcheck.history import F, Hold, Operation
 from lockcheck.results.story.cast import Cast
-from lockcheck.results.story.incidents import operation_identity
+from lockcheck.results.story.incidents import identity
 from lockcheck.results.story.step import Kind, Step
 
 WEIGHT = 96
@@ -31,9 +31,9 @@ def between(cast: Cast, operations: Iterable[Operation], overlap: Kind) -> list[
     by = "" if who != "others" else f" by {names_with_counts(nodes)}"
     start = f"{amount(len(holds), 'more hold')} of {lock_name(holds[0].key)}{by} came and went"
     writes = _writes_of(holds, operations)
-    released = [operation_identity(h.release) for h in holds if h.release is not None]
+    released = [identity(h.release) for h in holds if h.release is not None]
     taken = sum(release in cast.takings for release in released)
-    stale = sum(operation_identity(write) in cast.stale for write in writes)
+    stale = sum(identity(write) in cast.stale for write in writes)
     parts = [f"{start} until {until}", *_accepted(cast, writes, stale), *_refused(writes)]
     if taken:
         parts.append(f"{amount(taken, 'release')} of a lock that was no longer their own")

@@ -13,8 +13,7 @@ from lockcheck.results.story.incidents import (
     Identity,
     Incident,
     Loss,
-    hold_identity,
-    operation_identity,
+    identity,
     told_by_evidence,
 )
 from lockcheck.results.story.numbers import Numbers
@@ -43,7 +42,7 @@ class Cast:
     numbers: Numbers
 
     def part_of(self, hold: Hold) -> Part:
-        return self.parts.get(hold_identity(hold), Part.EXTRA)
+        return self.parts.get(identity(hold), Part.EXTRA)
 
 
 def cast_of(incident: Incident, numbers: Numbers) -> Cast:
@@ -55,12 +54,12 @@ def cast_of(incident: Incident, numbers: Numbers) -> Cast:
     main = [o for o in incident.main.operations if by_holds and o.f in {F.READ, F.WRITE}]
     return Cast(
         parts=parts,
-        told=tuple(h for h in holds if hold_identity(h) in parts),
-        others=tuple(h for h in holds if hold_identity(h) not in parts),
-        stale=frozenset(operation_identity(write) for write in stale),
-        losses={operation_identity(loss.overwriting): loss for loss in lost},
-        takings=frozenset(operation_identity(release) for release in incident.takings),
-        evidence=tuple({operation_identity(o): o for o in (*main, *guilty)}.values()),
+        told=tuple(h for h in holds if identity(h) in parts),
+        others=tuple(h for h in holds if identity(h) not in parts),
+        stale=frozenset(identity(write) for write in stale),
+        losses={identity(loss.overwriting): loss for loss in lost},
+        takings=frozenset(identity(release) for release in incident.takings),
+        evidence=tuple({identity(o): o for o in (*main, *guilty)}.values()),
         numbers=numbers,
     )
 
@@ -75,11 +74,11 @@ def _parts(
 ) -> Iterator[tuple[Identity, Part]]:
     """Later ones overrule earlier ones."""
     for finding in told_by_evidence(incident):
-        yield from ((hold_identity(h), Part.EXTRA) for h in finding.holds[:HOLDS_TOLD])
-    yield from ((hold_identity(h), Part.EXTRA) for h in incident.crowd[:HOLDS_TOLD])
+        yield from ((identity(h), Part.EXTRA) for h in finding.holds[:HOLDS_TOLD])
+    yield from ((identity(h), Part.EXTRA) for h in incident.crowd[:HOLDS_TOLD])
     for write in guilty:
         if (hold := owner(holds, write)) is not None:
-            yield hold_identity(hold), Part.EXTRA
+            yield identity(hold), Part.EXTRA
     if incident.chained:
         yield from _robbers(incident)
         return
@@ -87,18 +86,18 @@ def _parts(
     first = incident.main.holds[:1]
     until_ns = min([w.start_ns for w in guilty] or [h.end_ns for h in first], default=0)
     if last := [rival for rival in rivals if rival.start_ns <= until_ns][-1:]:
-        yield hold_identity(last[0]), Part.EXTRA
-    yield from ((hold_identity(hold), Part.RIVAL) for hold in rivals[:1])
-    yield from ((hold_identity(hold), Part.LEAD) for hold in first)
+        yield identity(last[0]), Part.EXTRA
+    yield from ((identity(hold), Part.RIVAL) for hold in rivals[:1])
+    yield from ((identity(hold), Part.LEAD) for hold in first)
 
 
 def _robbers(incident: Incident) -> Iterator[tuple[Identity, Part]]:
     main = next(iter(incident.of(Code.FOREIGN_RELEASE)), incident.main)
     by = (main.blame.released_by,) if main.blame.released_by else ()
     for hold in (*main.holds[:3], *([incident.guest] if incident.guest else [])):
-        yield hold_identity(hold), Part.RIVAL
+        yield identity(hold), Part.RIVAL
     for hold in by or main.holds[:1]:
-        yield hold_identity(hold), Part.LEAD
+        yield identity(hold), Part.LEAD
 
 
 def owner(holds: Iterable[Hold], operation: Operation) -> Hold | None:

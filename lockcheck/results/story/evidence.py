@@ -12,7 +12,7 @@ from lockcheck.results.story.codes import CODES
 from lockcheck.results.story.incidents import (
     Incident,
     evidence_of,
-    operation_identity,
+    identity,
     told_by_evidence,
 )
 from lockcheck.results.story.step import Kind, Step
@@ -23,13 +23,13 @@ ATTEMPTS_TOLD = 4
 
 
 def evidence_steps(incident: Incident, cast: Cast) -> Iterator[Step]:
-    by_grant = {operation_identity(hold.acquire) for hold in cast.told}
-    known = {operation_identity(o) for hold in cast.told for o in _told_with(hold)}
+    by_grant = {identity(hold.acquire) for hold in cast.told}
+    known = {identity(o) for hold in cast.told for o in _told_with(hold)}
     known |= cast.stale | frozenset(cast.losses)
     every = evidence_of(incident)
     if incident.of(Code.UNFAIR):
-        yield from (_asked(o) for o in every if operation_identity(o) in by_grant)
-    yield from _in_turn([o for o in every if operation_identity(o) not in known | by_grant])
+        yield from (_asked(o) for o in every if identity(o) in by_grant)
+    yield from _in_turn([o for o in every if identity(o) not in known | by_grant])
     for finding in told_by_evidence(incident):
         who, text = CODES[finding.code].last(finding)
         # That no order explains an overlap, or what was lost, goes without saying.
@@ -54,9 +54,9 @@ def _in_turn(operations: list[Operation]) -> Iterator[Step]:
     attempts = all(o.f == F.ACQUIRE and not o.ok for o in operations)
     each = (ATTEMPTS_TOLD if attempts else OPERATIONS_TOLD) // 2
     left_out = operations[each:-each] if len(operations) > 2 * each + 1 else []
-    skipped = {operation_identity(operation) for operation in left_out}
+    skipped = {identity(operation) for operation in left_out}
     for operation in operations:
-        if operation_identity(operation) not in skipped:
+        if identity(operation) not in skipped:
             kind = Kind.LOCK if operation.f in LOCKING else Kind.DATA
             yield Step(operation.start_ns, plain(operation.node), _told(operation), kind, WEIGHT)
     if left_out:

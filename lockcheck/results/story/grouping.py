@@ -8,8 +8,7 @@ from lockcheck.checker.finding import Code, Finding, Verdict
 from lockcheck.results.story.codes import BY_HOLDS
 from lockcheck.results.story.incidents import (
     Incident,
-    hold_identity,
-    operation_identity,
+    identity,
     taken_by,
 )
 
@@ -74,10 +73,10 @@ def _causes(finding: Finding) -> list[Hashable]:
         parties = finding.holds[:2] if finding.code is Code.FOREIGN_RELEASE else finding.holds[:1]
         by = finding.blame.released_by
         known = [*parties, *([by] if by else [])]
-        owners: list[Hashable] = [(key, "hold", hold_identity(hold)) for hold in known]
-        return [(key, "release", operation_identity(release)), *owners]
+        owners: list[Hashable] = [(key, "hold", identity(hold)) for hold in known]
+        return [(key, "release", identity(release)), *owners]
     if finding.holds:
-        return [(key, "hold", hold_identity(finding.holds[0]))]
+        return [(key, "hold", identity(finding.holds[0]))]
     return [(key, finding.time_ns)]
 
 
@@ -88,12 +87,12 @@ def _things(finding: Finding) -> list[Hashable]:
 
 def _operations_of(finding: Finding) -> Iterator[Hashable]:
     for hold in finding.holds:
-        yield operation_identity(hold.acquire)
+        yield identity(hold.acquire)
         if hold.release is not None:
-            yield operation_identity(hold.release)
-    yield from map(operation_identity, finding.operations)
+            yield identity(hold.release)
+    yield from map(identity, finding.operations)
     if (release := taken_by(finding)) is not None:
-        yield operation_identity(release)
+        yield identity(release)
 
 
 class _Joined:

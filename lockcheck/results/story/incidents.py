@@ -16,12 +16,8 @@ DAMAGE = frozenset({Code.STALE_WRITE, Code.LOST_UPDATE, Code.DOUBLE_RUN})
 FINDINGS_TOLD = 3  # of those in one incident
 
 
-def hold_identity(hold: Hold) -> Identity:
-    return hold.process, hold.start_ns
-
-
-def operation_identity(operation: Operation) -> Identity:
-    return operation.process, operation.start_ns
+def identity(of: Hold | Operation) -> Identity:
+    return of.process, of.start_ns
 
 
 @dataclass(frozen=True)
@@ -66,7 +62,7 @@ class Incident:
 
     @cached_property
     def holds(self) -> tuple[Hold, ...]:
-        found = {hold_identity(h): h for f in self.findings for h in f.holds}
+        found = {identity(h): h for f in self.findings for h in f.holds}
         return tuple(sorted(found.values(), key=lambda hold: hold.start_ns))
 
     @cached_property
@@ -74,7 +70,7 @@ class Incident:
         """Those who held the lock while the first holder of the incident still did."""
         first = self.main.holds[:1]
         overlaps = [f for f in self.of(Code.OVERLAP) if f.holds[:1] == first]
-        found = {hold_identity(h): h for f in overlaps for h in f.holds[1:2]}
+        found = {identity(h): h for f in overlaps for h in f.holds[1:2]}
         return tuple(sorted(found.values(), key=lambda hold: hold.start_ns))
 
     @cached_property
@@ -100,7 +96,7 @@ class Incident:
     def takings(self) -> tuple[Operation, ...]:
         """The releases that took away somebody else's lock."""
         found = (taken_by(f) for f in self.findings)
-        distinct = {operation_identity(o): o for o in found if o is not None}
+        distinct = {identity(o): o for o in found if o is not None}
         return tuple(sorted(distinct.values(), key=lambda o: o.start_ns))
 
     @cached_property
@@ -114,7 +110,7 @@ class Incident:
     @cached_property
     def stale(self) -> tuple[Operation, ...]:
         """The writes that came too late and were accepted."""
-        return stale_in_order(self.of(Code.STALE_WRITE))
+        return stale_writes(self.of(Code.STALE_WRITE))
 
     @cached_property
     def losses(self) -> tuple[Loss, ...]:
@@ -144,7 +140,7 @@ def told_by_evidence(incident: Incident) -> tuple[Finding, ...]:
 def evidence_of(incident: Incident) -> tuple[Operation, ...]:
     """In the order of their invocations, each once."""
     found = {
-        operation_identity(operation): operation
+        identity(operation): operation
         for finding in told_by_evidence(incident)
         for operation in finding.operations
     }
@@ -163,28 +159,11 @@ class Loss:
         return all(write.ok for write in self.lost)
 
 
-def guilty_writes(finding: Finding) -> list[Operation]:
-    """Of the writes in evidence those at fault: the earlier holder's, else the last."""
-    writes = [o for o in finding.operations if o.f == F.WRITE]
-    if finding.code is Code.STALE_WRITE and finding.holds:
-        own = [o for o in writes if o.process == finding.holds[0].process]
-        return own or writes[-1:]
-    return writes[-1:]
-
-
-def stale_writes(findings: Iterable[Finding]) -> frozenset[Identity]:
+def stale_writes(findings: Iterable[Finding]) -> tuple[Operation, ...]:
     """The writes that the storage accepted from somebody who was no longer the holder."""
-    return frozenset(operation_identity(write) for write in _stale(findings))
-
-
-def stale_in_order(findings: Iterable[Finding]) -> tuple[Operation, ...]:
-    distinct = {operation_identity(write): write for write in _stale(findings)}
+    stale = (f.operations[-1] for f in findings if f.code is Code.STALE_WRITE)
+    distinct = {identity(write): write for write in stale}
     return tuple(sorted(distinct.values(), key=lambda write: write.start_ns))
-
-
-def _stale(findings: Iterable[Finding]) -> list[Operation]:
-    stale = (f for f in findings if f.code is Code.STALE_WRITE)
-    return [write for finding in stale for write in guilty_writes(finding)]
 
 
 def losses(findings: Iterable[Finding]) -> tuple[Loss, ...]:
@@ -195,7 +174,7 @@ def losses(findings: Iterable[Finding]) -> tuple[Loss, ...]:
             continue
         writes = [o for o in finding.operations if o.f == F.WRITE]
         if writes:
-            cause = operation_identity(writes[-1])
+            cause = identity(writes[-1])
             by_cause.setdefault(cause, (writes[-1], []))[1].extend(writes[:-1])
     found = (Loss(overwriting, tuple(lost)) for overwriting, lost in by_cause.values())
     return tuple(sorted(found, key=lambda loss: loss.overwriting.start_ns))
@@ -211,13 +190,3 @@ def taken_by(finding: Finding) -> Operation | None:
         return finding.blame.release
     releases = (o for o in finding.operations if o.f == F.RELEASE)
     return next(releases, None) if finding.code is Code.FOREIGN_RELEASE else None
-
-
-def most_at_once(holds: Iterable[Hold]) -> int:
-    """How many held the lock at the same time, at the worst moment."""
-    edges = [edge for h in holds for edge in ((h.start_ns, 1), (h.end_ns, -1))]
-    most = now = 0
-    for _, change in sorted(edges):
-        now += change
-        most = max(most, now)
-    return most

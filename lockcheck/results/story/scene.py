@@ -20,7 +20,7 @@ from lockcheck.results.story.incidents import (
     Identity,
     Incident,
     evidence_of,
-    operation_identity,
+    identity,
     taken_by,
 )
 from lockcheck.results.story.numbers import Numbers
@@ -63,7 +63,7 @@ class _Scene:
         self.overlap = Kind.OVERLAP if harmless else Kind.HARM  # red is for damage
         by_holds = any(f.code in BY_HOLDS for f in incident.findings)
         self.at_once = max(1, history.terms.permits) if by_holds else None
-        self.at_fault = {operation_identity(o) for o in evidence_of(incident)}
+        self.at_fault = {identity(o) for o in evidence_of(incident)}
 
     def steps(self) -> Iterator[Step]:
         for hold in self.cast.told:
@@ -137,7 +137,7 @@ class _Scene:
             reason = plain((answer and answer.error) or "no answer")
             failed = f"could not renew its lease on {key}: {reason}"
             text = f"renewed its lease on {key}" if renewal.ok else failed
-            weight = WEIGHT if operation_identity(renewal) in self.at_fault else RENEWED[part]
+            weight = WEIGHT if identity(renewal) in self.at_fault else RENEWED[part]
             yield Step(when, who, text, Kind.LOCK, weight)
         until_ns = case_of(self.history).attribution.promised_in_all_ns(hold)
         if until_ns is None:
@@ -210,7 +210,7 @@ class _Scene:
     # --- reads and writes
 
     def _data(self) -> Iterator[Step]:
-        evidence = {operation_identity(o): o for o in self.cast.evidence}
+        evidence = {identity(o): o for o in self.cast.evidence}
         told: set[Identity] = self.at_fault - self.cast.stale - set(self.cast.losses)
         for hold in self.cast.told:
             part = self.cast.part_of(hold)
@@ -220,32 +220,28 @@ class _Scene:
                 if o.process == hold.process
                 and o.key == hold.key
                 and o.f in {F.READ, F.WRITE}
-                and operation_identity(o) not in told
+                and identity(o) not in told
             ]
             last = len(mine) - DATA_STEPS_AT_EACH_END
             middle = mine[DATA_STEPS_AT_EACH_END:last]
-            left_out = [o for o in middle if operation_identity(o) not in evidence]
-            skipped = {operation_identity(o) for o in left_out}
+            left_out = [o for o in middle if identity(o) not in evidence]
+            skipped = {identity(o) for o in left_out}
             for operation in mine:
-                told.add(operation_identity(operation))
-                if operation_identity(operation) not in skipped:
+                told.add(identity(operation))
+                if identity(operation) not in skipped:
                     yield from self._read_or_write(operation, part)
             if left_out:
                 more = f"… and {len(left_out):,} more reads and writes like these"
                 when, who = left_out[0].start_ns, plain(hold.node)
                 yield Step(when, who, more, Kind.DATA, MORE_OF_THESE[part])
-        for identity, operation in evidence.items():
-            if identity not in told:
+        for known, operation in evidence.items():
+            if known not in told:
                 yield from self._read_or_write(operation, Part.EXTRA)
 
     def _read_or_write(self, operation: Operation, part: Part) -> Iterator[Step]:
-        who, answer, identity = (
-            plain(operation.node),
-            operation.answer,
-            operation_identity(operation),
-        )
+        who, answer, known = plain(operation.node), operation.answer, identity(operation)
         kind, weight = Kind.DATA, (READ if operation.f == F.READ else WROTE)[part]
-        if not operation.failed and (identity in self.cast.stale or identity in self.cast.losses):
+        if not operation.failed and (known in self.cast.stale or known in self.cast.losses):
             kind, weight = Kind.HARM, HARM
         elif operation.failed and operation.f == F.WRITE and self.guarded:
             kind, weight = Kind.REFUSED, REFUSED
@@ -259,13 +255,9 @@ class _Scene:
     # --- ends
 
     def _end(self, hold: Hold) -> Step:
-        who, key, part, release = (
-            plain(hold.node),
-            lock_name(hold.key),
-            self.cast.part_of(hold),
-            hold.release,
-        )
-        if release is not None and operation_identity(release) in self.cast.takings:
+        who, key, part = plain(hold.node), lock_name(hold.key), self.cast.part_of(hold)
+        release = hold.release
+        if release is not None and identity(release) in self.cast.takings:
             return self._taking(release)
         by_then = {
             Ending.RELEASED: f"released {key}{texts.release_outcome(release)}",

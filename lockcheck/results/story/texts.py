@@ -6,7 +6,7 @@ from lockcheck.checker.words import amount, lock_name, plain
 from lockcheck.history import F, FaultSpan, Hold, Operation
 from lockcheck.results.story.cast import Cast
 from lockcheck.results.story.effects import over
-from lockcheck.results.story.incidents import Loss, operation_identity
+from lockcheck.results.story.incidents import Loss, identity
 
 
 def data(cast: Cast, operation: Operation) -> str:
@@ -36,11 +36,10 @@ def writing(write: Operation) -> str:
 
 
 def _why(cast: Cast, write: Operation) -> str:
-    identity = operation_identity(write)
     why = []
-    if identity in cast.stale:
+    if identity(write) in cast.stale:
         why.append("stale, since a later holder had written already")
-    if (loss := cast.losses.get(identity)) is not None:
+    if (loss := cast.losses.get(identity(write))) is not None:
         why.append(f"built on an old value, so {_lost(cast, loss)}")
     return f": {'; '.join(why)}" if why else ""
 

@@ -23,8 +23,7 @@ from lockcheck.history import F, Hold, Operation
 from lockcheck.results.story.codes import BY_EVIDENCE, CODES, anomalies
 from lockcheck.results.story.incidents import (
     Incident,
-    guilty_writes,
-    operation_identity,
+    identity,
     taken_by,
 )
 from lockcheck.results.story.numbers import Numbers
@@ -188,12 +187,10 @@ def _stale_writes(incident: Incident, numbers: Numbers) -> Iterator[str]:
     found = incident.of(Code.STALE_WRITE)
     if not found:
         return
-    late = {
-        operation_identity(o): f.length_ns for f in found for o in guilty_writes(f) if f.length_ns
-    }
+    late = {identity(f.operations[-1]): f.length_ns for f in found}
 
     def told(write: Operation) -> str:
-        late_ns = late.get(operation_identity(write))
+        late_ns = late.get(identity(write))
         after = f", {span(late_ns)} after its lease" if late_ns else ""
         return f"{numbers.write(write)} ({plain(write.invoke.value, 24)}{after})"
 
