@@ -16,8 +16,8 @@ from lockcheck.formats.intervals import Intervals, Mask
 from lockcheck.formats.jepsen_op import is_plain_number
 from lockcheck.formats.names import our_client
 from lockcheck.formats.source import Source
+from lockcheck.history.assembly import keeper_of
 from lockcheck.history.event import EventType, F, Notice
-from lockcheck.history.history import keeper_of
 from lockcheck.history.table import NEVER, NOTHING, Ints
 
 LONGEST_NS = 1 << 60

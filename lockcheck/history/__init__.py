@@ -4,6 +4,7 @@
 `older`  what older runs and other tools do not say
 `files`  JSON Lines in and out, merging what the clients wrote
 `model`  operations, holds, faults, stalls, the storage's ledger
+`assembly`, `holding`, `faults`  how events become those, one after the other
 `history`  all of it, put together: what judges are given
 """
 

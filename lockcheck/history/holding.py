@@ -1,0 +1,156 @@
+"""Who held what, and for how long: fed with what clients do, in the order of the times."""
+
+from __future__ import annotations
+
+from bisect import bisect_right, insort
+from dataclasses import dataclass, field, replace
+
+from lockcheck.history.event import Event, F, Terms
+from lockcheck.history.model import (
+    Ending,
+    Hold,
+    Operation,
+    believed_until_ns,
+    promised_until_ns,
+)
+
+
+@dataclass(slots=True)
+class _OpenHold:
+    acquire: Operation
+    renewals: list[Operation] = field(default_factory=list)
+    entered: int = 1  # how many grants have not been released: a reentrant lock's can be many
+    deepest: int = 1
+
+    def enter_again(self) -> None:
+        self.entered += 1
+        self.deepest = max(self.deepest, self.entered)
+
+    def began_by(self, time_ns: int) -> bool:
+        return self.acquire.answer is not None and self.acquire.answer.time <= time_ns
+
+
+@dataclass(slots=True)
+class Holding:
+    terms: Terms
+    holds: list[Hold] = field(default_factory=list)
+    seen_ns: dict[int | str, int] = field(default_factory=dict)  # the last event of each process
+    told_ns: dict[tuple[int | str, str], int] = field(default_factory=dict)  # and of each key
+    acted_ns: dict[int | str, int] = field(default_factory=dict)  # as one who holds a lock does
+    _held: dict[tuple[int | str, str], _OpenHold] = field(default_factory=dict)
+    _keepers_told: list[int] = field(default_factory=list)  # places of holds that they lost
+    _strangers: dict[str, list[int]] = field(default_factory=dict)  # when they asked for releases
+    _unsure: set[tuple[int | str, str]] = field(default_factory=set)  # whose release may be none
+
+    def settle(self) -> None:
+        """What has no end yet gets one."""
+        for process, key in list(self._held):
+            self.give_up(process, key, self.seen_ns[process])
+        for place in self._keepers_told:
+            self.holds[place] = self._seen_until_told(self.holds[place])
+        self.holds = [self._given_up(hold) for hold in self.holds]
+        self.holds.sort(key=lambda hold: hold.start_ns)
+
+    def lose(self, process: int | str, key: str, time_ns: int) -> None:
+        self._close(process, key, time_ns, Ending.LOST, None)
+
+    def add(self, operation: Operation, under_way: Event | None) -> None:
+        """In the order of their answers, with what its owner has under way then."""
+        process = operation.process
+        held = self._held.get((process, operation.key))
+        if operation.f == F.RENEW:
+            self._renew(operation, under_way)
+        elif operation.f == F.ACQUIRE and operation.ok:
+            if held is not None:
+                held.enter_again()
+            else:
+                self._held[process, operation.key] = _OpenHold(operation)
+        elif operation.f == F.RELEASE and held is not None:
+            held.entered -= 1
+            if held.entered == 0:
+                self._close(process, operation.key, operation.start_ns, Ending.RELEASED, operation)
+        elif self._is_a_strangers(operation):
+            insort(self._strangers.setdefault(operation.key, []), operation.start_ns)
+        if self.terms.partial and operation.f in (F.ACQUIRE, F.RELEASE):
+            self._note_unsure(operation, its_own=held is not None or operation.f == F.ACQUIRE)
+
+    def _is_a_strangers(self, release: Operation) -> bool:
+        """Its client holds nothing: so it is somebody else's hold that it may end."""
+        may_end = release.f == F.RELEASE and not release.failed and self.terms.released_by_anyone
+        return may_end and (release.process, release.key) not in self._unsure
+
+    def _note_unsure(self, operation: Operation, *, its_own: bool) -> None:
+        """Who is not answered releases what it had asked for once more, or to be sure."""
+        whose = operation.process, operation.key
+        if not operation.unknown:
+            self._unsure.discard(whose)
+        elif its_own:
+            self._unsure.add(whose)
+
+    def _renew(self, renewal: Operation, under_way: Event | None) -> None:
+        """It is about the hold that there was when it was asked for: what a keeper still has under
+        way when its client has let go, and is granted the lock again, says nothing of that."""
+        held = self._held.get((renewal.owner, renewal.key))
+        if held is None or not held.began_by(renewal.start_ns):
+            return
+        leaving = under_way if held.entered == 1 else None
+        if leaving is None or leaving.f != F.RELEASE or (leaving.key or "") != renewal.key:
+            leaving = None
+        elif renewal.start_ns >= leaving.time:
+            return  # its client had let go already
+        held.renewals.append(renewal)
+        if renewal.failed and renewal.answer is not None and leaving is None:
+            self.lose(renewal.owner, renewal.key, renewal.answer.time)
+            if renewal.process != renewal.owner:
+                self._keepers_told.append(len(self.holds) - 1)
+
+    def _seen_until_told(self, hold: Hold) -> Hold:
+        """What a keeper is told is no sign of life of its client, who may have ended before."""
+        seen_ns = max(hold.start_ns, self.seen_ns[hold.process])
+        if hold.end_ns <= seen_ns:
+            return hold
+        return replace(hold, end_ns=seen_ns, ending=Ending.LAST_SEEN)
+
+    def _given_up(self, hold: Hold) -> Hold:
+        """By the release of somebody who held nothing: nobody knows whose hold it ended, so none
+        that had been asked for by then is certain after it."""
+        released = self._strangers.get(hold.key, [])
+        first = bisect_right(released, hold.acquire.start_ns)
+        if first == len(released) or released[first] >= hold.end_ns:
+            return hold
+        end_ns = max(released[first], hold.start_ns)
+        return replace(hold, end_ns=end_ns, ending=Ending.RELEASED, release=None)
+
+    def _close(
+        self, process: int | str, key: str, end_ns: int, ending: Ending, release: Operation | None
+    ) -> None:
+        held = self._held.pop((process, key), None)
+        if held is None:
+            return  # told twice that it lost it, or releasing what it was told it had lost
+        renewals = tuple(held.renewals)
+        acquire, node = held.acquire, held.acquire.node
+        hold = Hold(key, process, node, acquire, end_ns, ending, release, renewals, held.deepest)
+        self.holds.append(self._cut_at_validity(hold))
+
+    def give_up(self, process: int | str, key: str, seen_ns: int) -> None:
+        """It may have crashed, and come back under its name: a log of somebody's day does not say
+        so, and then what it does elsewhere says nothing of what it held here."""
+        held = self._held.get((process, key))
+        if held is None:
+            return
+        end_ns = seen_ns
+        if self.terms.partial:
+            told_ns = self.told_ns[process, key]
+            promised_ns = promised_until_ns(held.acquire, held.renewals, self.terms.ttl_ms)
+            end_ns = min(seen_ns, max(told_ns, promised_ns or told_ns))
+        self._close(process, key, end_ns, Ending.LAST_SEEN, None)
+
+    def _cut_at_validity(self, hold: Hold) -> Hold:
+        if not self.terms.honours_validity:
+            return hold
+        until_ns = believed_until_ns(hold, self.terms)
+        if until_ns is not None and self.terms.own_clocks:  # who acts believes, by its own clock
+            until_ns = max(until_ns, self.acted_ns.get(hold.process, until_ns))
+        if until_ns is None or until_ns >= hold.end_ns:
+            return hold
+        return replace(hold, end_ns=until_ns, ending=Ending.EXPIRED)
