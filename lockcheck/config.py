@@ -1,4 +1,4 @@
-"""What a run is to be: one value, checked once, saved with the run, and told as a command.
+"""What a run is to be: one value, checked once, saved with the run, and written as a command.
 
 Each field says how it is given. The options of `lockcheck run`, the variables LOCKCHECK_RUN_...,
 the [run] table of lockcheck.toml, the command that runs it again and the stored config.json all

@@ -53,7 +53,7 @@ def test_a_server_that_does_not_come_up_is_quoted(
     assert run_here(runtime, tmp_path) == CLUSTER
     [folder] = [path for path in tmp_path.iterdir() if not path.is_symlink()]
     cause, cure = capfd.readouterr().err.splitlines()[-2:]
-    assert "ended as soon as it was started" in cause
+    assert "exited right after it was started" in cause
     log = (folder / "nodes" / "r1" / "output.log").read_text().splitlines()
     assert log[-1] in cause
     assert "output.log" in cure

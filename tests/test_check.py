@@ -90,7 +90,7 @@ def test_a_history_in_which_no_client_does_anything_is_unknown(
     path.write_text(f"{text}\n")
     said = lockcheck("check", str(path))
     assert said.returncode == UNKNOWN, said.stderr
-    assert "There is no operation of any client" in said.stdout
+    assert "The history has no operations of clients" in said.stdout
 
 
 @pytest.mark.parametrize("client", ["true", "nil", str(1 << 64)])

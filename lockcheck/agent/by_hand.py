@@ -33,7 +33,7 @@ Send = Callable[[Message], None]
 
 @dataclass(slots=True)
 class FaultEvents:
-    """What the history would be told of a fault, for those who wait for it."""
+    """The events of a fault, for those who wait for them."""
 
     begun: Event | None = None
     proven: Event | None = None

@@ -84,7 +84,7 @@ class AgentLink:
             del self._asked[number]  # a late reply to what was given up is for nobody
 
     def tell(self, do: str, body: object) -> None:
-        """Sends what needs no reply. What is told, and asked, is begun in its order."""
+        """Sends what needs no reply. What is sent, and asked, is begun in its order."""
         self._send(Request(NO_REPLY, do, body))
 
     def _send(self, request: Request) -> None:
@@ -132,7 +132,7 @@ class AgentLink:
         except (OSError, ValueError):
             pass  # the pipe was closed under us: the same as its end
         finally:
-            self.gone.set()  # first: who asks from here on is told at once
+            self.gone.set()  # first: who asks from here on is answered at once
             for waiting in list(self._asked.values()):
                 waiting.put(None)
 

@@ -90,7 +90,7 @@ class Streams:
 
     async def _take(self, body: object) -> object:
         piece = msgspec.convert(body, Piece)
-        if stream := self._open.get(piece.stream):  # else it is over, and the other side is told
+        if stream := self._open.get(piece.stream):  # else it is over, and the other side learns it
             stream.take(piece.data)
         return None
 

@@ -77,9 +77,9 @@ class Renewal(Protocol):
 class Claim(Protocol):
     """A client's claim to one lock: from its acquire to the end of its hold.
 
-    What there is to tell of it may be told from any thread, a keeper's or a listener's. That a
+    What happens to it may be said from any thread, a keeper's or a listener's. That a
     claim was lost goes into the history, and the work under the lock ends, when the client itself
-    gets to hear of it: what it did before that, it did in good faith. What is told of a claim that
+    learns of it: what it did before that, it did in good faith. What is told of a claim that
     is over is dropped, so that a late word never hits the next claim to the same key.
     """
 

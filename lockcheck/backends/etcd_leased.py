@@ -1,7 +1,7 @@
 """What every lock on etcd has in common: a key on a lease, and a keeper that keeps it alive.
 
 - A lease for each acquire, granted at its beginning. The history's TTL is what was asked for; etcd
-  grants as much or more, so the promise is never told too long.
+  grants as much or more, so the promise is never taken for longer than it is.
 - The revision at which the key was created is the fencing token.
 - A client that is cut off is told by its keeper's clock when a TTL has gone by.
 - Who is not let in revokes its lease, and with it goes whatever was put on it. An acquire whose

@@ -7,7 +7,7 @@ from lockcheck.backends.expected import SHORT, Expected
 # Of a lock whose holder keeps a session alive, has a token, and is told when it has lost it.
 KEPT_ALIVE = (
     Expected("none", "ok", SHORT),
-    # Who stands still outlives its session, and writes on before it gets to hear of it.
+    # Who stands still outlives its session, and writes on before it learns of it.
     Expected("pause", "violation", findings=("overlap", "stale-write"), blame="holder"),
     # The storage refuses the tokens of earlier holders.
     Expected("pause", "ok", SHORT, guard="fence"),

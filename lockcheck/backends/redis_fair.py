@@ -33,7 +33,7 @@ from lockcheck.servers.wire import (
 
 AFTER_A_FAILURE_S = 0.02
 LOOK_S = 0.25  # the longest it waits for a word: it may be about to leave
-WORDS = "word:"  # and for whom: the list through which it is told to come
+WORDS = "word:"  # and for whom: the list by which it is called
 GONE = -1  # its place is
 WAITS = 0
 
@@ -92,7 +92,7 @@ end
 {TAKE_OR_WAIT}
 """)
 
-# Out of the queue, out of the lock; and whoever stands first now is told if the lock is free.
+# Out of the queue, out of the lock; and whoever stands first now is called if the lock is free.
 LEAVE = Script(f"""
 {FIRST_IN_QUEUE}
 redis.call('LREM', KEYS[2], 1, ARGV[1])
@@ -113,7 +113,7 @@ class Said:
     """What the server says to who asks for the lock."""
 
     token: int  # or WAITS, or GONE
-    nothing_for_s: float  # unless it is told otherwise
+    nothing_for_s: float  # unless it is called before
 
 
 class FairLock(Lock):

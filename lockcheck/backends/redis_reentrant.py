@@ -22,7 +22,7 @@ redis.call('PEXPIRE', KEYS[1], ARGV[2])
 return entered
 """)
 
-# What is left of the lease stays as it was told when it was entered: a release promises nothing.
+# What is left of the lease stays as answered when it was entered: a release promises nothing.
 LEAVE = Script("""
 if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then return 0 end
 if redis.call('HINCRBY', KEYS[1], ARGV[1], -1) <= 0 then redis.call('DEL', KEYS[1]) end

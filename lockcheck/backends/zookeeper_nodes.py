@@ -118,7 +118,7 @@ class SessionLock(Lock):
         return QueueNode(folder, name, stat.czxid, claim, session)
 
     def _await_change(self, claim: Claim, session: ZooKeeperSession, path: str) -> None:
-        """Of a node, or of the connection: then watches are told, too."""
+        """Of a node, or of the connection: then watches fire, too."""
         changed = threading.Event()
 
         def watch(client: KazooClient) -> Any:

@@ -1,4 +1,4 @@
-"""A session with ZooKeeper by kazoo's client: what it is told, and its heartbeats.
+"""A session with ZooKeeper by kazoo's client: its states, and its heartbeats.
 
 kazoo tells of its heartbeats in its log only. They are read there, since they are what keeps a
 hold alive: a version that words them otherwise costs the history its renewals, and nothing else.

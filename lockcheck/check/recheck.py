@@ -113,7 +113,7 @@ def _notes(history: History) -> Iterator[str]:
 
 
 def judged(history: History | Scan, patience: Patience) -> tuple[Judgement, History]:
-    """And what is to be told: all of it, or of a long one the part that had to be looked at."""
+    """And what is to be reported: all of it, or of a long one the part that had to be looked at."""
     if isinstance(history, Scan):
         return judge_scan(history, patience)
     return judge(history, patience), history

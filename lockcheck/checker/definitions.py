@@ -72,7 +72,7 @@ def _verdict(answer: Answer | None) -> Verdict:
 
 def _sentence(model: Model, verdict: Verdict, overlaps: int | None, reason: str) -> str:
     if verdict is Verdict.UNKNOWN:
-        return f"It could not be told whether an order explains the answers: {reason}."
+        return f"It could not be decided whether an order explains the answers: {reason}."
     explained = verdict is Verdict.OK
     if overlaps is None:
         return "An order of its operations explains all answers." if explained else NO_ORDER

@@ -18,7 +18,7 @@ from lockcheck.checker.words import by_node
 from lockcheck.history import Terms
 from lockcheck.history.table import Ints, Table
 
-MOST_TOLD = 100  # objects that are told of one by one
+MOST_TOLD = 100  # objects that are reported one by one
 
 
 @dataclass(frozen=True, slots=True)

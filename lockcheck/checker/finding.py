@@ -103,10 +103,10 @@ class Definition:
 
     key: str
     model: str
-    engine: str  # which of them told it: "sweep", "zones", "search"
-    linearizable: Verdict  # unknown: it could not be told
+    engine: str  # which of them decided: "sweep", "zones", "search"
+    linearizable: Verdict  # unknown: it could not be decided
     overlaps: int | None  # of certain holds; None: the object is no lock
-    sentence: str = ""  # why they disagree, or why it could not be told
+    sentence: str = ""  # why they disagree, or why it could not be decided
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,16 +128,16 @@ class Freed:
 class Judgement:
     verdict: Verdict
     findings: tuple[Finding, ...]  # in the order of their times
-    doubts: tuple[str, ...]  # why it could not be told, each a sentence
+    doubts: tuple[str, ...]  # why it could not be decided, each a sentence
     counts: Counts
     definitions: tuple[Definition, ...] = ()  # one for each object, side by side
-    cut: str = ""  # why there is more to find than is told here; empty: there is not
+    cut: str = ""  # why there is more to find than is reported here; empty: there is not
     began_ns: int = 0  # what the log's own clock said at the time 0; 0: nobody knows
     freed: tuple[Freed, ...] = ()  # holds whose clients were ended, and who was let in then
     not_exercised: tuple[FaultSpan, ...] = ()  # proven, and nobody felt them
 
     def doubting(self, doubt: str) -> Judgement:
-        """The same with one more reason why it cannot be told."""
+        """The same with one more reason why it cannot be decided."""
         return replace(
             self,
             verdict=Verdict.merge([self.verdict, Verdict.UNKNOWN]),

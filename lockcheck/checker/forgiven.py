@@ -62,4 +62,4 @@ def forgiven_keys(
         return frozenset()
     again = decide(lenient, model, held, patience).answers
     wrong = {key for key, answer in again.items() if answer.linearizable is False}
-    return frozenset(keys) - wrong  # what could not be told may explain it
+    return frozenset(keys) - wrong  # what could not be decided may explain it

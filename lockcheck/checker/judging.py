@@ -61,7 +61,7 @@ def judge_scan(scan: Scan, patience: Patience = endless) -> tuple[Judgement, His
     most = (screens.MOST_PLACES, screens.MOST_IN_A_RUN)
     many = any(len(groups) in most for groups in places.values())
     if (many and (scan.terms.backend or not trial.is_violation)) or soundness.aims_missed(history):
-        # There may be more to find than where we looked, and it would change what is told.
+        # There may be more to find than where we looked, and it would change what is reported.
         history = scan.rows()
         return judge(history, patience), history
     amounts = _amounts(scan)
@@ -80,7 +80,7 @@ OF_DATA = (*WRITTEN, Code.NOT_LINEARIZABLE)
 def _looked_at(
     scan: Scan, places: dict[Code, list[Ints]], written: Suspected | None, faults: list[FaultSpan]
 ) -> tuple[History, Case]:
-    """All that may have to be told, event by event."""
+    """All that may have to be reported, event by event."""
     found = {id(group): group for groups in places.values() for group in groups}
     groups = [*found.values(), *struck(scan), *meanwhile(scan, faults)]
     if written is None:

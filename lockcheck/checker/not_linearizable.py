@@ -55,7 +55,7 @@ def doubts(subject: Subject, examined: Iterable[Examined]) -> Iterator[str]:
         for key, answer in list(each.untold())[:MOST_TOLD]:
             which = _name(subject.table, key)
             why = reason_of(subject, answer) or "patience ran out"
-            yield f"whether {which} fits the model {name} could not be told: {why}"
+            yield f"whether {which} fits the model {name} could not be decided: {why}"
         instead = nested_instead(each.model, subject.terms)
         if instead is not None:
             for key in sorted(each.nested)[:MOST_TOLD]:

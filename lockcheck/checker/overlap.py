@@ -15,10 +15,11 @@ from lockcheck.checker.order import concurrent
 from lockcheck.history import Hold, Terms
 
 # A hold is reported against this many of those that it found, those that end last. So up to nine
-# at once are told pair by pair, and whoever was let in to somebody else is always told.
-TOLD_EACH = 8
-# Of the pairs in a crowd, the one is told that says most about why it was too many: nobody accuses
-# the service where one of them had outlived its lease, nor a holder where the machine explains it.
+# at once are reported pair by pair, and whoever was let in to somebody else is always reported.
+PAIRS_EACH = 8
+# Of the pairs in a crowd, that is reported which says most about why it was too many: nobody
+# accuses the service where one of them had outlived its lease, nor a holder where the machine
+# explains it.
 EXCUSES = (Culprit.MACHINE, Culprit.CLIENT, Culprit.HOLDER, Culprit.SERVICE)
 
 
@@ -40,7 +41,7 @@ def overlapping(holds: list[Hold]) -> Iterator[tuple[Hold, Hold]]:
 
     `holds` are of one key and in the order of their starts. Equal times are concurrent: an end
     and a start at the same nanosecond are no overlap. Two that share do not exclude each other.
-    Forgetting an active hold when there are `TOLD_EACH` that end later loses no hold: as long as
+    Forgetting an active hold when there are `PAIRS_EACH` that end later loses no hold: as long as
     it would count, they do.
     """
     sharing: list[Hold] = []  # those who hold it just now; the one that ends last comes first
@@ -51,7 +52,7 @@ def overlapping(holds: list[Hold]) -> Iterator[tuple[Hold, Hold]]:
         if hold.end_ns > hold.start_ns:
             against = alone if hold.shared else _last_to_end(alone, sharing)
             yield from ((found, hold) for found in against if found.process != hold.process)
-            _keep(sharing if hold.shared else alone, hold, TOLD_EACH)
+            _keep(sharing if hold.shared else alone, hold, PAIRS_EACH)
 
 
 def crowding(holds: list[Hold], permits: int) -> Iterator[tuple[tuple[Hold, ...], Hold]]:
@@ -78,7 +79,7 @@ def _keep(active: list[Hold], hold: Hold, at_most: int) -> None:
 def _last_to_end(alone: list[Hold], sharing: list[Hold]) -> list[Hold]:
     if not sharing:
         return alone
-    return sorted((*alone, *sharing), key=lambda hold: -hold.end_ns)[:TOLD_EACH]
+    return sorted((*alone, *sharing), key=lambda hold: -hold.end_ns)[:PAIRS_EACH]
 
 
 def _finding(terms: Terms, holds: tuple[Hold, ...], blame: Blame) -> Finding:
@@ -143,8 +144,8 @@ ends. If the certain holds of two clients have an instant in common, the lock di
 Times that are equal are no overlap, and neither is one that needs an answer nobody saw.
 
 Holds that share the lock (`shared`) may coexist; one that does not excludes all others. Of a
-semaphore with n `permits` it is an overlap where more than n clients held one: told once for each
-client that was one too many, with all who held one then. Whoever enters a reentrant lock again
+semaphore with n `permits` it is an overlap where more than n clients held one: reported once for
+each client that was one too many, with all who held one then. Whoever enters a reentrant lock again
 holds it until it has left as often.
 
 Every overlap says who is to blame. The lease of the first holder was promised at least until the

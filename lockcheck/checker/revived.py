@@ -69,10 +69,10 @@ and its fencing token too.
 It is reported where the other client was certainly granted the lock later than the first one (it
 asked for it after the first one had it, or tokens tell), and that was answered before the renewal
 was invoked, by the client itself or by its keeper. Only the first renewal of each hold that
-should have been refused is told.
+should have been refused is reported.
 
 The usual cause is a renewal that sets the time to live of whatever lock is there (`PEXPIRE` without
 a look at the owner), or that makes the lock anew where it is gone. Whether the other one was let in
-rightly is told by the overlap, if there was one.""",
+rightly is reported by the overlap, if there was one.""",
     find=find,
 )

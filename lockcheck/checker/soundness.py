@@ -154,10 +154,10 @@ class Amounts:
 
 def too_few(terms: Terms, amounts: Amounts) -> Iterator[str]:
     if not amounts.operations:
-        yield "there is no operation of any client, so there is nothing to judge"
+        yield "the history has no operations of clients, so there is nothing to judge"
         return
     if not amounts.answered:
-        yield "no client was ever told what came of its operation, so there is nothing to judge"
+        yield "no operation of a client was ever answered, so there is nothing to judge"
     ours = bool(terms.backend)
     fewest = terms.fewest or (FEWEST_ACQUISITIONS if ours else FEWEST_ELSEWHERE)
     if not ours and not amounts.asked:

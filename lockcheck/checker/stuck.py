@@ -69,7 +69,7 @@ def _refused(acquires: list[Operation]) -> bool:
 def _free(
     terms: Terms, acquires: list[Operation], holds: list[Hold], healed_ns: int
 ) -> _Free | None:
-    """None: it cannot be told, since somebody may hold it, or be granted it, without an end."""
+    """None: nobody knows, since somebody may hold it, or be granted it, without an end."""
     lease_ns = _longest_lease_ns(acquires, holds, terms)
     unknown = [acquire for acquire in acquires if acquire.unknown]
     if unknown and not lease_ns:

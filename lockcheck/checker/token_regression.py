@@ -42,7 +42,7 @@ def _not_greater(holds: list[Hold], terms: Terms) -> Iterable[tuple[Hold, Hold]]
 
 
 def going_back(holds: list[Hold]) -> Iterator[tuple[Hold, Hold]]:
-    """Each that was told less than one who had been granted it before this one even asked.
+    """Each that got a lower token than one who had been granted it before this one even asked.
 
     Compared with the highest of those: who is not below it, is below none of them.
     """
@@ -59,7 +59,7 @@ def going_back(holds: list[Hold]) -> Iterator[tuple[Hold, Hold]]:
 
 
 def repeated(holds: list[Hold], terms: Terms) -> Iterator[tuple[Hold, Hold]]:
-    """Each that was told the token of another grant, in whatever order the two were granted.
+    """Each that got the token of another grant, in whatever order the two were granted.
 
     Those who may hold it at once may be told the same. And a client that never gave its lock back
     may be told of the same grant once more.
@@ -85,7 +85,7 @@ class _SameToken:
             self.told_alone.append(hold)
 
     def worth_comparing(self) -> tuple[Hold, ...]:
-        """Of each kind the last two: if they are one grant, so were all before, or are told."""
+        """Of each kind the last two: if they are one grant, so were all before, or are reported."""
         return (*reversed(self.told_alone[-2:]), *reversed(self.told[-2:]), *self.told[:1])
 
 

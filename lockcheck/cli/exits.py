@@ -24,7 +24,7 @@ def exit_code() -> int:
         return _exit_code()
     except Terminated as left:
         return left.exit_code
-    except Exception:  # noqa: BLE001 - while an error was told: even that must not look like a finding
+    except Exception:  # noqa: BLE001 - while an error was printed: even that must not look like a finding
         return _is_a_bug()
 
 
@@ -48,7 +48,7 @@ def _exit_code() -> int:
 
 
 def _main() -> object:
-    """A closed pipe to stderr is an error of its own: click would leave with 1, a violation."""
+    """A closed pipe to stderr is an error of its own: click would exit with 1, a violation."""
     try:
         code: object = main(standalone_mode=False, auto_envvar_prefix="LOCKCHECK")
         sys.stdout.flush()

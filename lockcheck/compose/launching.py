@@ -1,4 +1,4 @@
-"""What the agent is told of each node of a plan: how its program is started in this runtime."""
+"""The orders of the agent for each node of a plan: how its program is started in this runtime."""
 
 from __future__ import annotations
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from lockcheck.agent.link import AgentLink
+from lockcheck.nodes import NODES_FOLDER
 from lockcheck.nodes.node import NodeSpec
 
 Say = Callable[[str], None]  # one line of progress for a person
@@ -31,7 +32,7 @@ class ClusterPlan:
 
     @property
     def nodes_folder(self) -> Path:
-        return self.folder / "nodes"
+        return self.folder / NODES_FOLDER
 
     @property
     def kinds(self) -> frozenset[str]:

@@ -25,8 +25,8 @@ class CellError(ValueError):
 
 
 class Words(Generic[T]):
-    """Texts that are told again and again: each is understood once, and has a number from then on.
-    The empty one is NOTHING."""
+    """Texts that are often repeated: each is understood once, and has a number from then on. The
+    empty one is NOTHING."""
 
     def __init__(self, understood: Callable[[str], T]) -> None:
         self.meant: list[T] = []

@@ -1,6 +1,6 @@
 """A history written for others: Jepsen, Porcupine, a spreadsheet, or lockcheck itself.
 
-Everything is told by `edn` and `jsonl`; `csv` and `porcupine` tell the clients' operations only: no
+`edn` and `jsonl` hold everything; `csv` and `porcupine` hold the clients' operations only: no
 faults, no stalls, no notices, no ledger of the storage. Of the notices `csv` tells those
 of a lock that was lost.
 """

@@ -1,4 +1,4 @@
-"""Operations told as rows, each with its beginning and its end: cells in, columns out.
+"""Operations as rows, each with its beginning and its end: cells in, columns out.
 
 A row that has no end was never answered: it may take effect at any time. Its client may go on all
 the same; then it is known that it had given the answer up by then. Apart from that a client does
@@ -44,7 +44,7 @@ Column: TypeAlias = NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """Some rows, column after column. What is not told has no column."""
+    """Some rows, column after column. What no row has, has no column."""
 
     columns: Mapping[str, Sequence[str]]
     lines: Sequence[int]
@@ -79,7 +79,7 @@ class Intervals:
         return sum(self._lengths)
 
     def column(self, name: str) -> Column:
-        """It is given away. What is nowhere told takes no memory."""
+        """It is given away. What no row has takes no memory."""
         nothing = self._nothing(name)
         parts = [part.pop(name, None) for part in self._parts]
         if all(part is None for part in parts):

@@ -123,7 +123,7 @@ class RowEvents:
         return [None if n == NOTHING else processes[n] for n in clients.tolist()]
 
     def _outcome(self) -> Bytes:
-        """NOTHING, where none is told, is the last of these."""
+        """NOTHING, where there is none, is the last of these."""
         meant = self._rows.given.outcomes.meant
         known = np.array([*(OUTCOME_OF[each] for each in meant), Outcome.INFO], np.int8)
         outcome: Bytes = known[self._rows.outcome]

@@ -79,7 +79,7 @@ class Rows:
             raise self._error(place, reason, cure=cure)
 
     def _times(self) -> tuple[Ints, Ints]:
-        """When each began and ended; NEVER where that is not told."""
+        """When each began and ended; NEVER where that is not known."""
         start, end = self.given.column("start_ns"), self.given.column("end_ns")
         first, last = int(start.min()), np.maximum(start, end)
         if int(last.max()) - first > LONGEST_NS:

@@ -53,7 +53,7 @@ class Assembly:
     clock_steps: list[Event] = field(default_factory=list)
     clocks: list[Event] = field(default_factory=list)
     ledger: list[LedgerEntry] = field(default_factory=list)
-    numbers: set[tuple[str | None, int]] = field(default_factory=set)  # that the storage told
+    numbers: set[tuple[str | None, int]] = field(default_factory=set)  # of the ledger's entries
     queued: list[Event] = field(default_factory=list)
     faults: Faults = field(default_factory=Faults)
     holding: Holding = field(init=False)

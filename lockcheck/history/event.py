@@ -101,7 +101,7 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     of: int | str | None = None
     shared: bool = False  # an acquire that lets in others who share
     nodes: tuple[str, ...] | None = None  # those that a fault strikes, where they are not one
-    effect: Effect | None = None  # of a fault, told where it begins
+    effect: Effect | None = None  # of a fault, in its first event
     links: tuple[tuple[str, str], ...] | None = None  # that a fault cuts: from whom, to whom
     asked: str | None = None  # of a fault: the words that asked for it
     since: Time | None = None  # of a fault's proof: when it took effect, before it was proven

@@ -38,7 +38,7 @@ class History:
     clock_steps: tuple[Event, ...]
     clocks: tuple[Event, ...]
     ledger: tuple[LedgerEntry, ...]
-    queued: tuple[Event, ...] = ()  # clients that were told that they have their place
+    queued: tuple[Event, ...] = ()  # clients that learned that they have their place
     quiet_ns: int | None = None  # when the last fault had been healed, and clients went on
     known_clients: frozenset[str] = frozenset()  # of a part of a history, those of all of it
     known_table: Table | None = field(default=None, compare=False)  # where it was made before

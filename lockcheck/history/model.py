@@ -150,7 +150,7 @@ def _shortest(granted: list[Operation], latest_ns: int, default_ttl_ms: int | No
 
 
 def validity_end_ns(granted: Operation, terms: Terms) -> int | None:
-    """Until when a client that watches its validity believes in this grant; None: it was told none.
+    """Until when a client that watches its validity believes in this grant; None: it got none.
 
     Never longer than the lease: it counts from before the answer was written down, and may have
     stood still in between. Of a lock at which clients wait, it may count from the answer itself.
@@ -188,7 +188,7 @@ class FaultSpan:
     nodes: tuple[str, ...]  # empty: it struck none of them in particular
     effect: Effect | None  # None: nobody knows what it did
     start_ns: int
-    since_ns: int | None  # when it took effect, where that was told apart from its proof
+    since_ns: int | None  # when it took effect, where the history says so apart from its proof
     proven_ns: int | None
     healed_ns: int | None
     proof: str
@@ -196,7 +196,7 @@ class FaultSpan:
     asked: str = ""  # the words that asked for it, where they are known
     links: tuple[tuple[str, str], ...] = ()  # that it cut, where they are known: from whom, to whom
     healing_ns: int | None = None  # when its heal began
-    waited_for: str = ""  # when it struck, in words, where that is told: "on write"
+    waited_for: str = ""  # when it struck, in words, where that is known: "on write"
 
     @property
     def where(self) -> str:

@@ -1,4 +1,4 @@
-"""What histories do not say that older runs or other tools wrote, as far as it can be told.
+"""What histories do not say that older runs or other tools wrote, as far as it can be worked out.
 
 Runs of today name the effect of each fault, and what their workload does. Nothing else draws
 conclusions from names.

@@ -99,7 +99,7 @@ class Scan:
     ) -> History:
         """What concerned the same keys while each group of operations was under way. Every hold
         in it is whole, so what judges find in it is so; what lies elsewhere they do not see, but
-        for what was `told` by the storage, and the rows `besides`."""
+        for the entries `told` of the ledger, and the rows `besides`."""
         inside = [self._at_the_time_of(group) for group in groups if len(group)]
         if not inside:
             return replace(self.beside, known_clients=self.clients)

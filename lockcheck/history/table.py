@@ -112,8 +112,8 @@ class Table:
     key: Codes  # a symbol, NOTHING for the only key of a history without keys
     argument: Codes  # what was asked: the value to write, to add, to run; of a cas the old one
     second: Codes  # of a cas the new value
-    result: Codes  # what was answered: of a read the value, of a renewal or release what it told
-    token: Ints  # that the answer told, or NO_TOKEN
+    result: Codes  # what was answered: of a read the value, of a renewal or release what it said
+    token: Ints  # of the answer, or NO_TOKEN
     ttl_ms: Codes  # the lease that was asked for, or NOTHING
     owner: (
         Codes  # the symbol of whose hold it is about: another's than `process` if a keeper renews

@@ -49,7 +49,7 @@ class Strike(Protocol):
         """What was seen of its effect, in a few words; raises FaultError where nothing was."""
 
     async def heal(self) -> None:
-        """Undoes it and sees that it is undone. Harmless when called again, or in vain."""
+        """Undoes it and sees that it is undone. Harmless when called again, or without need."""
 
 
 @dataclass(frozen=True, slots=True)

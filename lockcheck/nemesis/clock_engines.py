@@ -25,7 +25,7 @@ class Clocks(Protocol):
     """Those of one node, in all its processes."""
 
     engine: str  # its name, for people
-    readable: tuple[Clock, ...]  # those whose offsets can be told
+    readable: tuple[Clock, ...]  # those whose offsets can be read
     tolerance_ns: int  # how finely
 
     async def take(self, skew: Skew, now_ns: Callable[[], int]) -> int:
@@ -42,7 +42,7 @@ class Clocks(Protocol):
         """Whether nobody else has changed them."""
 
     async def give_back(self) -> None:
-        """They are the kernel's again, which is seen. Harmless when called again, or in vain."""
+        """They are the kernel's again, which is seen. Harmless when called again."""
 
 
 class VdsoClocks:

@@ -1,4 +1,4 @@
-"""What clocks of nodes told, as facts of the history: measured against the true ones."""
+"""What the clocks of nodes showed, as facts of the history: measured against the true ones."""
 
 from __future__ import annotations
 

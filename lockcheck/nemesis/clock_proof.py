@@ -1,4 +1,4 @@
-"""The proof that a clock goes as it was told, and later that it is right again: read in each
+"""The proof that a clock goes as it should, and later that it is right again: read in each
 process, and where a server tells the time, asked of the server itself."""
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ async def _need(clock: Clock, clocks: Clocks, wanted_ns: int) -> int:
 
 
 async def _asked(node: Node, which: tuple[Clock, ...], clocks: Clocks) -> str:
-    """Nothing where it cannot tell, or does not answer just now: its processes have told it."""
+    """Nothing where it cannot tell, or does not answer just now: its processes have been read."""
     if node.spec.server not in SERVERS:
         return ""
     server = server_of(node.spec.kind)

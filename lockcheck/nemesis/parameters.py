@@ -1,4 +1,4 @@
-"""What a fault can be told, by type: durations, numbers, choices, flags. Each reads and writes."""
+"""The parameters of faults, by type: durations, numbers, choices, flags. Each reads and writes."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def _write_duration(value: Setting) -> str:
     return duration_words(value) if isinstance(value, int) else str(value)
 
 
-# What every fault can be told.
+# Of every fault.
 FOR = duration("for", "how long it lasts")
 GAP = duration("gap", "the pause before it, each time it is repeated")
 WHEN = choice("when", "what it waits for after the pause", tuple(Trigger))

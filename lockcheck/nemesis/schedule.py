@@ -107,7 +107,7 @@ class Nemesis:
     async def _haunt(self, sequence: Sequence, choices: random.Random) -> None:
         try:
             await self._go_round(sequence, choices)
-        except Exception as error:  # noqa: BLE001 - what has not struck by now is told with it
+        except Exception as error:  # noqa: BLE001 - it is why what has not struck never did
             self._why_missed.update(dict.fromkeys(map(str, sequence), in_words(error)))
 
     async def _go_round(self, sequence: Sequence, choices: random.Random) -> None:
@@ -192,7 +192,7 @@ class Nemesis:
     async def _chosen(self, step: Step, choices: random.Random) -> tuple[str, ...]:
         try:
             return await step.aim.choose(self._scene, choices)
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is told in the end
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is recorded in the end
             self._why_missed[str(step)] = in_words(error)
             return ()
 

@@ -37,7 +37,7 @@ class UnderWay:
         ending: Callable[[], None],  # right before it is healed,
         healed: Callable[[], None],  # and when it is over
     ) -> None:
-        self.lasts_ms = lasts_ms  # None: until it is told to end
+        self.lasts_ms = lasts_ms  # None: until it is ended
         self._step = step
         self._nodes = nodes
         self._links = links
@@ -97,7 +97,7 @@ class UnderWay:
             except DidNotLastError as error:
                 self._say(EventType.INFO, Notice.HEAL, error=in_words(error))
                 return
-            except Exception as error:  # noqa: BLE001 - it is told, and tried again
+            except Exception as error:  # noqa: BLE001 - it is recorded, and tried again
                 self._say(EventType.INFO, Notice.HEAL, error=in_words(error))
                 await asyncio.sleep(BETWEEN_TRIES_S)
             else:

@@ -107,7 +107,7 @@ class Vdso:
         self._write(place + processor.turn, bytes([turn]))
 
     def told(self) -> Skew:
-        """What it was told to tell."""
+        """How it was set."""
         processor, place, size = self._kernels.processor, self._kernels.place, LINES * LINE.size
         while True:
             turn = self._at(place + processor.turn, 1)
@@ -116,7 +116,7 @@ class Vdso:
                 return Skew(*(Line(*numbers) for numbers in LINE.iter_unpack(lines)))
 
     def read_ns(self, clock: Clock) -> int:
-        """What the process itself would be told now: its own vDSO, as it is, runs in a copy."""
+        """What the process itself would read now: its own vDSO, as it is, runs in a copy."""
         if not self.is_led:
             raise FaultError(f"process {self.pid} reads the kernel's clocks")
         return read_through(self._kernels, self._at(0, len(self._kernels.data)), clock)

@@ -1,7 +1,7 @@
 """A clock read as another process reads it: by the code and the tables that are in its vDSO now.
 
 They are copied into a piece of memory of our own, and run there. So what comes out is what the
-process would be told, and not what somebody meant it to be told.
+process would read, and not what somebody meant it to read.
 """
 
 from __future__ import annotations

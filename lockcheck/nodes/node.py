@@ -41,7 +41,7 @@ class NodeSpec:
 
 
 class NodeFacts(msgspec.Struct, frozen=True):
-    """What the command line is told of a node that runs."""
+    """What the command line knows of a node that runs."""
 
     name: str
     role: Role

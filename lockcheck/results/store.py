@@ -21,6 +21,7 @@ from lockcheck.history import History, Terms, read_history
 from lockcheck.history.event import terms_event
 from lockcheck.history.files import merge_event_files, write_events
 from lockcheck.history.seal import Seal, digest_of, sealed
+from lockcheck.nodes import NODES_FOLDER
 from lockcheck.results.facts import RunFacts
 from lockcheck.results.summary import verdict_summary
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 HISTORY_FILE, VERDICT_FILE, REPORT_FILE = "history.jsonl", "verdict.json", "report.html"
 CONFIG_FILE, FACTS_FILE = "config.json", "facts.json"
-NODES, TERMS_FILE = "nodes", "terms.jsonl"
+TERMS_FILE = "terms.jsonl"
 ALONE = "check the file history.jsonl alone, if that is enough"
 
 
@@ -101,7 +102,7 @@ class Store:
 
     @property
     def _parts(self) -> Path:
-        return self.folder / NODES
+        return self.folder / NODES_FOLDER
 
     def load_facts(self, seal: Seal | None) -> RunFacts | None:
         """None of a bare history, which is judged all the same."""

@@ -149,7 +149,7 @@ def _outlives_its_lease(config: RunConfig) -> bool:
 
 
 def _own_versions(config: RunConfig) -> Rows:
-    """The servers' own are told by the servers; these are the libraries that speak to them."""
+    """The servers tell their own; these are the libraries that speak to them."""
     drivers = chain.from_iterable(
         driver_versions(server_of(kind)).items() for kind in servers_of(config)
     )

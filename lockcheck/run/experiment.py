@@ -22,7 +22,7 @@ LONGEST_GRACE_S = 120.0
 
 
 class Watcher(Protocol):
-    """Who is told how it goes: a terminal, a log of a nightly job, nobody."""
+    """Who follows how it goes: a terminal, a log of a nightly job, nobody."""
 
     def plan(self, rows: Rows) -> None: ...
     def say(self, line: str) -> None: ...

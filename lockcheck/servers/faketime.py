@@ -1,4 +1,4 @@
-"""libfaketime before a server's program, and nowhere else: where it is, and what it is told."""
+"""libfaketime before a server's program, and nowhere else: where it is, and how it is set."""
 
 from __future__ import annotations
 

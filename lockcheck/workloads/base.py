@@ -1,4 +1,4 @@
-"""What a workload is: what a client does all day, and what can be told from it."""
+"""What a workload is: what a client does all day, and what that shows."""
 
 from __future__ import annotations
 

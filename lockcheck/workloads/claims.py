@@ -2,7 +2,7 @@
 
 A keeper writes its own renewals, as a process of its own. That a claim was lost is left here, for
 the thread that works to write: that thread's process may be retired meanwhile, and what it sends
-before it gets to hear of the loss was sent in good faith.
+before it learns of the loss was sent in good faith.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class RecordedClaim:
         return self.valid_until is None or time.monotonic() < self.valid_until - rest_s
 
     def end(self) -> None:
-        """Nothing that is told of it from here on is worth a word."""
+        """Nothing that happens to it from here on matters."""
         with self._guard:
             self.over = True
 

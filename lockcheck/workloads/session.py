@@ -207,11 +207,11 @@ class Session:
         if self.storage is not None:
             self.storage.close()
 
-    # --- what it is told ---------------------------------------------------------------------
+    # --- losses -------------------------------------------------------------------------------
 
     def _heed(self) -> None:
-        """Writes down which holds it was told to have lost; with one of them the section ends."""
-        self._told.clear()  # first: what is told from here on wakes it once more
+        """Records the holds that it has lost; with one of them the section ends."""
+        self._told.clear()  # first: a loss from here on wakes it once more
         lost = [held for held in self._held if held.claim.why_lost and not held.lost]
         for held in lost:
             self._lose(held, held.claim.why_lost)

@@ -105,7 +105,7 @@ def test_a_server_that_does_not_come_up_is_named_with_its_last_words(
 ) -> None:
     monkeypatch.setitem(SERVERS, "tiny", replace(TINY, refuses_root=False))
     with (
-        pytest.raises(ClusterError, match=r"t1 ended as soon as .*I do not run as root"),
+        pytest.raises(ClusterError, match=r"t1 exited right after .*I do not run as root"),
         fleet(runtime, tmp_path, NodeSpec("t1", Role.SERVER, "tiny")),
     ):
         pytest.fail("it was ready")

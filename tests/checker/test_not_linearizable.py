@@ -283,9 +283,11 @@ def test_impatience_is_unknown() -> None:
     given = history(*writes, *reads)
     judgement = judge(given, Patience(lambda: False))
     assert judgement.verdict is Verdict.UNKNOWN
-    assert judgement.doubts[0].startswith("whether 'k' fits the model register could not be told: ")
+    assert judgement.doubts[0].startswith(
+        "whether 'k' fits the model register could not be decided: "
+    )
     [definition] = judgement.definitions
-    assert definition.sentence.startswith("It could not be told whether an order explains")
+    assert definition.sentence.startswith("It could not be decided whether an order explains")
     assert judge(given).verdict is Verdict.OK
 
 

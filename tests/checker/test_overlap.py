@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from lockcheck.checker import Case, Code, Culprit, Finding, Verdict
-from lockcheck.checker.overlap import TOLD_EACH, find, overlapping
+from lockcheck.checker.overlap import PAIRS_EACH, find, overlapping
 from tests.checker.dsl import history, judged, ns
 
 NO_OVERLAP = {
@@ -234,7 +234,7 @@ def test_up_to_nine_at_once_are_told_pair_by_pair() -> None:
 def test_many_at_once_do_not_explode_and_none_is_left_out() -> None:
     lines = [f"{n} acquire {n}-{n}.5 \n {n} release {1000 - n}-{1000}" for n in range(300)]
     pairs = list(overlapping(list(history(*lines).holds)))
-    assert len(pairs) <= 300 * TOLD_EACH
+    assert len(pairs) <= 300 * PAIRS_EACH
     assert {later.process for _, later in pairs} == set(range(1, 300))
 
 

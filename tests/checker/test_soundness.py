@@ -49,8 +49,16 @@ ELSEWHERE = Terms()
         (ELSEWHERE, {"asked": 0, "judged": 1}, "that a judge knows to tell: 1, of 50"),
         (ELSEWHERE, {"asked": 0, "judged": 1, "operations": 1}, "that a judge knows to tell: 1"),
         (ELSEWHERE, {"asked": 0, "answered": 0}, "so there is nothing to judge"),
-        (ELSEWHERE, {"operations": 0}, "no operation of any client, so there is nothing to judge"),
-        (OURS, {"operations": 0}, "no operation of any client, so there is nothing to judge"),
+        (
+            ELSEWHERE,
+            {"operations": 0},
+            "the history has no operations of clients, so there is nothing to judge",
+        ),
+        (
+            OURS,
+            {"operations": 0},
+            "the history has no operations of clients, so there is nothing to judge",
+        ),
         (msgspec.structs.replace(OURS, fewest=4), {"granted": 4, "accepted": 4}, ""),
         (msgspec.structs.replace(OURS, fewest=4), {"granted": 3}, "granted 3 times, not 4"),
         (msgspec.structs.replace(OURS, fewest=4), {"accepted": 3}, "a write 3 times, not 4"),

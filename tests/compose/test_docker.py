@@ -161,7 +161,7 @@ def test_an_agent_that_dies_fails_the_start_and_leaves_nothing(
     runtime: DockerRuntime, tmp_path: Path
 ) -> None:
     plan = small_plan(tmp_path)
-    with pytest.raises(ClusterError, match="agent went away"):
+    with pytest.raises(ClusterError, match="agent exited before"):
         DockerRuntime(("python3", "-c", "raise SystemExit('not today')")).start(plan, print)
     assert "not today" in (plan.nodes_folder / "agent.log").read_text()
     assert things_of(plan.run_id) == []

@@ -107,7 +107,7 @@ def test_a_pause_that_somebody_else_ended_did_not_last(node: RealNode) -> None:
     asyncio.run(inject_and_prove(pause))
     node.signal(signal.SIGCONT)
     wait_for(lambda: "T" not in node.thread_states(), "it runs")
-    with pytest.raises(DidNotLastError, match="somebody else had woken c1"):
+    with pytest.raises(DidNotLastError, match="somebody else had resumed c1"):
         asyncio.run(pause.heal())
 
 
@@ -136,7 +136,7 @@ def grant_to(node: str, time: int = 0) -> Event:
     return Event(time=time, process=0, type=EventType.OK, f="acquire", key="k1", node=node)
 
 
-def haunt(nodes: Nodes, text: str, workdir: Path, *, at_once: bool) -> list[Event]:
+def run_nemesis(nodes: Nodes, text: str, workdir: Path, *, at_once: bool) -> list[Event]:
     """A nemesis for a lease of 100 ms, until its first fault has been proven."""
     said: list[Event] = []
 
@@ -166,7 +166,7 @@ def haunt(nodes: Nodes, text: str, workdir: Path, *, at_once: bool) -> list[Even
 def test_it_strikes_the_holder_says_so_and_heals(
     nodes: Nodes, node: RealNode, at_once: bool, tmp_path: Path
 ) -> None:
-    said = haunt(nodes, "pause:holder", tmp_path, at_once=at_once)
+    said = run_nemesis(nodes, "pause:holder", tmp_path, at_once=at_once)
     assert [(event.type, event.f, event.node) for event in said] == [
         (EventType.INVOKE, "pause", "c1"),
         (EventType.OK, "pause", "c1"),
@@ -180,7 +180,7 @@ def test_it_strikes_the_holder_says_so_and_heals(
 
 def test_a_server_is_struck_when_asked_for(nodes: Nodes, tmp_path: Path) -> None:
     nodes["r1"].run()
-    said = haunt(nodes, "pause:server", tmp_path, at_once=True)
+    said = run_nemesis(nodes, "pause:server", tmp_path, at_once=True)
     assert {event.node for event in said} == {"r1"}
 
 

@@ -33,9 +33,9 @@ class Because:
 class Answer:
     """Whether there is an order of the operations on one object that explains all answers."""
 
-    linearizable: bool | None  # None: it could not be told
-    engine: str  # which of them told it: "sweep", "zones", "search"
-    reason: str = ""  # why not, or why it could not be told: one sentence
+    linearizable: bool | None  # None: it could not be decided
+    engine: str  # which of them decided: "sweep", "zones", "search"
+    reason: str = ""  # why not, or why it could not be decided: one sentence
     rows: tuple[int, ...] = ()  # the operations at fault, rows of the table, in order
     circle: tuple[Because, ...] = ()  # each comes before the next, and the last before the first
     prefix: tuple[int, ...] = ()  # the longest legal order that was found, and

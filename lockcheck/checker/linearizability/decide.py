@@ -32,7 +32,7 @@ class Decision:
     model: Model
     objects: int
     engines: Mapping[str, int]  # how many objects each of them told
-    answers: Mapping[int, Answer]  # by the symbol of the key: what is not, or could not be told
+    answers: Mapping[int, Answer]  # by the symbol of the key: what is not, or could not be decided
 
     @property
     def linearizable(self) -> bool | None:
