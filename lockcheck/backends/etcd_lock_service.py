@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
+from dataclasses import replace
 
 from lockcheck.backends.base import Backend, Claim, Grant, LockSettings, Promises
 from lockcheck.backends.etcd_leased import (
@@ -31,7 +32,7 @@ from lockcheck.backends.etcd_leased import (
     LeasedLock,
     QueueKey,
 )
-from lockcheck.backends.expected_usual import KEPT_ALIVE
+from lockcheck.backends.expected_usual import MEMBERS_KILLED, SESSION
 from lockcheck.backends.keeper import Keeper
 from lockcheck.history import EventType
 from lockcheck.servers.etcd_wire import as_bytes
@@ -119,5 +120,6 @@ BACKEND = Backend(
     ),
     retry_ms=(1, 10),
     ended_by=ENDED_BY,
-    expected=KEPT_ALIVE,
+    # A lease that ran out while there was no leader is granted the lock before it is revoked.
+    expected=(*SESSION, *(replace(row, guard="fence") for row in MEMBERS_KILLED)),
 )

@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from lockcheck.backends.expected import SHORT, Expected
 
+# Of a lock on several members, of which most go on.
+MEMBERS_KILLED = (
+    Expected("kill:server", "ok", SHORT),  # two of three members go on
+    # What was granted is on a majority, and the next leader has it.
+    Expected("kill:leader", "ok", SHORT),
+    # One member after the other is restarted, and each comes back with its data.
+    Expected("kill:all,rolling", "ok", SHORT),
+)
+
 # Of a lock whose holder keeps a session alive, has a token, and is told when it has lost it.
-KEPT_ALIVE = (
+SESSION = (
     Expected("none", "ok", SHORT),
     # Who stands still outlives its session, and writes on before it learns of it.
     Expected("pause", "violation", findings=("overlap", "stale-write"), blame="holder"),
@@ -14,12 +23,8 @@ KEPT_ALIVE = (
     # Who is cut off is told by its own clock, before anybody else is let in.
     Expected("partition:holder", "ok", SHORT),
     Expected("kill:holder", "ok", SHORT),  # free again when its session has run out
-    Expected("kill:server", "ok", SHORT),  # two of three members go on
-    # What was granted is on a majority, and the next leader has it.
-    Expected("kill:leader", "ok", SHORT),
-    # One member after the other is restarted, and each comes back with its data.
-    Expected("kill:all,rolling", "ok", SHORT),
 )
+KEPT_ALIVE = (*SESSION, *MEMBERS_KILLED)
 
 # Of a lock whose servers write down what they grant before they answer.
 DISK_FAILS = (

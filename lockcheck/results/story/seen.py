@@ -21,6 +21,8 @@ from lockcheck.history.event import NS_PER_MS
 
 Row = tuple[str, str]  # what it is, and how many there were
 IDLE_TOLD = 3
+# Faults whose names are nouns that people count; of others it is "2 clock faults".
+NOUNS = frozenset({"pause", "partition", "swizzle", "kill", "failover"})
 GONE = {Effect.ENDS: "ended", Effect.CUTS: "cut off"}
 
 
@@ -82,14 +84,15 @@ def _row(number: int, one: str, many: str) -> Row:
 
 
 def injected(history: History, judgement: Judgement) -> str:
-    """What was done to it, and took: `1 pause and kill (2 times)`; empty: nothing."""
+    """What was done to it, and took: `1 pause and 2 disk faults`; empty: nothing."""
     proven = Counter(f.name for f in history.faults if f.proven_ns is not None)
     if proven.total() != judgement.counts.faults:  # the history is only a part
         return amount(judgement.counts.faults, "fault") if judgement.counts.faults else ""
-    return listed(
-        f"{plain(name)} ({number:,} times)" if number > 1 else f"1 {plain(name)}"
-        for name, number in proven.items()
-    )
+    return listed(amount(number, _noun(name)) for name, number in proven.items())
+
+
+def _noun(name: str) -> str:
+    return name if name in NOUNS else f"{plain(name)} fault"
 
 
 def updates_lost(counts: Counts) -> str:
