@@ -73,7 +73,7 @@ def test_a_client_and_its_second_life(redis_address: Address, tmp_path: Path) ->
     assert {event.process for event in before} == {1}
     assert {event.process for event in after} == {1 + 5 * A_LIFE}
     assert not {str(event.value) for event in before} & {str(event.value) for event in after}
-    assert str(after[0].value) == f"c2-{A_LIFE + 1}"
+    assert str(after[0].value) == f"v{A_LIFE + 1}-c2"
 
 
 def test_a_client_that_is_told_to_leave_before_it_began(tmp_path: Path) -> None:
