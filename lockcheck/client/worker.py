@@ -25,6 +25,7 @@ import msgspec
 
 from lockcheck.backends.base import LockSettings
 from lockcheck.config import RunConfig
+from lockcheck.history import EventWriter
 from lockcheck.servers.wire import Address
 from lockcheck.storage import STORAGES, open_storage
 from lockcheck.workloads.aims import AIMS
@@ -102,7 +103,7 @@ def serve(folder: Path, stopping: threading.Event, generation: int) -> None:
     if orders is None:
         return
     recorder = Recorder(
-        folder / HISTORY,
+        EventWriter(folder / HISTORY),
         orders.node,
         orders.index,
         orders.config.clients,

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Protocol
 
 from msgspec import structs
 
-from lockcheck.history import Event, EventType, EventWriter, F, Notice
+from lockcheck.history import Event, EventType, F, Notice
 from lockcheck.history.event import NS_PER_MS
 
 # A client that was ended and started again is another one, and what it does is told apart: its
@@ -28,12 +29,18 @@ class Pending:
     invoke: Event
 
 
+class Writer(Protocol):
+    def write(self, event: Event) -> object: ...
+
+    def close(self) -> None: ...
+
+
 class Recorder:
     """One per client process. Safe to be used by the client, by its ticker and by its keepers."""
 
     def __init__(
         self,
-        path: Path,
+        writer: Writer,
         node: str,
         index: int,
         clients: int,
@@ -41,12 +48,14 @@ class Recorder:
         origin_ns: int,
         stall_ms: float,
         generation: int = 0,
+        now_ns: Callable[[], int] = time.monotonic_ns,
     ) -> None:
-        self._writer = EventWriter(path)
+        self._writer = writer
         self._writing = threading.Lock()  # time and line are one step, or the file is not in order
         self._node = node
         self._clients = clients
         self._origin_ns = origin_ns
+        self._now_ns = now_ns
         self._stall_ms = stall_ms
         self._closed = False
         self.process = index + clients * A_LIFE * generation
@@ -157,11 +166,11 @@ class Recorder:
 
     def _write(self, event: Event) -> Event:
         with self._writing:
-            now_ns = time.monotonic_ns()
+            now_ns = self._now_ns()
             event = structs.replace(event, time=now_ns - self._origin_ns, node=self._node)
             if not self._closed:  # a keeper may come late: its renewal stays without an answer
                 self._writer.write(event)
-            took_ms = (time.monotonic_ns() - now_ns) / NS_PER_MS
+            took_ms = (self._now_ns() - now_ns) / NS_PER_MS
         if event.f != Notice.STALL:
             self.stalled_if_long(took_ms)  # a disk that makes us wait is the machine's hiccup, too
         return event

@@ -10,12 +10,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from lockcheck.errors import InternalError
-from lockcheck.history import Event, EventType, F
+from lockcheck.history import EventType, F
 from lockcheck.history.event import NS_PER_MS
+from lockcheck.workloads.recorder import Pending, Recorder
 from tests.simulation.locks.base import Acquired, Caller, Done, Grant, LockKind, Refused, Unsure
 from tests.simulation.locks.company import CompanyLock
 from tests.simulation.plan import Nesting, Plan
-from tests.simulation.recorder import Recorder
 from tests.simulation.world import PPM, Ask, Call, Reply, Steps, World
 
 STORAGE_NODE = "s1"
@@ -155,27 +155,27 @@ class Client:
 
     def _try_acquire(self, key: str, *, shared: bool = False) -> Steps[Held | None]:
         lock = self._lock
-        invoke = self._recorder.invoke(F.ACQUIRE, key, ttl_ms=self._plan.ttl_ms, shared=shared)
+        pending = self._recorder.invoke(F.ACQUIRE, key, ttl_ms=self._plan.ttl_ms, shared=shared)
         yield self._moment()
         attempt = lock.acquire(key)
         if shared and isinstance(lock, CompanyLock):
             attempt = lock.acquire_shared(key)
-        held = yield from self._granted(invoke, attempt)
+        held = yield from self._granted(pending, attempt)
         if held is None and self._reckless:
             return Held(None, key, 0)
         return held
 
-    def _granted(self, invoke: Event, attempt: Steps[Acquired]) -> Steps[Held | None]:
+    def _granted(self, pending: Pending, attempt: Steps[Acquired]) -> Steps[Held | None]:
         """What became of an attempt to acquire or to renew, written down."""
         result = yield from attempt
         if isinstance(result, Refused | Unsure):
-            self._recorder.answer(invoke, _outcome(result), result.why)
+            self._recorder.answer(pending, _outcome(result), result.why or None)
             return None
         until_ns = self.valid_until_ns(result)
-        token = result.token if invoke.f == F.ACQUIRE else None
+        token = result.token if pending.invoke.f == F.ACQUIRE else None
         valid_ms = self.valid_ms(until_ns)
-        self._recorder.answer(invoke, EventType.OK, token=token, valid_ms=valid_ms)
-        return Held(result, result.key, until_ns, shared=invoke.shared)
+        self._recorder.answer(pending, EventType.OK, token=token, valid_ms=valid_ms)
+        return Held(result, result.key, until_ns, shared=pending.invoke.shared)
 
     def valid_until_ns(self, grant: Grant) -> int:
         return grant.since_ns + self._lease_ns
@@ -185,32 +185,32 @@ class Client:
 
     def _renew(self, held: Held, grant: Grant) -> Steps[None]:
         self._stop_if_over(held)
-        invoke = self._recorder.invoke(F.RENEW, held.key, ttl_ms=self._plan.ttl_ms)
+        pending = self._recorder.invoke(F.RENEW, held.key, ttl_ms=self._plan.ttl_ms)
         yield self._moment()
-        renewed = yield from self._granted(invoke, self._lock.renew(grant))
+        renewed = yield from self._granted(pending, self._lock.renew(grant))
         if renewed is None:
-            self._give_up(invoke, held.key)
+            self._give_up(pending, held.key)
         else:
             self._stop_if_over(held)  # a renewal that is answered too late extends nothing
             held.until_ns = renewed.until_ns
 
-    def _give_up(self, invoke: Event, key: str) -> None:
-        if invoke.process == self._recorder.process:
+    def _give_up(self, pending: Pending, key: str) -> None:
+        if pending.invoke.process == self._recorder.process:
             self._recorder.lost(key, "it could not be renewed")
         raise SectionOver
 
     def _release(self, grant: Grant) -> Steps[bool]:
         """Whether it was confirmed."""
-        invoke = self._recorder.invoke(F.RELEASE, grant.key)
+        pending = self._recorder.invoke(F.RELEASE, grant.key)
         yield self._moment()
         result = yield from self._lock.release(grant)
         if isinstance(result, Done):
             said: dict[str, object] = {"removed": result.removed}
             if result.blind:
                 said["blind"] = True
-            self._recorder.answer(invoke, EventType.OK, value=said)
+            self._recorder.answer(pending, EventType.OK, value=said)
         else:
-            self._recorder.answer(invoke, _outcome(result), result.why)
+            self._recorder.answer(pending, _outcome(result), result.why or None)
         return isinstance(result, Done)
 
     def _stop_if_over(self, held: Held, reserve_ms: int = 0) -> None:
@@ -234,7 +234,7 @@ class Client:
         recorder = self._recorder
         self._stop_if_over(held, self._plan.reserve_ms)
         yield self._moment()
-        invoke = recorder.invoke(f, held.key, value=value, base=base, token=held.token)
+        pending = recorder.invoke(f, held.key, value=value, base=base, token=held.token)
         yield self._moment()
         ask = Ask(
             f,
@@ -249,7 +249,7 @@ class Client:
         if reply is None:
             raise InternalError("the storage did not answer")
         outcome = EventType.OK if reply.ok else EventType.FAIL
-        recorder.answer(invoke, outcome, reply.why, value=reply.value, seq=reply.seq)
+        recorder.answer(pending, outcome, reply.why or None, value=reply.value, seq=reply.seq)
         if not reply.ok:
             recorder.lost(held.key, "the storage refused it")
             raise SectionOver
@@ -263,9 +263,9 @@ class Client:
 
     def _run(self, key: str, mark: str) -> Steps[None]:
         """Only once its claim was stored: no lock could keep it from running twice otherwise."""
-        invoke = self._recorder.invoke(F.RUN, key, value=mark.partition("/")[0])
+        pending = self._recorder.invoke(F.RUN, key, value=mark.partition("/")[0])
         yield self._moment()
-        self._recorder.answer(invoke, EventType.OK, value=invoke.value)
+        self._recorder.answer(pending, EventType.OK, value=pending.invoke.value)
 
     # --- time --------------------------------------------------------------------------------
 

@@ -5,12 +5,12 @@ Its renewals are operations of a process of its own; those that keep a session a
 
 from __future__ import annotations
 
-from lockcheck.history import EventType, F
+from lockcheck.history import EventType
 from lockcheck.history.event import NS_PER_MS
+from lockcheck.workloads.recorder import Recorder
 from tests.simulation.client import MOMENT_NS, Client, Held
 from tests.simulation.locks.base import Acquired, Grant, Lock, Refused
 from tests.simulation.plan import Plan
-from tests.simulation.recorder import Recorder
 from tests.simulation.world import Steps, World
 
 
@@ -37,15 +37,15 @@ class Keeper:
         if plan.session:
             self._renewed(held, (yield from self._lock.renew(grant)))
             return
-        invoke = recorder.invoke(F.RENEW, held.key, ttl_ms=plan.ttl_ms, of=self._client.process)
+        pending = recorder.keeper_renews(held.key, plan.ttl_ms, of=self._client.process)
         yield self._world.between(0, MOMENT_NS)
         result = yield from self._lock.renew(grant)
         if isinstance(result, Grant):
             valid_ms = self._client.valid_ms(self._client.valid_until_ns(result))
-            recorder.answer(invoke, EventType.OK, valid_ms=valid_ms)
+            recorder.answer(pending, EventType.OK, valid_ms=valid_ms)
         else:
             outcome = EventType.FAIL if isinstance(result, Refused) else EventType.INFO
-            recorder.answer(invoke, outcome, result.why)
+            recorder.answer(pending, outcome, result.why or None)
         self._renewed(held, result)
 
     def _renewed(self, held: Held, result: Acquired) -> None:

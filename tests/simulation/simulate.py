@@ -5,6 +5,7 @@ from __future__ import annotations
 from lockcheck.errors import UserError
 from lockcheck.history import Event, History
 from lockcheck.history.event import NS_PER_MS, terms_event
+from lockcheck.workloads.recorder import Recorder
 from tests.simulation.client import STORAGE_NODE, Client
 from tests.simulation.keeper import Keeper
 from tests.simulation.locks import LOCKS, LockKind
@@ -12,13 +13,12 @@ from tests.simulation.locks.base import Caller
 from tests.simulation.nemesis import Nemesis
 from tests.simulation.network import Host, Network, Task
 from tests.simulation.plan import Plan
-from tests.simulation.recorder import Recorder
+from tests.simulation.recorder import recorder_of
 from tests.simulation.storage import Storage
 from tests.simulation.world import Node, World
 
 # How long a run goes on for what was begun: clients that wait longer are never answered.
 LEASES_AFTER = 20
-KEEPERS = 1_000_000  # the number of the first one's process
 
 
 def simulate(plan: Plan) -> History:
@@ -54,10 +54,11 @@ class _Run:
     def events(self) -> list[Event]:
         hosts = {host.node.name: host for host in (*self._servers, self._storage_host())}
         for index, node in enumerate(self._nodes):
-            client = self._client(index, node)
+            recorder = recorder_of(self._world, self._record, node.name, index, len(self._nodes))
+            client = self._client(node, recorder)
             Task(self._world, self._network, hosts, node, client.life()).start()
             if self._plan.keeper_ms:
-                steps = self._keeper(index, node, client).life()
+                steps = self._keeper(node, client, recorder).life()
                 Task(self._world, self._network, hosts, node, steps).start()
         self._nemesis.start()
         self._world.run((self._plan.until_ms + LEASES_AFTER * self._plan.ttl_ms) * NS_PER_MS)
@@ -77,23 +78,13 @@ class _Run:
         drift_ppm = self._plan.drift_ppm
         return Node(name, self._world.between(-drift_ppm, drift_ppm))
 
-    def _client(self, index: int, node: Node) -> Client:
-        plan, world = self._plan, self._world
-        recorder = Recorder(world, self._record, node.name, index, plan.clients)
+    def _client(self, node: Node, recorder: Recorder) -> Client:
         caller = self._caller(node, recorder)
-        return Client(
-            plan,
-            world,
-            self._kind,
-            caller,
-            recorder,
-        )
+        return Client(self._plan, self._world, self._kind, caller, recorder)
 
-    def _keeper(self, index: int, node: Node, client: Client) -> Keeper:
-        plan, world = self._plan, self._world
-        recorder = Recorder(world, self._record, node.name, KEEPERS + index, plan.clients)
+    def _keeper(self, node: Node, client: Client, recorder: Recorder) -> Keeper:
         lock = self._kind.connect(self._caller(node, recorder))
-        return Keeper(plan, world, lock, client, recorder)
+        return Keeper(self._plan, self._world, lock, client, recorder)
 
     def _caller(self, node: Node, recorder: Recorder) -> Caller:
         servers = tuple(host.node.name for host in self._servers)

@@ -12,7 +12,7 @@ from pathlib import Path
 from msgspec import structs
 
 from lockcheck.backends.base import Backend, Claim, Grant, Lock, LockSettings, Mode, Promises
-from lockcheck.history import F, History, Terms
+from lockcheck.history import EventWriter, F, History, Terms
 from lockcheck.history.event import terms_event
 from lockcheck.history.files import merge_event_files
 from lockcheck.servers.wire import ErrorRow, Refused
@@ -157,7 +157,9 @@ class _Client:
     def live(self, path: Path, number: int) -> None:
         aims = path.with_suffix(".aims")
         aims.mkdir()
-        recorder = Recorder(path, path.stem, number, CLIENTS, origin_ns=0, stall_ms=1e9)
+        recorder = Recorder(
+            EventWriter(path), path.stem, number, CLIENTS, origin_ns=0, stall_ms=1e9
+        )
         session = Session(
             backend=self.backend,
             servers=(),

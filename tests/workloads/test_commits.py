@@ -11,7 +11,7 @@ import pytest
 
 from lockcheck.backends.base import Backend, Claim, Grant, Lock, LockSettings, Promises
 from lockcheck.checker.case import Case
-from lockcheck.history import Ending, History, read_history
+from lockcheck.history import Ending, EventWriter, History, read_history
 from lockcheck.servers.wire import Address, Phase, Refused, WireFailure
 from lockcheck.storage.base import Ask, Served
 from lockcheck.workloads.jobs import WORKLOAD as JOBS
@@ -71,7 +71,7 @@ def session(folder: Path, *, commits: bool = True) -> tuple[Session, Database]:
         servers=(),
         storage=None,
         settings=LockSettings("c1", 1000, random.Random(1)),
-        recorder=Recorder(folder / "h.jsonl", "c1", 0, 5, origin_ns=0, stall_ms=1e6),
+        recorder=Recorder(EventWriter(folder / "h.jsonl"), "c1", 0, 5, origin_ns=0, stall_ms=1e6),
         stopping=threading.Event(),
         keys=("k1",),
         think_ms=1,

@@ -5,14 +5,14 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
-from lockcheck.history import Event, EventType, History, read_history
+from lockcheck.history import Event, EventType, EventWriter, History, read_history
 from lockcheck.workloads.recorder import A_LIFE, Recorder
 
 OK, FAIL, INFO = EventType.OK, EventType.FAIL, EventType.INFO
 
 
 def recorder(path: Path, generation: int = 0) -> Recorder:
-    return Recorder(path, "c2", 1, 5, origin_ns=0, stall_ms=1e6, generation=generation)
+    return Recorder(EventWriter(path), "c2", 1, 5, origin_ns=0, stall_ms=1e6, generation=generation)
 
 
 def written(path: Path) -> tuple[Event, ...]:

@@ -13,7 +13,7 @@ import pytest
 
 from lockcheck.backends.base import Backend, Claim, Grant, Lock, LockSettings, Mode, Promises
 from lockcheck.errors import InternalError
-from lockcheck.history import Event, read_history
+from lockcheck.history import Event, EventWriter, read_history
 from lockcheck.history.model import Ending
 from lockcheck.servers.wire import Address, ErrorRow, Phase, Refused, WireFailure
 from lockcheck.storage.base import Ask, Served, Storage
@@ -106,7 +106,7 @@ def client(tmp_path: Path) -> Iterator[Client]:
     aims = tmp_path / "aims"
     aims.mkdir()
     path = tmp_path / "history.jsonl"
-    recorder = Recorder(path, "c1", 0, 5, origin_ns=0, stall_ms=1e6)
+    recorder = Recorder(EventWriter(path), "c1", 0, 5, origin_ns=0, stall_ms=1e6)
     session = Session(
         backend=BACKEND,
         servers=(),
