@@ -164,7 +164,8 @@ def test_a_chain_of_blind_releases_is_one_incident() -> None:
     incident = story.worst_first(story.incidents(judgement.findings))[0]
     told = story.tell_incident(history, incident)
     assert told.title == (
-        "19 blind releases in a chain took k1 away from its holder (the first: c1's, from c2)"
+        "c1 outlived its lease, then 19 blind releases in a chain took k1 away from its holder "
+        "(the first: c1's, from c2)"
     )
     assert len(told.steps) <= story.MOST_STEPS
     assert len(told.harm) <= 4

@@ -125,7 +125,7 @@ def _chain(incident: Incident) -> str:
         return ""
     if not incident.chained:
         return f"{upper_first(also_taken(incident))}: it does not check who the owner is."
-    late = {f.holds[0].start_ns: f for f in late_holders(incident)}
+    late = {f.holds[0].start_ns: f for f in incident.late}
     parts = []
     if late:
         first = min(late.values(), key=lambda f: f.time_ns)
@@ -141,11 +141,6 @@ def _chain(incident: Incident) -> str:
             "takes away the next one's."
         )
     return " ".join(parts)
-
-
-def late_holders(incident: Incident) -> list[Finding]:
-    found = (f for f in incident.of(Code.OVERLAP) if f.blame.who is Culprit.HOLDER)
-    return [finding for finding in found if finding.holds]
 
 
 def _under(finding: Finding) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from lockcheck.checker.finding import Blame, Code, Culprit, Finding, Verdict
 from lockcheck.history import Effect, History
 from lockcheck.history.event import TRANSACTION
-from lockcheck.results.story.blame import late_holders, matters_of_their_own
+from lockcheck.results.story.blame import matters_of_their_own
 from lockcheck.results.story.codes import (
     BY_EVIDENCE,
     CODES,
@@ -140,8 +140,9 @@ def _release_cure(incident: Incident, guard: str) -> str:
         "Compare and delete: store a random value of your own with the lock, and release it "
         "only while the value is still yours, in one atomic step, as --backend redis does."
     )
-    late = bool(late_holders(incident))
-    return f"{cure} Against a holder that outlives its lease there is {guard}." if late else cure
+    if not incident.late:
+        return cure
+    return f"{cure} Against a holder that outlives its lease there is {guard}."
 
 
 def _guard_advice(history: History, incident: Incident) -> str:

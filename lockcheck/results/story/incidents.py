@@ -79,13 +79,14 @@ class Incident:
         holds = self.main.holds if self.main.code is Code.OVERLAP else ()
         return tuple(sorted(holds, key=lambda hold: hold.start_ns)) if len(holds) > 2 else ()
 
-    @cached_property
+    @property
     def slept(self) -> bool:
-        """Its first holder was stopped, and its lease ran out meanwhile."""
-        blame = self.main.blame
-        if blame.who is not Culprit.HOLDER or blame.fault is None:
-            return False
-        return blame.fault.effect is Effect.STOPS and self.main.holds[0].node in blame.fault.nodes
+        return slept(self.main)
+
+    @property
+    def late(self) -> list[Finding]:
+        """Holders that outlived their leases, the first to do so first."""
+        return [f for f in self.of(Code.OVERLAP) if f.blame.who is Culprit.HOLDER]
 
     @property
     def damaged(self) -> bool:
@@ -129,6 +130,14 @@ class Incident:
         for finding in self.findings:
             found.setdefault(finding.code, []).append(finding)
         return found
+
+
+def slept(finding: Finding) -> bool:
+    """Its holder was stopped, and its lease ran out meanwhile."""
+    blame = finding.blame
+    if blame.who is not Culprit.HOLDER or blame.fault is None:
+        return False
+    return blame.fault.effect is Effect.STOPS and finding.holds[0].node in blame.fault.nodes
 
 
 def told_by_evidence(incident: Incident) -> tuple[Finding, ...]:

@@ -24,6 +24,7 @@ from lockcheck.results.story.codes import BY_EVIDENCE, CODES, anomalies
 from lockcheck.results.story.incidents import (
     Incident,
     identity,
+    slept,
     taken_by,
 )
 from lockcheck.results.story.numbers import Numbers
@@ -116,13 +117,17 @@ def _lost(finding: Finding) -> str:
 def _taken_away(incident: Incident) -> str:
     key, many = lock_name(incident.key), len(incident.takings)
     first, robbed = robbery(incident.main)
+    began = ""
+    for late in incident.late[:1]:
+        did = "slept through" if slept(late) else "outlived"
+        began = f"{plain(late.holds[0].node)} {did} its lease, then "
     if many > 1:
         return (
-            f"{many:,} blind releases in a chain took {key} away from its holder "
+            f"{began}{many:,} blind releases in a chain took {key} away from its holder "
             f"(the first: {first}'s, from {robbed})"
         )
     then = f", and {plain(incident.guest.node)} was let in" if incident.guest else ""
-    return f"A blind release by {first} took {key} away from {robbed}{then}"
+    return f"{began}{'a' if began else 'A'} blind release by {first} took {key} from {robbed}{then}"
 
 
 def also_taken(incident: Incident) -> str:
