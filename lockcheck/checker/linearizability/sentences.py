@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
-from lockcheck.checker.words import shown
+from lockcheck.checker.words import plain, shown
 from lockcheck.history.table import Op, Outcome, Table
 
 INITIAL = -1  # stands for the row that would have written the initial value
@@ -101,7 +101,7 @@ class Sentences:
         before, after = self._the(edge.before), self._the(edge.after)
         one, other = (self._the(part) for part in edge.witness)
         ended = f"{one} ended before {other} began"
-        plain = {
+        said = {
             Rule.ENDED: ended,
             Rule.SAW: f"{after} saw what {before} wrote",
             Rule.REPLACED: f"{after} replaced what {before} saw",
@@ -109,7 +109,7 @@ class Sentences:
             Rule.LED: self._led(edge),
         }
         first, then = self._left(edge.before), self._left(edge.after)
-        return plain.get(edge.rule) or f"all on {first} came before all on {then}, for {ended}"
+        return said.get(edge.rule) or f"all on {first} came before all on {then}, since {ended}"
 
     def _led(self, edge: Edge) -> str:
         steps = edge.after.stage // 2 - edge.before.stage // 2
@@ -164,7 +164,7 @@ class Sentences:
 
     def _who(self, row: int) -> str:
         process = self.table.symbols.value(int(self.table.process[row]))
-        return "somebody" if process is None else f"process {shown(process)}"
+        return "somebody" if process is None else f"process {plain(process)}"
 
     def _text(self, symbol: int) -> str:
         return shown(self.table.symbols.value(symbol))

@@ -96,7 +96,7 @@ def test_each_constraint_says_why() -> None:
     assert one == Because(2, 3, "process 1's write of 9 ended before process 2's read of 6 began")
     assert (other.before, other.after) == (3, 2)
     assert other.reason == (
-        "all on 6 came before all on 9, for "
+        "all on 6 came before all on 9, since "
         "process 0's write of 5 ended before process 1's write of 9 began"
     )
 
