@@ -113,15 +113,11 @@ class FaultsByHand:
             step,
             nodes,
             trigger=Trigger.SCHEDULE,
-            make=lambda: step.kind.strike(step, nodes, self._scene),
-            links=step.kind.links(step, nodes, self._scene),
+            scene=self._scene,
             number=number,
             lasts_ms=None,
             now_ns=time.monotonic_ns,
             record=told.hear,
-            struck=lambda: None,
-            ending=lambda: None,
-            healed=lambda: None,
         )
         self._active[number] = Active(nodes, told, under_way, asyncio.create_task(under_way.run()))
         self._scene.struck.update(nodes)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import KW_ONLY, dataclass, field
 
 from lockcheck.errors import LockcheckError
 from lockcheck.history import Event, EventType, Notice
 from lockcheck.history.event import NEMESIS
 from lockcheck.nemesis.base import DidNotLastError, Step, Strike
 from lockcheck.nemesis.links import Link
+from lockcheck.nemesis.scene import Scene
 from lockcheck.nemesis.triggers import Trigger
 
 # Only so that a fault that hangs cannot keep the others from being healed.
@@ -20,47 +22,39 @@ HEAL_TRIES = 3
 BETWEEN_TRIES_S = 0.1
 
 
+def _nothing() -> None: ...
+
+
+@dataclass(slots=True, eq=False)
 class UnderWay:
-    def __init__(
-        self,
-        step: Step,
-        nodes: tuple[str, ...],
-        *,
-        trigger: Trigger,
-        make: Callable[[], Strike],
-        links: tuple[Link, ...] = (),
-        number: int,
-        lasts_ms: int | None,
-        now_ns: Callable[[], int],
-        record: Callable[[Event], None],
-        struck: Callable[[], None],  # called when it has taken effect,
-        ending: Callable[[], None],  # right before it is healed,
-        healed: Callable[[], None],  # and when it is over
-    ) -> None:
-        self.lasts_ms = lasts_ms  # None: until it is ended
-        self._step = step
-        self._nodes = nodes
-        self._links = links
-        self._trigger = trigger
-        self._make = make
-        self._number = number
-        self._now_ns = now_ns
-        self._record = record
-        self._struck = struck
-        self._ending = ending
-        self._healed = healed
-        self._strike: Strike | None = None
-        self._end = asyncio.Event()
-        self._over = asyncio.Event()
+    step: Step
+    nodes: tuple[str, ...]
+    _: KW_ONLY
+    scene: Scene
+    trigger: Trigger
+    number: int
+    lasts_ms: int | None  # None: until it is ended
+    now_ns: Callable[[], int]
+    record: Callable[[Event], object]
+    struck: Callable[[], object] = _nothing  # called when it has taken effect,
+    ending: Callable[[], object] = _nothing  # right before it is healed,
+    healed: Callable[[], object] = _nothing  # and when it is over
+    _links: tuple[Link, ...] = field(init=False)
+    _strike: Strike | None = None
+    _end: asyncio.Event = field(default_factory=asyncio.Event)
+    _over: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        self._links = self.step.kind.links(self.step, self.nodes, self.scene)
 
     async def run(self) -> None:
         try:
             if await self._takes():
                 await is_set_within(self._end, self.lasts_ms and self.lasts_ms / 1000)
         finally:
-            self._ending()
+            self.ending()
             await self._heal()
-            self._healed()
+            self.healed()
             self._over.set()
 
     async def end(self) -> None:
@@ -69,17 +63,17 @@ class UnderWay:
         await self._over.wait()
 
     async def _takes(self) -> bool:
-        name = self._step.kind.name
+        name = self.step.kind.name
         links = tuple((link.sender, link.receiver) for link in self._links) or None
-        effect, asked = self._step.kind.effect, str(self._step)
-        why = self._trigger.words
+        effect, asked = self.step.kind.effect, str(self.step)
+        why = self.trigger.words
         self._say(EventType.INVOKE, name, effect=effect, links=links, asked=asked, value=why)
         try:
             async with asyncio.timeout(STRIKE_TIMEOUT_S):
-                self._strike = self._make()
+                self._strike = self.step.kind.strike(self.step, self.nodes, self.scene)
                 before = await self._strike.inject()
-                since = self._now_ns() if before is None else before
-                self._struck()
+                since = self.now_ns() if before is None else before
+                self.struck()
                 proof = await self._strike.prove()
         except Exception as error:  # noqa: BLE001 - whatever it is, the others must be healed
             self._say(EventType.INFO, name, error=in_words(error))
@@ -105,15 +99,15 @@ class UnderWay:
                 return
 
     def _say(self, kind: EventType, f: str, **more: object) -> None:
-        one = self._nodes[0] if len(self._nodes) == 1 else None
-        several = None if one else self._nodes
-        self._record(
+        one = self.nodes[0] if len(self.nodes) == 1 else None
+        several = None if one else self.nodes
+        self.record(
             Event(
-                time=self._now_ns(),
+                time=self.now_ns(),
                 process=NEMESIS,
                 type=kind,
                 f=f,
-                fault=self._number,
+                fault=self.number,
                 node=one,
                 nodes=several,
                 **more,  # type: ignore[arg-type]
