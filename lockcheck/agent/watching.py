@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass, field
 
 from lockcheck.agent.fleet import Fleet
 from lockcheck.agent.link import Message
@@ -19,25 +20,17 @@ WATCH_POLL_S = 0.05
 CLOCK_STEP_MS = 20.0
 
 
+@dataclass(slots=True, eq=False)
 class Watch:
-    def __init__(
-        self,
-        fleet: Fleet,
-        tail: Tail,
-        *,
-        now_ns: Callable[[], int],
-        record: Callable[[Event], None],
-        observe: Callable[[Event], None],
-        send: Callable[[Message], None],
-    ) -> None:
-        self._fleet = fleet
-        self._tail = tail
-        self._now_ns = now_ns
-        self._record = record
-        self._observe = observe
-        self._send = send
-        self._nodes_may_end = False
-        self._tasks: list[asyncio.Task[None]] = []
+    fleet: Fleet
+    tail: Tail
+    _: KW_ONLY
+    now_ns: Callable[[], int]
+    record: Callable[[Event], None]
+    observe: Callable[[Event], None]
+    send: Callable[[Message], None]
+    _nodes_may_end: bool = False
+    _tasks: list[asyncio.Task[None]] = field(default_factory=list)
 
     def start(self) -> None:
         self._tasks = [
@@ -59,7 +52,7 @@ class Watch:
 
     def _tell_if_broken(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
-            self._send(Message(ended="the agent", last_words=f"{task.get_name()}: {error!r}"))
+            self.send(Message(ended="the agent", last_words=f"{task.get_name()}: {error!r}"))
 
     async def _follow_clients(self) -> None:
         while True:
@@ -67,19 +60,19 @@ class Watch:
             await asyncio.sleep(TAIL_POLL_S)
 
     def _pass_on_what_is_new(self) -> None:
-        for event in self._tail.read():
-            self._observe(event)
-            self._send(Message(event=event))
+        for event in self.tail.read():
+            self.observe(event)
+            self.send(Message(event=event))
 
     async def _watch_nodes(self) -> None:
         """A node that ends although nobody ended it is a word for the command line."""
-        watched = dict(self._fleet.nodes)
+        watched = dict(self.fleet.nodes)
         while watched and not self._nodes_may_end:
             for name, pids in pids_of(watched.values()).items():
                 node = watched[name]
                 if not pids and not node.down and not node.may_end:
                     del watched[name]
-                    self._send(Message(ended=name, last_words=self._fleet.last_words(name)))
+                    self.send(Message(ended=name, last_words=self.fleet.last_words(name)))
             await asyncio.sleep(WATCH_POLL_S)
 
     async def _watch_clock(self) -> None:
@@ -89,9 +82,9 @@ class Watch:
             step_ms = (_clocks_apart_ns() - apart_ns) / NS_PER_MS
             if abs(step_ms) > CLOCK_STEP_MS:
                 apart_ns = _clocks_apart_ns()
-                self._record(
+                self.record(
                     Event(
-                        time=self._now_ns(),
+                        time=self.now_ns(),
                         process=RUN,
                         type=EventType.INFO,
                         f=Notice.CLOCK_STEP,
