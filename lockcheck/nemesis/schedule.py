@@ -68,7 +68,9 @@ class Nemesis:
         for step in (step for sequence in self._sequences for step in sequence):
             self._missed[str(step)] = step
         self._tasks = [
-            asyncio.create_task(self._haunt(sequence, random.Random(f"{self._seed}/{n}/{words}")))
+            asyncio.create_task(
+                self._run_sequence(sequence, random.Random(f"{self._seed}/{n}/{words}"))
+            )
             for n, sequence in enumerate(self._sequences)
             for words in [sequence_words(sequence)]
         ]
@@ -104,7 +106,7 @@ class Nemesis:
 
     # --- one sequence -----------------------------------------------------------------------
 
-    async def _haunt(self, sequence: Sequence, choices: random.Random) -> None:
+    async def _run_sequence(self, sequence: Sequence, choices: random.Random) -> None:
         try:
             await self._go_round(sequence, choices)
         except Exception as error:  # noqa: BLE001 - it is why what has not struck never did

@@ -49,6 +49,7 @@ class NodeFacts(msgspec.Struct, frozen=True):
     network: str  # where its network namespace is found in the agent's /proc
 
 
+@dataclass(eq=False)
 class Node:
     """A node that runs: its network is there from beginning to end, its processes come and go.
 
@@ -56,21 +57,13 @@ class Node:
     open. `data` is its data folder, a file system of its own, as the agent sees it.
     """
 
-    def __init__(
-        self,
-        spec: NodeSpec,
-        address: str,
-        network: int,
-        keepers: frozenset[int] = frozenset(),
-        data: Path | None = None,
-    ) -> None:
-        self.spec = spec
-        self.address = address
-        self.network = network  # a handle of its namespace
-        self.keepers = keepers
-        self.data = data
-        self.down = False  # ended on purpose: that it does not run is no breakdown
-        self.may_end = False  # of what is done to it just now: that is no breakdown, either
+    spec: NodeSpec
+    address: str
+    network: int  # a handle of its namespace
+    keepers: frozenset[int] = frozenset()
+    data: Path | None = None
+    down: bool = field(default=False, init=False)  # ended on purpose: that is no breakdown,
+    may_end: bool = field(default=False, init=False)  # nor is that of what is done to it just now
 
     @property
     def name(self) -> str:
