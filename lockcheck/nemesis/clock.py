@@ -54,6 +54,7 @@ class Moved:
     which: tuple[Clock, ...]
     clocks: Clocks
     skew: Skew
+    taken: bool = False
     giving_back: bool = False
 
 
@@ -83,6 +84,7 @@ class ClockFault:
         for clock in moved.which:
             moved.skew = moved.skew.with_line(clock, self._motion.line(true_ns(clock)))
         self._before_ns.append(await moved.clocks.take(moved.skew, self._scene.now_ns))
+        moved.taken = True
 
     async def _strobe(self, every_s: float) -> None:
         away = {each.node.name: each.skew for each in self._all}
@@ -133,9 +135,10 @@ class ClockFault:
 
 
 def _is_untouched(moved: Moved) -> bool:
-    """Of one that has ended meanwhile there is nothing to say, nor of one that an earlier attempt
-    has begun to give back."""
-    return moved.giving_back or not moved.node.alive or moved.clocks.still_tell(moved.skew)
+    """Of one that has ended meanwhile there is nothing to say, nor of one that was never moved, or
+    that an earlier attempt has begun to give back."""
+    idle = moved.giving_back or not moved.taken or not moved.node.alive
+    return idle or moved.clocks.still_tell(moved.skew)
 
 
 def _lives_by(node: Node, which: tuple[Clock, ...]) -> bool:

@@ -169,6 +169,7 @@ class Nemesis:
                 return self._aimed_at_holder(step, node, hunt)
             while not (nodes := await self._chosen(step, choices)):
                 hunt.let_go()
+                await asyncio.sleep(AIM_POLL_S)  # who stands there would be caught again at once
                 node = await hunt.catch()
             self._scene.struck.update(nodes)
             # What a server forgets by a wrong clock, others get a moment later: until then who

@@ -344,6 +344,26 @@ def test_it_waits_for_a_leader_and_says_so_if_there_never_is_one(
     acted(scene)
 
 
+@pytest.mark.timeout(60)
+def test_who_is_always_there_keeps_nobody_waiting_while_there_is_nobody_to_strike(
+    tmp_path: Path,
+) -> None:
+    """A hunter that asks for a target again and again, at once, would stop everything else."""
+
+    async def scene() -> None:
+        kinds = [PaperKind().kind("slow")]
+        acting = play(["slow:leader,gap=1ms,when=expiry"], kinds, tmp_path, nodes=CLIENTS)
+        acting.nemesis.start()
+        for _ in CLIENTS:  # more than it may let pass; of a lease that is over at once
+            await asyncio.sleep(0.01)
+            acting.nemesis.observe(granted("c1"))
+        await asyncio.sleep(0.05)
+        await acting.nemesis.finish(at_once=False)
+        assert ["never took effect" in (event.error or "") for event in acting.events] == [True]
+
+    acted(scene)
+
+
 def test_the_leader_is_struck_once_there_is_one(tmp_path: Path) -> None:
     async def scene() -> None:
         fleet = PaperFleet(breaks=OSError("no answer"))
