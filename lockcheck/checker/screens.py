@@ -12,15 +12,16 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from lockcheck.checker.deadlock import SHORTEST_NS
 from lockcheck.checker.finding import Code
 from lockcheck.checker.freed import FREEING
 from lockcheck.checker.stored import stored
-from lockcheck.checker.stretches import Suspected, suspected
+from lockcheck.checker.stretches import Suspected, all_follow, suspected
 from lockcheck.checker.struck import all_granted_in_the_quiet, doubtful, is_tellable
 from lockcheck.checker.stuck import FEWEST_REFUSED
-from lockcheck.history.ordering import latest_before, order_by
+from lockcheck.history.ordering import BEFORE_ALL, latest_before, order_by
 from lockcheck.history.scan import Scan
-from lockcheck.history.table import NO_TOKEN, NOTHING, Ints, Op, Outcome, Table
+from lockcheck.history.table import NEVER, NO_TOKEN, NOTHING, Ints, Op, Outcome, Table, among
 
 # Of a history that is wrong all over, this many places are looked at.
 MOST_PLACES = 1_000
@@ -57,6 +58,8 @@ def places(scan: Scan) -> dict[Code, list[Ints]]:
 def suspected_writes(scan: Scan) -> Suspected | None:
     """Of a history that need not be judged event by event. None: it has no ledger."""
     written = stored(scan)
+    if written is not None and not len(scan.columns.told.at):
+        return Suspected(written, [], [])  # else it is judged event by event
     return suspected(scan, written.take(written.accepted)) if written else None
 
 
@@ -67,8 +70,10 @@ def _has_loose_ends(scan: Scan) -> bool:
     """What the storage numbered and what it remembers do not fit together, or there is no ledger;
     or it refused something for a reason that only the events explain."""
     written = stored(scan)
-    if written is None or not len(scan.columns.told.at):
-        return written is None or len(scan.columns.numbered) > 0
+    if written is None:
+        return True
+    if not len(scan.columns.told.at):
+        return len(written) > 0 and (scan.terms.stores or not all_follow(scan, written))
     if not (written.accepted | written.by_guard).all():
         return True
     return suspected(scan, written.take(written.accepted)) is None
@@ -119,27 +124,34 @@ def _has_blind_releases(scan: Scan) -> bool:
 
 
 def _has_sections(scan: Scan) -> bool:
-    """What ran, or was changed, on keys that are locks too; but for writes of those who had been
-    granted the lock when they asked for it last."""
-    table = scan.table
-    acts = np.isin(table.f, (Op.CAS, Op.ADD)) & (table.outcome == Outcome.OK)
-    if (table.f == Op.RUN).any() or np.isin(table.key[acts], _locked_keys(table)).any():
+    """What ran, or was changed on keys that are locks too, by somebody who was refused when it
+    asked last, or who never asked. That may have been before a log of somebody's day, if nobody
+    else was granted it since."""
+    table, done = scan.table, scan.table.outcome == Outcome.OK
+    changes = among(table.f, (Op.WRITE, Op.CAS, Op.ADD)) & done
+    changes &= np.isin(table.key, _locked_keys(table))
+    if (table.f == Op.RUN).any():
         return True
-    writes = (table.f == Op.WRITE) & (table.outcome == Outcome.OK)
-    writes &= np.isin(table.key, _locked_keys(table))
-    return bool(writes.any()) and _any_unlocked(table, writes)
-
-
-def _any_unlocked(table: Table, writes: Mask) -> bool:
-    """By somebody who was refused when it asked last, or who never asked."""
-    rows = np.flatnonzero(writes | (table.f == Op.ACQUIRE))
+    rows = np.flatnonzero(changes | (table.f == Op.ACQUIRE))
     rows = rows[order_by(table.process[rows], table.key[rows], rows)]
     asks = table.f[rows] == Op.ACQUIRE
     last = np.maximum.accumulate(np.where(asks, np.arange(len(rows)), -1))
     asked = rows[last]
     own = (last >= 0) & (table.process[asked] == table.process[rows])
-    own &= (table.key[asked] == table.key[rows]) & (table.outcome[asked] != Outcome.FAIL)
-    return bool((~asks & ~own).any())
+    own &= table.key[asked] == table.key[rows]
+    suspect = np.where(own, table.outcome[asked] == Outcome.FAIL, True)
+    if scan.terms.partial:
+        suspect &= own | _granted_before(table, rows)
+    return bool((~asks & suspect).any())
+
+
+def _granted_before(table: Table, rows: Ints) -> Mask:
+    """Somebody was granted the same lock by then."""
+    granted = np.flatnonzero((table.f == Op.ACQUIRE) & (table.outcome == Outcome.OK))
+    first = np.full(int(table.key.max(initial=0)) + 2, NEVER)
+    np.minimum.at(first, table.key[granted] + 1, table.end[granted])
+    before: Mask = first[table.key[rows] + 1] < table.start[rows]
+    return before
 
 
 def _locked_keys(table: Table) -> NDArray[np.int32]:
@@ -159,20 +171,23 @@ def _may_be_stuck(scan: Scan) -> bool:
     return bool((tried >= FEWEST_REFUSED).any())
 
 
-def _waits_while_holding(scan: Scan) -> bool:
-    """Somebody asked for a lock while holding another one: else nobody waits in a circle."""
-    table = scan.table
-    granted = (table.f == Op.ACQUIRE) & (table.outcome == Outcome.OK)
-    if len(_locked_keys(table)) < 2:
+def _wait_while_holding(scan: Scan) -> bool:
+    """Two clients waited for a lock while they held another one: fewer are no circle."""
+    table, holds = scan.table, scan.holds
+    long = (table.f == Op.ACQUIRE) & (table.end - table.start >= SHORTEST_NS)
+    asks = np.flatnonzero(long)
+    if len(np.unique(table.process[asks])) < 2 or len(_locked_keys(table)) < 2:
         return False
-    rows = np.flatnonzero((table.f == Op.ACQUIRE) | (table.f == Op.RELEASE))
-    rows = rows[order_by(table.process[rows])]
-    change = granted[rows].astype(np.int64) - (table.f[rows] == Op.RELEASE)
-    before = np.cumsum(change) - change
-    first = np.append(True, table.process[rows][1:] != table.process[rows][:-1])
-    begun = before[np.maximum.accumulate(np.where(first, np.arange(len(rows)), 0))]
-    asks = table.f[rows] == Op.ACQUIRE
-    return bool((asks & (before - begun != 0)).any())
+    # What the next attempt, or the release, ends is over by then; else it may be held until then.
+    until = np.where(holds.ended < 0, holds.end, holds.end - 1)
+    process = np.concatenate((table.process[holds.granted], table.process[asks]))
+    since = np.concatenate((holds.start, table.start[asks]))
+    until = np.concatenate((until, np.full(len(asks), BEFORE_ALL)))
+    order = order_by(process, since)
+    held_until = np.empty(len(order), np.int64)
+    held_until[order] = latest_before(process[order], until[order])
+    holding = asks[held_until[len(holds.granted) :] >= table.start[asks]]
+    return len(np.unique(table.process[holding])) >= 2
 
 
 WHOLE: dict[str, Callable[[Scan], bool]] = {
@@ -188,7 +203,7 @@ WHOLE: dict[str, Callable[[Scan], bool]] = {
     "its releases do not look what they remove": _has_blind_releases,
     "it tells of what was done without the lock": _has_sections,
     "its lock may be stuck at the end": _may_be_stuck,
-    "somebody asked for a lock while holding another one": _waits_while_holding,
+    "clients waited for a lock while holding another one": _wait_while_holding,
 }
 
 

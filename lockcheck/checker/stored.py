@@ -24,7 +24,7 @@ Mask = NDArray[np.bool_]
 class Stored:
     """A place for each write, by keys, and in the order of the numbers."""
 
-    told: Ints  # which entry of the ledger it is
+    told: Ints  # which entry of the ledger it is; -1 where there is none
     row: Ints  # which operation
     key: Codes
     seq: Ints
@@ -32,7 +32,7 @@ class Stored:
     by_guard: Mask  # refused in the guard's own words
     value: Codes
     base: Codes
-    hold: Ints  # in which, or after which, it was sent: a place in the scan's holds
+    hold: Ints  # in which, or after which, it was sent: a place in the scan's holds, or -1
 
     def __len__(self) -> int:
         return len(self.told)
@@ -55,7 +55,7 @@ def stored(scan: Scan) -> Stored | None:
     """None: something does not fit together, or is of a kind that only events tell."""
     known = scan.__dict__
     if _KEPT not in known:
-        known[_KEPT] = _stored(scan)
+        known[_KEPT] = _stored(scan) if len(scan.columns.told.at) else _answered(scan)
     found: Stored | None = known[_KEPT]
     return found
 
@@ -75,7 +75,7 @@ def _stored(scan: Scan) -> Stored | None:
     accepted = told.outcome[written] == Outcome.OK
     outcome = scan.table.outcome[row]
     contradicted = np.where(accepted, outcome == Outcome.FAIL, outcome == Outcome.OK)
-    base = np.where(told.base[written] == NOTHING, _bases(scan, row), told.base[written])
+    base = np.where(told.base[written] == NOTHING, bases(scan, row), told.base[written])
     hold = _holds(scan, row)
     if contradicted.any() or (hold < 0).any():
         return None
@@ -92,6 +92,29 @@ def _stored(scan: Scan) -> Stored | None:
         hold=hold,
     )
     return every.take(order)  # type: ignore[arg-type]
+
+
+def _answered(scan: Scan) -> Stored | None:
+    """Of a storage that does not testify: what its clients were told."""
+    table, columns = scan.table, scan.columns
+    is_write = table.f[columns.numbered] == Op.WRITE
+    row, seq = columns.numbered[is_write], columns.number[is_write]
+    order = order_by(table.key[row], seq)
+    row, seq = row[order], seq[order]
+    twice = (np.diff(table.key[row]) == 0) & (np.diff(seq) == 0)
+    if twice.any() or (table.outcome[row] != Outcome.OK).any():
+        return None
+    return Stored(
+        told=np.full(len(row), -1),
+        row=row,
+        key=table.key[row],
+        seq=seq,
+        accepted=np.full(len(row), fill_value=True),
+        by_guard=np.full(len(row), fill_value=False),
+        value=table.argument[row],
+        base=bases(scan, row),
+        hold=_holds(scan, row),
+    )
 
 
 def _rows(scan: Scan, written: Ints) -> Ints | None:
@@ -130,7 +153,7 @@ def _by_marks(scan: Scan, written: Ints, row: Ints, numbered: Ints) -> bool:
     return bool((row >= 0).all())
 
 
-def _bases(scan: Scan, row: Ints) -> Codes:
+def bases(scan: Scan, row: Ints) -> Codes:
     """What the clients said that they computed it from."""
     base = np.full(len(scan.table), NOTHING, np.int32)
     base[scan.columns.based] = scan.columns.base

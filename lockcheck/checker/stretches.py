@@ -5,14 +5,15 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from lockcheck.checker.stored import Mask, Stored
+from lockcheck.checker.stored import Mask, Stored, bases
 from lockcheck.checker.writes import Stretches
 from lockcheck.history.scan import Scan
-from lockcheck.history.table import NO_TOKEN, NOTHING, Ints, Op, Outcome
+from lockcheck.history.table import NO_TOKEN, NOTHING, Codes, Ints, Op, Outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +53,7 @@ class Suspected:
 def suspected(scan: Scan, accepted: Stored) -> Suspected | None:
     """Where a write was based on an older value, or may have been stale. None: one was based on
     nothing that is known."""
-    first = np.append(True, accepted.key[1:] != accepted.key[:-1])[: len(accepted)]
-    before = np.append(NOTHING, accepted.value[:-1])[: len(accepted)]
-    odd = np.flatnonzero(~first & (accepted.base != before))
+    first, odd = _first(accepted), _odd(accepted)
     if (accepted.base[odd] == NOTHING).any():
         return None
     parents = _parents(accepted, odd)
@@ -85,6 +84,50 @@ def _parents(accepted: Stored, odd: Ints) -> list[int] | None:
             return None
         parents.append(places[earlier - 1])
     return parents
+
+
+def all_follow(scan: Scan, accepted: Stored) -> bool:
+    """Of what only clients tell: none was based on an older value, or may have been stale."""
+    held = accepted.take(accepted.hold >= 0)
+    return not _stale(scan, held, _first(held)) and not _any_older_base(scan, accepted)
+
+
+def _any_older_base(scan: Scan, accepted: Stored) -> bool:
+    """A base that nobody was told to be written says nothing; or, if somebody meant to write it,
+    as much as what that was to be based on."""
+    table = scan.table
+    sent = np.flatnonzero((table.f == Op.WRITE) & (table.outcome == Outcome.INFO))
+    values = _pairs(table.key[sent], table.argument[sent])
+    meant = dict(zip(values, bases(scan, sent).tolist(), strict=True))
+    begun = dict(_pairs(accepted.key[::-1], accepted.base[::-1]))
+    places: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
+    for place, value in enumerate(_pairs(accepted.key, accepted.value)):
+        places[value].append(place)
+    for at in _odd(accepted).tolist():
+        key, base, tried = int(accepted.key[at]), int(accepted.base[at]), set[int]()
+        while not (earlier := bisect_left(places[key, base], at)) and base not in tried:
+            tried.add(base)
+            base = meant.get((key, base), base)
+        unknown = NOTHING in (base, begun[key]) or base == begun[key]
+        if places[key, base][earlier - 1] < at - 1 if earlier else unknown:
+            return True
+    return False
+
+
+def _pairs(one: Codes, other: Codes) -> Iterator[tuple[int, int]]:
+    return zip(one.tolist(), other.tolist(), strict=True)
+
+
+def _first(accepted: Stored) -> Mask:
+    """Of its key."""
+    return np.append(True, accepted.key[1:] != accepted.key[:-1])[: len(accepted)]
+
+
+def _odd(accepted: Stored) -> Ints:
+    """Based on something else than what was written before."""
+    before = np.append(NOTHING, accepted.value[:-1])[: len(accepted)]
+    other = (accepted.base != before) | (accepted.base == NOTHING)
+    return np.flatnonzero(~_first(accepted) & other)
 
 
 def _stale(scan: Scan, accepted: Stored, first: Mask) -> list[tuple[int, int]]:
