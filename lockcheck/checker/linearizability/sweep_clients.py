@@ -41,8 +41,8 @@ class Clients:
         start, end = table.start[rows], table.end[rows]
         again = np.ones(len(rows), bool)
         again[starts] = False
-        before = np.roll(end, 1)
-        np.copyto(before, start, where=~np.roll(ok, 1))
+        again, begun = again[1:], start[1:]
+        before = np.where(ok[:-1], end[:-1], begun)
         marks = np.arange(len(rows)) if ok.all() else np.flatnonzero(ok)
         return Clients(
             table,
@@ -53,8 +53,8 @@ class Clients:
             np.flatnonzero(~ok & (f == Op.ACQUIRE)),
             np.flatnonzero(~ok & (f == Op.RELEASE)),
             None if until is None else _promised(f[marks], until[rows[marks]]),
-            np.flatnonzero(again & (before > start)),
-            np.flatnonzero(again & (before == start)),
+            1 + np.flatnonzero(again & (before > begun)),
+            1 + np.flatnonzero(again & (before == begun)),
         )
 
     def client(self, spots: Spots) -> Spots:
