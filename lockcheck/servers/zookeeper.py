@@ -116,7 +116,7 @@ ZOOKEEPER = Server(
     clock=Clock.MONOTONIC,
     tells_time=TellsTime(
         "its uptime",
-        Question(b"mntr", rb"zk_uptime\t(\d+)\n"),
+        Question(b"mntr", rb"zk_uptime\t(-?\d+)\n"),
         lambda said: int(said[1]) * 1_000_000,
         clock=Clock.MONOTONIC,
     ),

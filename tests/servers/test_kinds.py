@@ -307,3 +307,11 @@ def test_libfaketime_stands_before_the_program_alone_and_begins_with_the_truth()
     [without] = node_orders([replace(spec, faketime=False)], programs, str, lambda _: "/d")
     assert without.command == orders.command[1 + len(variables) :]
     assert "faketime" not in without.files
+
+
+def test_an_uptime_is_below_zero_where_the_clock_was_turned_back() -> None:
+    telling = SERVERS["zookeeper"].tells_time
+    assert telling is not None
+    said = re.search(telling.question.answer, b"zk_version\t3.9\nzk_uptime\t-29500\nzk_x\t1\n")
+    assert said is not None
+    assert telling.read_ns(said) == -29_500_000_000
