@@ -13,6 +13,9 @@ from pathlib import Path
 import pytest
 
 import lockcheck
+from lockcheck.compose.local.fetching import bring_server
+from lockcheck.servers import SERVERS
+from lockcheck.servers.base import unpacked
 from tests.running import need
 
 NOBODY = "65534"
@@ -88,6 +91,7 @@ def test_an_ordinary_user_can_have_all_that_servers_need(
     everybodys_folder: Path, tmp_path: Path
 ) -> None:
     need("local", "etcd")
+    bring_server(SERVERS["etcd"], print)
     out = everybodys_folder
     checkout = str(Path(lockcheck.__file__).parent.parent)
     command = [sys.executable, "-c", CLUSTERS, checkout, str(out)]
@@ -109,6 +113,7 @@ def as_nobody(command: list[str], out: Path, tmp_path: Path) -> list[str]:
     they are in folders that only root may enter."""
     checkout = Path(lockcheck.__file__).parent.parent
     needed = {Path(sys.base_prefix), Path(sys.prefix), checkout, out}
+    needed |= {fetched} if (fetched := unpacked("etcd")).exists() else set()
     for folder in needed:
         if not is_open(folder):
             pytest.skip(f"other users may not read {folder}: chmod -R o+rX {folder}")

@@ -219,7 +219,7 @@ def test_what_errors_mean(server: tuple[Address, subprocess.Popen[bytes]], key: 
     outcome, meaning = classify(ETCD_ERRORS, caught.value)
     assert (outcome, meaning.partition(":")[0]) == (EventType.FAIL, "the lease is gone")
     with pytest.raises(WireFailure) as caught:
-        node(address).call("no/such/method", {})
+        node(address).call("kv/range", {"key": "no base64"})
     assert classify(ETCD_ERRORS, caught.value)[0] is EventType.INFO
     with stopped(process), pytest.raises(WireFailure) as caught:
         EtcdNode(address, 0.2).call("kv/range", {"key": as_bytes(key)})

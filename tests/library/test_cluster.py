@@ -160,7 +160,7 @@ def test_a_heal_that_finds_it_over_already_is_an_error(cluster: lockcheck.Cluste
     program.signal(signal.SIGCONT)
     program.say("awake")
     assert program.hear() == "AWAKE"
-    with pytest.raises(FaultError, match="woken c1"):
+    with pytest.raises(FaultError, match="resumed c1"):
         fault.__exit__(None, None, None)
 
 
@@ -177,18 +177,18 @@ def test_what_makes_no_sense_is_refused_with_the_cure(cluster: lockcheck.Cluster
     faults = cluster.faults
     for make, reason, cure in (
         (faults.pause, "nobody here knows who holds", "name the node"),
-        (lambda: faults.pause("c9"), "no node 'c9'", "r1, s1, c1, c2"),
+        (lambda: faults.pause("c9"), "unknown node 'c9'", "r1, s1, c1, c2"),
         (lambda: cluster.fault("pause:for=3s", "c1"), "for= says nothing here", "leave it out"),
         (lambda: faults.partition("leader"), "redis has no leader", "aim at server"),
         (lambda: cluster.fault("pause:server then pause:client"), "not one fault", "nest"),
         (lambda: cluster.fault("none"), "not one fault", "nest"),
-        (lambda: cluster.run("r1", ["true"]), "no 'r1'", "c1, c2"),
-        (lambda: cluster.forward("c1", via="c2"), "no 'c1'", "r1, s1"),
+        (lambda: cluster.run("r1", ["true"]), "unknown name 'r1'", "c1, c2"),
+        (lambda: cluster.forward("c1", via="c2"), "unknown name 'c1'", "r1, s1"),
     ):
         with pytest.raises(UserError, match=reason) as refused:
             make()
         assert cure in str(refused.value)
-    with pytest.raises(AttributeError, match="no fault 'nonsense': choose from pause"):
+    with pytest.raises(AttributeError, match="unknown fault 'nonsense': choose from pause"):
         faults.nonsense("c1")
 
 
