@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+
+import msgspec
 
 from lockcheck.errors import InternalError
-from lockcheck.history import Event, EventType, F
-from lockcheck.history.event import STORAGE
+from lockcheck.history import Event, F
+from lockcheck.storage.base import Ask as Remembered
+from lockcheck.storage.base import ledger_events
 from tests.simulation.world import Ask, Reply
-
-
-class Entry(NamedTuple):
-    ask: Ask
-    reply: Reply
 
 
 class Storage:
@@ -22,7 +19,7 @@ class Storage:
         self._values: dict[str, str] = {}
         self._highest: dict[str, int] = {}
         self._highest_alone: dict[str, int] = {}  # of those that did not share: readers go by it
-        self.entries: list[Entry] = []
+        self._ledger: list[Remembered] = []
 
     def handle(self, ask: Ask, wall_ns: int) -> Reply:
         current = self._values.get(ask.key)
@@ -30,9 +27,10 @@ class Storage:
         if ask.f == F.WRITE and ask.value is not None and not refusal:
             self._values[ask.key] = ask.value
         told = ask.value if ask.f == F.WRITE or refusal else current
-        reply = Reply(not refusal, refusal, value=told, seq=len(self.entries) + 1)
-        self.entries.append(Entry(ask, reply))
-        return reply
+        seq = len(self._ledger) + 1
+        entry = Remembered(ask.f, ask.key, ask.process, value=told, base=ask.base, token=ask.token)
+        self._ledger.append(msgspec.structs.replace(entry, seq=seq, refusal=refusal or None))
+        return Reply(not refusal, refusal, value=told, seq=seq)
 
     def _refusal(self, ask: Ask, current: str | None) -> str:
         if self._guard == "fence":
@@ -57,17 +55,4 @@ class Storage:
         raise InternalError("the storage is never faulted")
 
     def ledger(self, time_ns: int) -> Iterator[Event]:
-        for ask, reply in self.entries:
-            yield Event(
-                time=time_ns,
-                process=STORAGE,
-                type=EventType.OK if reply.ok else EventType.FAIL,
-                f=ask.f,
-                key=ask.key,
-                value=reply.value,
-                base=ask.base if ask.f == F.WRITE else None,
-                token=ask.token,
-                seq=reply.seq,
-                of=ask.process,
-                error=reply.why or None,
-            )
+        return ledger_events(self._ledger, time_ns)
