@@ -36,9 +36,12 @@ ACCEPTED = {
     "the machine stalled": r"the machine stalled|the host's clock jumped",
     "a fault found nobody to strike": r"was never injected|never struck a client",
     "faults in each other's way": r"other faults had cut|ha[ds] no process",
-    "a member that others keep from serving tells no time": r"does not tell its uptime",
-    "a server's clock ended a lease too soon": r"the lease had ended sooner than was promised",
     "hardly a moment without a fault": r"too few operations to tell",
+}
+# Nor these, where more than that one fault was at work, or a clock was moved.
+OF_SEVERAL = {"a member that others keep from serving tells no time": r"does not tell its uptime"}
+OF_CLOCKS = {
+    "a server's clock ended a lease too soon": r"the lease had ended sooner than was promised"
 }
 
 
@@ -100,23 +103,27 @@ def try_mix(mix: Mix, runtime: str, out: Path) -> Tried:
     if said.returncode not in (0, 1, 3):
         return Tried(mix, "none", [f"exit {said.returncode}: {said.stderr.strip()[-1000:]}"])
     result = json.loads(said.stdout)
-    wrong = [f"{text} ({result['report']})" for text in _wrong(result)]
-    return Tried(mix, result["verdict"], wrong, tuple(map(_reason, result["doubts"])))
+    wrong = [f"{text} ({result['report']})" for text in _wrong(mix, result)]
+    reasons = tuple(_reason(mix, doubt) for doubt in result["doubts"])
+    return Tried(mix, result["verdict"], wrong, reasons)
 
 
-def _wrong(result: dict[str, object]) -> Iterator[str]:
+def _wrong(mix: Mix, result: dict[str, object]) -> Iterator[str]:
     findings, doubts = result["findings"], result["doubts"]
     assert isinstance(findings, list)
     assert isinstance(doubts, list)
     for finding in findings:
         if finding["effect"] == "violation" and finding["blame"] != "holder":
             yield f"{finding['code']} is blamed on the {finding['blame']}"
-    yield from (doubt for doubt in doubts if not _reason(doubt))
+    yield from (doubt for doubt in doubts if not _reason(mix, doubt))
 
 
-def _reason(doubt: str) -> str:
+def _reason(mix: Mix, doubt: str) -> str:
     """By which a reader accepts it; empty: by none."""
-    return next((name for name, words in ACCEPTED.items() if re.search(words, doubt)), "")
+    accepted = ACCEPTED | (OF_SEVERAL if len(mix.faults) > 1 else {})
+    if any(fault.startswith("clock") for fault in mix.faults):
+        accepted |= OF_CLOCKS
+    return next((name for name, words in accepted.items() if re.search(words, doubt)), "")
 
 
 def main() -> int:

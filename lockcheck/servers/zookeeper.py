@@ -124,5 +124,5 @@ ZOOKEEPER = Server(
     drivers=(("kazoo", "kazoo"),),
     debs_suffice=lambda: _java() is not None,
     debs=("libzookeeper-java", "libslf4j-java", "libdropwizard-metrics-java", "libsnappy-java"),
-    debs_suite="trixie",  # 3.9, in whose elections nothing that was removed comes back
+    debs_suite="trixie",  # 3.9: in 3.8.0 what was removed can come back
 )
