@@ -91,20 +91,22 @@ def run_under_way(
 
 
 def processes_of(run_id: str) -> list[int]:
-    """Every process on this machine whose command, environment or folder names the run.
-
-    Redis writes its title over its command and environment; its folder is the node's.
-    """
-    found = []
+    """Every process on this machine whose command or environment names the run, and all that are
+    in a PID namespace with one: Redis writes its title over its command and environment."""
+    naming: set[int] = set()
+    namespaces: dict[int, Path] = {}
     for proc in Path("/proc").glob("[0-9]*"):
         try:
             told = (proc / "cmdline").read_bytes() + (proc / "environ").read_bytes()
-            told += bytes((proc / "cwd").readlink())
+            namespaces[int(proc.name)] = (proc / "ns" / "pid").readlink()
         except (FileNotFoundError, ProcessLookupError, PermissionError):
             continue
         if run_id.encode() in told:
-            found.append(int(proc.name))
-    return found
+            naming.add(int(proc.name))
+    of_the_run = {namespaces[pid] for pid in naming} - {Path("/proc/self/ns/pid").readlink()}
+    return [
+        pid for pid, namespace in namespaces.items() if namespace in of_the_run or pid in naming
+    ]
 
 
 def stopped_clients() -> list[int]:

@@ -5,7 +5,7 @@ faults, and is spoken to through its pipes (`link.py`, `orders.py`). The end of 
 of the run: whatever became of the command line, faults are healed and the nodes are ended.
 
 `--networks N`: so many are made for the nodes (`local`). Without it they are in containers that
-are there for them (`docker`).
+are there for them (`docker`). `--identity`: which folder DIR is, should another take its place.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from lockcheck.agent.orders import (
     LedgerOrders,
     NodeOrders,
 )
+from lockcheck.agent.own_folder import OwnFolder
 from lockcheck.agent.own_networks import Network, make_networks
 from lockcheck.agent.streams import Streams
 from lockcheck.agent.tail import Tail
@@ -49,8 +50,14 @@ from lockcheck.storage.base import Guard, ledger_events
 
 
 class Agent:
-    def __init__(self, workdir: Path, networks: list[Network], send: Callable[[Message], None]):
-        self._workdir = workdir
+    def __init__(
+        self,
+        folder: OwnFolder | Path,
+        networks: list[Network],
+        send: Callable[[Message], None],
+    ):
+        self._own_folder = folder if isinstance(folder, OwnFolder) else None
+        self._workdir = workdir = folder.place if isinstance(folder, OwnFolder) else folder
         self._fleet = Fleet(workdir, networks)
         self._nodes = self._fleet.nodes
         self._send = send
@@ -73,6 +80,8 @@ class Agent:
     # --- getting to know the nodes -----------------------------------------------------------
 
     async def _launch(self, body: object) -> object:
+        if self._own_folder is not None:
+            self._own_folder.mount()
         return await self._fleet.launch(msgspec.convert(body, list[NodeOrders]))
 
     async def _tell_nodes(self, _body: object) -> object:
@@ -211,7 +220,7 @@ def _write_whole(path: Path, value: object) -> None:
     unfinished.rename(path)
 
 
-async def converse(workdir: Path, networks: list[Network]) -> None:
+async def converse(folder: OwnFolder | Path, networks: list[Network]) -> None:
     loop = asyncio.get_running_loop()
     hearing = asyncio.StreamReader(limit=1 << 24)
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(hearing), sys.stdin.buffer)
@@ -223,7 +232,7 @@ async def converse(workdir: Path, networks: list[Network]) -> None:
         if not saying.is_closing():
             saying.write(msgspec.json.encode(message) + b"\n")
 
-    agent = Agent(workdir, networks, send)
+    agent = Agent(folder, networks, send)
     under_way: set[asyncio.Task[None]] = set()
     while line := await hearing.readline():
         request = msgspec.json.decode(line, type=Request)
@@ -249,9 +258,13 @@ async def _answer(agent: Agent, request: Request, send: Callable[[Message], None
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--workdir", type=Path, required=True)
+    parser.add_argument("--identity")
     parser.add_argument("--networks", type=int, default=0)
     arguments = parser.parse_args()
-    asyncio.run(converse(arguments.workdir, make_networks(arguments.networks)))
+    folder = arguments.workdir
+    if arguments.identity:
+        folder = OwnFolder(folder, arguments.identity)
+    asyncio.run(converse(folder, make_networks(arguments.networks)))
 
 
 if __name__ == "__main__":

@@ -130,7 +130,8 @@ def cluster(
     with ExitStack() as stack:
         out = folder or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="lockcheck-")))
         store = Store.create(out)
-        plan = ClusterPlan(store.run_id, specs, store.folder, idle_clients=True, client_image=image)
+        held = stack.enter_context(store.held())
+        plan = ClusterPlan(store.run_id, specs, held, idle_clients=True, client_image=image)
         forwarding = stack.enter_context(closing(Forwarding()))
         nodes = chosen.start(plan, say)
         stack.enter_context(_ending(nodes, collect=folder is not None))

@@ -66,20 +66,41 @@ class Store:
         folder = out / run_id
         try:
             folder.mkdir(parents=True)
-            _point_latest_to(folder)
+            store = Store.at(folder)
+            with store._opened() as handle:
+                _make_ours(NODES_FOLDER, handle, folder)
+            _point_latest_to(store.folder)
         except OSError as error:
             raise UserError(
                 f"{out} cannot hold results: {error.strerror}",
                 cure="choose another folder with --out DIR",
             ) from error
-        return Store.at(folder)
+        return store
+
+    @contextmanager
+    def held(self) -> Iterator[Path]:
+        """A path into this folder, whatever takes its place meanwhile (where the system has one:
+        on others, the folder's own)."""
+        with self._opened() as handle:
+            path = Path(f"/proc/self/fd/{handle}")
+            yield path if path.exists() else self.folder
+
+    @contextmanager
+    def _opened(self) -> Iterator[int]:
+        handle = os.open(self.folder, os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            if _identity(os.fstat(handle)) != self.device_and_inode:
+                raise OSError(errno.ESTALE, "another folder is in its place", str(self.folder))
+            yield handle
+        finally:
+            os.close(handle)
 
     def begin(self, config: RunConfig, terms: Terms, facts: RunFacts) -> None:
         """What has to be there already should the run be killed."""
         self._write(CONFIG_FILE, config)
         self._write(FACTS_FILE, facts)
-        self._parts.mkdir(exist_ok=True)
-        write_events(self._parts / TERMS_FILE, [terms_event(terms)])
+        with self.held() as folder:
+            write_events(folder / NODES_FOLDER / TERMS_FILE, [terms_event(terms)])
 
     @property
     def is_unassembled(self) -> bool:
@@ -133,10 +154,7 @@ class Store:
     @contextmanager
     def writing(self, name: str) -> Iterator[IO[bytes]]:
         """A file of the folder, which is there as a whole or not at all."""
-        folder = os.open(self.folder, os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        try:
-            if _identity(os.fstat(folder)) != self.device_and_inode:
-                raise OSError(errno.ESTALE, "another folder is in its place", str(self.folder))
+        with self._opened() as folder:
             unfinished = f".{name}-{secrets.token_hex(4)}"
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
             try:
@@ -146,8 +164,6 @@ class Store:
             finally:
                 with suppress(FileNotFoundError):  # it has its name by now
                     os.unlink(unfinished, dir_fd=folder)
-        finally:
-            os.close(folder)
 
 
 def _pretty(value: object) -> bytes:
@@ -156,6 +172,14 @@ def _pretty(value: object) -> bytes:
 
 def _identity(stat: os.stat_result) -> tuple[int, int]:
     return stat.st_dev, stat.st_ino
+
+
+def _make_ours(name: str, handle: int, folder: Path) -> None:
+    """In a folder that was just made. Whoever owns what we make on this file system owns that one,
+    too, unless somebody put theirs in its place."""
+    os.mkdir(name, dir_fd=handle)
+    if os.stat(name, dir_fd=handle).st_uid != os.fstat(handle).st_uid:
+        raise OSError(errno.ESTALE, "another folder is in its place", str(folder))
 
 
 def _point_latest_to(folder: Path) -> None:

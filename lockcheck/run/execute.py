@@ -6,7 +6,7 @@ import platform
 import shlex
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -85,9 +85,11 @@ def execute(config: RunConfig, watcher: Watcher) -> RunOutcome:
     with interrupted_once():
         try:
             store.begin(config, terms(config), facts)
-            plan = ClusterPlan(store.run_id, node_specs(config), store.folder)
             began = time.monotonic()
-            with _collecting(runtime.start(plan, watcher.say)) as cluster:
+            with ExitStack() as stack:
+                folder = stack.enter_context(store.held())
+                plan = ClusterPlan(store.run_id, node_specs(config), folder)
+                cluster = stack.enter_context(_collecting(runtime.start(plan, watcher.say)))
                 versions += tuple(cluster.versions.items())
                 check_versions(servers_of(config), cluster.versions)
                 cluster.agent.ask("check_nemesis", config.nemesis)

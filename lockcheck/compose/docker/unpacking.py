@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shutil
 import tarfile
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import IO
 
 from lockcheck.errors import ClusterError
@@ -15,7 +15,6 @@ from lockcheck.errors import ClusterError
 
 def unpack(packed: IO[bytes], target: Path) -> None:
     """Links and devices are left out: none of ours writes any, and none is to be trusted."""
-    target = target.resolve()
     try:
         with tarfile.open(fileobj=packed) as tar:
             for member in tar:
@@ -25,12 +24,13 @@ def unpack(packed: IO[bytes], target: Path) -> None:
 
 
 def _unpack_one(tar: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> None:
-    place = (target / member.name).resolve()
-    if not place.is_relative_to(target):
+    place = PurePosixPath(member.name)
+    if place.is_absolute() or ".." in place.parts:
         raise ClusterError(f"the engine handed over {member.name!r}, outside of where it belongs")
+    path = target / place
     if member.isdir():
-        place.mkdir(parents=True, exist_ok=True)
+        path.mkdir(parents=True, exist_ok=True)
     elif member.isfile() and (content := tar.extractfile(member)) is not None:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        with content, place.open("wb") as file:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with content, path.open("wb") as file:
             shutil.copyfileobj(content, file)

@@ -21,6 +21,7 @@ from typing import IO
 import msgspec
 
 from lockcheck.agent.link import AgentLink
+from lockcheck.agent.own_folder import OwnFolder, identity_of
 from lockcheck.compose.launching import CLIENT, node_orders, programs_on_host
 from lockcheck.compose.local.fetching import bring_faketime, bring_server, why_no_server
 from lockcheck.compose.runtime import Cluster, ClusterPlan, Runtime, Say
@@ -93,18 +94,18 @@ class LocalRuntime(Runtime):
 
 class LocalCluster(Cluster):
     def __init__(self, plan: ClusterPlan, agent_command: Sequence[str]) -> None:
-        self._folder = plan.nodes_folder
-        self._folder.mkdir(parents=True, exist_ok=True)
+        folder = plan.nodes_folder
+        folder.mkdir(parents=True, exist_ok=True)
         orders = node_orders(
             plan.nodes,
             programs_on_host(plan.kinds),
-            folder_of=lambda name: str(self._folder / name),
-            data_of=lambda name: str(self._folder / name / DATA),
+            folder_of=lambda name: str(OwnFolder.place / name),
+            data_of=lambda name: str(OwnFolder.place / name / DATA),
             idle_clients=plan.idle_clients,
             faketime=str(find_library() or ""),
         )
-        self._data = [Path(each.data) for each in orders if each.data]
-        with (self._folder / "agent.log").open("wb") as log:
+        self._data = [folder / each.name / DATA for each in orders if each.data]
+        with (folder / "agent.log").open("wb") as log:
             self._process = _start_agent(agent_command, plan, log)
         assert self._process.stdin is not None  # noqa: S101 - both were asked for above
         assert self._process.stdout is not None  # noqa: S101
@@ -146,7 +147,12 @@ def _start_agent(
     way = isolation()
     if way is None:
         raise ClusterError("this system gives no namespaces", cure=NO_NAMESPACES)
-    arguments = ("--workdir", str(plan.nodes_folder), "--networks", str(len(plan.nodes)))
+    folder = os.open(plan.nodes_folder, os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        where, identity = os.readlink(f"/proc/self/fd/{folder}"), identity_of(folder)  # noqa: PTH115
+    finally:
+        os.close(folder)
+    arguments = ("--workdir", where, "--identity", identity, "--networks", str(len(plan.nodes)))
     return subprocess.Popen(
         (*way, *command, *arguments),
         stdin=subprocess.PIPE,
