@@ -12,6 +12,8 @@ A message is one line that names the cause; `cure` is one line that says what to
 
 from __future__ import annotations
 
+import errno
+
 
 class LockcheckError(Exception):
     exit_code = 4
@@ -60,3 +62,7 @@ class FaultError(ClusterError):
 
 class InternalError(LockcheckError):
     exit_code = 4
+
+
+def is_out_of_space(error: OSError) -> bool:
+    return error.errno in (errno.ENOSPC, errno.EDQUOT)

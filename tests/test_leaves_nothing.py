@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -134,24 +137,59 @@ def test_the_next_docker_run_removes_what_a_killed_one_left(tmp_path: Path) -> N
     assert traces_of(run_id, "docker") == []
 
 
-@pytest.mark.cluster
-def test_a_full_disk_is_named_and_leaves_nothing(tmp_path: Path) -> None:
-    need("local")
+@contextmanager
+def small_disk(tmp_path: Path, size: str) -> Iterator[Path]:
     if os.geteuid() != 0:
         pytest.skip("mounting a small disk takes root")
     disk = tmp_path / "disk"
     disk.mkdir()
-    mount = ("mount", "-t", "tmpfs", "-o", "size=300k", "lockcheck-test", str(disk))
+    mount = ("mount", "-t", "tmpfs", "-o", f"size={size}", "lockcheck-test", str(disk))
     if subprocess.run(mount, check=False, capture_output=True).returncode != 0:
         pytest.skip("this host mounts no tmpfs")
     try:
+        yield disk
+    finally:
+        subprocess.run(("umount", str(disk)), check=True)
+
+
+@pytest.mark.cluster
+def test_a_disk_that_was_full_for_a_moment_is_named(tmp_path: Path) -> None:
+    """There is room again when everything is over, and what was said then could not be written."""
+    need("local")
+    with small_disk(tmp_path, "4m") as disk:
+        options = ("--backend", "redis", "--nemesis", "none")
+        with run_under_way(disk / "out", "local", *options) as (process, run_id):
+            wait_for(lambda: histories(disk / "out" / run_id), "clients write their histories")
+            with suppress(OSError), (disk / "fill").open("wb", buffering=0) as fill:
+                while True:
+                    fill.write(bytes(4096))
+            wait_for(lambda: list(disk.glob("out/2*/nodes/c*/full")), "a client found no space")
+            (disk / "fill").unlink()
+            process.communicate(timeout=60)
+        said = (disk / "out.stderr").read_text()
+        page = (disk / "out" / run_id / "report.html").read_text()
+    assert process.returncode == 4, said
+    assert re.search(
+        r"c\d exited by itself during the run: no space was left for its history", said
+    )
+    assert "cure: make room" in said
+    assert "no space was left for its history" in page
+    assert traces_of(run_id, "local") == []
+
+
+def histories(folder: Path) -> bool:
+    return any(path.stat().st_size > 0 for path in folder.glob("nodes/c*/history.jsonl"))
+
+
+@pytest.mark.cluster
+def test_a_full_disk_is_named_and_leaves_nothing(tmp_path: Path) -> None:
+    need("local")
+    with small_disk(tmp_path, "300k") as disk:
         said = lockcheck(
             *("run", "--backend", "redis", "--nemesis", "pause", "--runtime", "local"),
             *("--time-limit", "60s", "--no-stop-on-violation", "--out", str(disk / "out")),
         )
         [folder] = [path for path in (disk / "out").iterdir() if not path.is_symlink()]
-    finally:
-        subprocess.run(("umount", str(disk)), check=True)
     assert said.returncode == 4, said.stderr
     assert "no space is left" in said.stderr
     assert "Traceback" not in said.stderr

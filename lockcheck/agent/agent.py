@@ -37,9 +37,9 @@ from lockcheck.agent.own_folder import OwnFolder
 from lockcheck.agent.own_networks import Network, make_networks
 from lockcheck.agent.streams import Streams
 from lockcheck.agent.tail import Tail
-from lockcheck.agent.watching import Watch
+from lockcheck.agent.watching import MAKE_ROOM, Watch
 from lockcheck.client.worker import DONE, HISTORY, ORDERS
-from lockcheck.errors import ClusterError, LockcheckError
+from lockcheck.errors import ClusterError, LockcheckError, is_out_of_space
 from lockcheck.history import Event, EventWriter, write_events
 from lockcheck.nemesis import Plan, check_nemesis_here, parse_nemesis
 from lockcheck.nemesis.base import wait_until
@@ -138,7 +138,9 @@ class Agent:
             if self._own_events is not None:
                 self._own_events.write(event)
         except OSError as error:
-            self._send(Message(ended="the agent", last_words=f"it cannot write: {error}"))
+            cure = MAKE_ROOM if is_out_of_space(error) else ""
+            words = f"it cannot write: {error.strerror}"
+            self._send(Message(ended="the agent", last_words=words, cure=cure))
         self._send(Message(event=event))
 
     async def _end(self, body: object) -> object:

@@ -16,7 +16,7 @@ from pathlib import Path
 from lockcheck.agent.orders import NodeOrders
 from lockcheck.agent.own_networks import Network
 from lockcheck.agent.place import Place, make_places
-from lockcheck.client.worker import DONE, OUTPUT, READY
+from lockcheck.client.worker import DONE, FULL, OUTPUT, READY
 from lockcheck.errors import ClusterError, FaultError
 from lockcheck.nemesis.base import wait_until
 from lockcheck.nodes.node import Node, Role, children_of, has_ended
@@ -91,7 +91,7 @@ class Fleet:
         if place.orders.data_mb and not data:
             place.empty_data()
             place.write_files()
-        for left in (READY, DONE):
+        for left in (READY, DONE, FULL):
             (self._workdir / name / left).unlink(missing_ok=True)
         self._lives[name] += 1
         await self._start(place)
@@ -190,11 +190,16 @@ class Fleet:
         return self._first[node.name].poll() is not None and not node.alive
 
     def last_words(self, name: str) -> str:
+        if self.found_no_space(name):
+            return "no space was left for its history"
         with suppress(OSError):
             lines = (self._workdir / name / OUTPUT).read_text(errors="replace").splitlines()
             last = (line[:LONGEST_LINE] for line in lines[-LAST_LINES:])
             return " / ".join(last) or "no output"
         return "its output cannot be read"
+
+    def found_no_space(self, name: str) -> bool:
+        return (self._workdir / name / FULL).exists()
 
     def check_clocks(self) -> None:
         """Times are compared across nodes: in another time namespace a clock reads otherwise."""

@@ -14,6 +14,7 @@ from lockcheck.history import Event, EventType, Notice
 from lockcheck.history.event import NS_PER_MS, RUN
 from lockcheck.nodes.node import pids_of
 
+MAKE_ROOM = "make room where the run's files are: see --out, or, in docker, the engine's own disk"
 TAIL_POLL_S = 0.002
 WATCH_POLL_S = 0.05
 # The host's wall clock is what Redis expires by. A correction below this is not worth a word.
@@ -72,7 +73,9 @@ class Watch:
                 node = watched[name]
                 if not pids and not node.down and not node.may_end:
                     del watched[name]
-                    self.send(Message(ended=name, last_words=self.fleet.last_words(name)))
+                    cure = MAKE_ROOM if self.fleet.found_no_space(name) else ""
+                    words = self.fleet.last_words(name)
+                    self.send(Message(ended=name, last_words=words, cure=cure))
             await asyncio.sleep(WATCH_POLL_S)
 
     async def _watch_clock(self) -> None:

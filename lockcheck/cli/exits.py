@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import io
 import os
 import sys
@@ -14,7 +13,7 @@ import click
 from lockcheck.cli.commands import main
 from lockcheck.cli.gate import lines_of, print_error, tell
 from lockcheck.cli.outlived import outlive_readers
-from lockcheck.errors import InternalError, LockcheckError, UserError
+from lockcheck.errors import InternalError, LockcheckError, UserError, is_out_of_space
 from lockcheck.run.signals import Terminated
 
 
@@ -83,7 +82,7 @@ def _short_of_memory(error: MemoryError | ImportError) -> int:
 def _cannot_write(error: OSError) -> int:
     """A reader that went away needs no words, and a full disk is nobody's bug."""
     if not isinstance(error, BrokenPipeError):
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+        if not is_out_of_space(error):
             return _is_a_bug()
         _failed(f"cannot be written: {error.strerror}", "make room for it")
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

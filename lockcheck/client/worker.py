@@ -25,7 +25,8 @@ import msgspec
 
 from lockcheck.backends.base import LockSettings
 from lockcheck.config import RunConfig
-from lockcheck.history import EventWriter
+from lockcheck.errors import is_out_of_space
+from lockcheck.history import Event, EventWriter
 from lockcheck.servers.wire import Address
 from lockcheck.storage import STORAGES, open_storage
 from lockcheck.workloads.aims import AIMS
@@ -33,6 +34,7 @@ from lockcheck.workloads.recorder import A_LIFE, Recorder, stall_ms
 from lockcheck.workloads.session import Session
 
 READY, ORDERS, HISTORY, DONE = "ready", "worker.json", "history.jsonl", "done"
+FULL = "full"  # `ready`, renamed: that is possible where not a byte more can be written
 OUTPUT = "output.log"
 GENERATION = "LOCKCHECK_GENERATION"
 TICK_S = 0.005
@@ -45,6 +47,26 @@ class WorkerOrders(msgspec.Struct, frozen=True, kw_only=True):
     servers: tuple[Address, ...]
     storage: Address | None
     origin_ns: int  # of the history's time, on the host's monotonic clock
+
+
+class ClientHistory(EventWriter):
+    """An event that is missing makes the others untrue: the client ends with the first one that
+    cannot be written, whichever of its threads that befalls."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        super().__init__(folder / HISTORY)
+
+    def write(self, event: Event) -> None:
+        try:
+            super().write(event)
+        except OSError as error:
+            try:
+                if is_out_of_space(error):
+                    (self._folder / READY).rename(self._folder / FULL)
+                os.write(2, f"its history cannot be written: {error.strerror}\n".encode())
+            finally:
+                os._exit(1)
 
 
 def await_orders(folder: Path, stopping: threading.Event) -> WorkerOrders | None:
@@ -103,7 +125,7 @@ def serve(folder: Path, stopping: threading.Event, generation: int) -> None:
     if orders is None:
         return
     recorder = Recorder(
-        EventWriter(folder / HISTORY),
+        ClientHistory(folder),
         orders.node,
         orders.index,
         orders.config.clients,

@@ -41,8 +41,12 @@ class EventWriter:
     def write(self, event: Event) -> None:
         line = encode_event(event) + b"\n"
         written = os.write(self._fd, line)
-        while written < len(line):  # a disk that is filling up takes a part and refuses the rest
-            written += os.write(self._fd, line[written:])
+        try:
+            while written < len(line):  # a disk that is filling up takes a part, refuses the rest
+                written += os.write(self._fd, line[written:])
+        except OSError:
+            os.ftruncate(self._fd, os.fstat(self._fd).st_size - written)
+            raise
 
     def close(self) -> None:
         os.close(self._fd)

@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING
 import msgspec
 
 from lockcheck.checker.finding import Judgement
-from lockcheck.errors import ClusterError, HistoryError, UserError
+from lockcheck.errors import ClusterError, HistoryError, UserError, is_out_of_space
 from lockcheck.history import History, Terms, read_history
 from lockcheck.history.event import terms_event
 from lockcheck.history.files import merge_event_files, write_events
@@ -193,7 +193,7 @@ def _point_latest_to(folder: Path) -> None:
 
 def out_of_space(error: OSError, folder: Path) -> ClusterError:
     """The one OSError that can strike at any write of a run, told as what it is."""
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+    if is_out_of_space(error):
         return ClusterError(
             f"no space is left for the run's files in {folder}",
             cure="make room, or choose another place with --out DIR",

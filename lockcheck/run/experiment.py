@@ -116,5 +116,6 @@ def _check_nobody_broke(monitor: Monitor) -> None:
     for message in monitor.broken:
         raise ClusterError(
             f"{message.ended} exited by itself during the run: {message.last_words}",
-            cure="see nodes/NAME/output.log in the run's folder, or nodes/agent.log",
+            cure=message.cure
+            or "see nodes/NAME/output.log in the run's folder, or nodes/agent.log",
         )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import resource
 from pathlib import Path
 
 import pytest
@@ -98,6 +101,22 @@ def test_whoever_goes_on_with_a_torn_file_begins_a_new_line(
         assert path.read_bytes() == whole
         writer.write(event(3))
     assert [e.time for e in read_events(path)] == [1, 2, 3]
+
+
+def test_a_line_of_which_only_a_part_fits_is_taken_back(tmp_path: Path) -> None:
+    """By a limit to the file's size; a disk that is filling up does the same."""
+    path = tmp_path / "history.jsonl"
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with EventWriter(path) as writer:
+        writer.write(event(1))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 5, hard))
+        try:
+            with pytest.raises(OSError, match=os.strerror(errno.EFBIG)):
+                writer.write(event(2))
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        writer.write(event(3))
+    assert [e.time for e in read_events(path)] == [1, 3]
 
 
 def test_a_file_with_nothing_but_a_torn_line_is_begun_anew(tmp_path: Path) -> None:

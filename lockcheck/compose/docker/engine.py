@@ -3,14 +3,13 @@ in words that a person can act on."""
 
 from __future__ import annotations
 
-import errno
 import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
-from lockcheck.errors import ClusterError
+from lockcheck.errors import ClusterError, is_out_of_space
 
 if TYPE_CHECKING:
     import docker
@@ -88,7 +87,7 @@ def engine_trouble(doing: str, *, cure: str = "") -> Iterator[None]:
         reason = error.explanation or str(error)
         raise ClusterError(f"{doing}: the Docker engine says: {reason}", cure=cure) from error
     except lost as error:
-        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        if isinstance(error, OSError) and is_out_of_space(error):
             raise ClusterError(
                 f"{doing}: no space is left for {error.filename or tempfile.gettempdir()}",
                 cure="make room, or name another folder for temporary files by TMPDIR",
