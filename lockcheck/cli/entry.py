@@ -16,7 +16,7 @@ def entry() -> NoReturn:
     try:
         supervise()
         # More threads are of no use to columns; where there are none to be had, BLAS interrupts us.
-        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+        os.environ["OPENBLAS_NUM_THREADS"] = "1"
         from lockcheck.cli.exits import exit_code
 
         code = exit_code()

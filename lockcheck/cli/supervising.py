@@ -23,7 +23,12 @@ def supervise() -> None:
     before = signal.pthread_sigmask(signal.SIG_BLOCK, WAITED_FOR)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # where it is ignored, nobody learns of an exit
     parent = os.getpid()
-    child = os.fork()
+    try:
+        child = os.fork()
+    except OSError as error:
+        cure = "end some processes, or raise the limit (ulimit -u, or pids of the container)"
+        say_barely(f"no process can be started: {error.strerror}", cure)
+        os._exit(ENDED_BY_ITSELF)
     if child == 0:
         _end_with(parent)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)

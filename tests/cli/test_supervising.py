@@ -67,6 +67,45 @@ def test_a_command_whose_parent_is_killed_is_killed(tmp_path: Path) -> None:
     wait_for(lambda: not command.exists() or ") Z " in command.read_text(), "it is gone")
 
 
+# A limit to processes does not hold for root: as another user, who may read what root may.
+AS_ANOTHER = (
+    *("setpriv", "--reuid", "64711", "--clear-groups"),
+    *("--inh-caps", "+dac_read_search", "--ambient-caps", "+dac_read_search"),
+)
+
+
+@pytest.mark.parametrize("processes", [0, 1, 2, 3])
+def test_short_of_processes_it_says_so_or_gives_a_verdict(tmp_path: Path, processes: int) -> None:
+    history = tmp_path / "history.csv"
+    # So long a history is judged by columns, with the libraries that this takes.
+    rows = [
+        row
+        for at in range(10_000)
+        for row in (
+            f"{'abc'[at % 3]},k,acquire,{at}000,{at}100,ok,{at}",
+            f"{'abc'[at % 3]},k,release,{at}200,{at}300,ok,",
+        )
+    ]
+    history.write_text("\n".join([HISTORY.splitlines()[0], *rows]))
+    limit = f'ulimit -u {processes}; exec "$@"'
+    said = subprocess.run(
+        [
+            *(AS_ANOTHER if os.geteuid() == 0 else ()),
+            *("bash", "-c", limit, "bash", *LOCKCHECK, "check", str(history)),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "NO_COLOR": "1", "OPENBLAS_NUM_THREADS": "4"},
+    )
+    if said.returncode == 0:
+        assert " OK " in said.stdout
+    else:
+        assert said.returncode == ENDED_BY_ITSELF, said.stderr
+        assert "no process can be started" in said.stderr
+        assert "Traceback" not in said.stderr
+
+
 @pytest.mark.parametrize("megabytes", [50, 70, 90, 110, 130, 170])
 def test_short_of_memory_it_says_so_or_gives_a_verdict(tmp_path: Path, megabytes: int) -> None:
     history = tmp_path / "history.csv"
