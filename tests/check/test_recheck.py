@@ -16,19 +16,19 @@ from lockcheck.checker.linearizability import endless
 from lockcheck.errors import UserError
 from lockcheck.formats import Asked
 from lockcheck.formats.export import write as exported
+from tests.checker.dsl import operations
 from tests.long_histories import lock, write
 
 HEADER = "client,key,op,start_ns,end_ns,outcome,token\n"
 
 
 def csv(lines: str) -> str:
-    """`a acquire 0 2 ok 5`: client, operation, from and to in ms (`-`: never), outcome, token."""
+    """As somebody's log, in which a client has one name for all that it does."""
     rows = []
-    for line in lines.strip().splitlines():
-        client, op, start, end, outcome, *token = line.split()
-        end_ns = "" if end == "-" else f"{end}000000"
-        rows.append(f"{client},k,{op},{start}000000,{end_ns},{outcome},{''.join(token)}")
-    return HEADER + "\n".join(rows) + "\n"
+    for asked, answer in ((told.invoke, told.answer) for told in operations(lines)):
+        end = f"{answer.time},{answer.type},{answer.token or ''}" if answer else ",info,"
+        rows.append(f"c{asked.process},k,{asked.f},{asked.time},{end}\n")
+    return HEADER + "".join(rows)
 
 
 def checked(path: Path, text: str, **asked: Any) -> Checked:
@@ -52,93 +52,93 @@ def found(verdict: Checked) -> set[str]:
 
 HEALTHY: dict[str, tuple[str, dict[str, Any]]] = {
     "a refused renewal ends the hold": ("""
-        a acquire 0 2 ok
-        a renew 500 501 ok
-        a renew 1600 1601 fail
-        b acquire 1602 1650 ok
-        a release 1700 1701 fail
-        b release 1810 1811 ok""", {"ttl_ms": 1000}),
+        1 acquire 0-2
+        1 renew 500-501
+        1 renew 1600-1601!
+        2 acquire 1602-1650
+        1 release 1700-1701!
+        2 release 1810-1811""", {"ttl_ms": 1000}),
     "a client that crashed and comes back under its name": ("""
-        a acquire 0 2 ok
-        b acquire 1200 1210 ok
-        a acquire 1300 1301 fail
-        b release 1400 1401 ok
-        a acquire 1500 1501 ok
-        a release 1502 1503 ok""", {"ttl_ms": 1000}),
+        1 acquire 0-2
+        2 acquire 1200-1210
+        1 acquire 1300-1301!
+        2 release 1400-1401
+        1 acquire 1500-1501
+        1 release 1502-1503""", {"ttl_ms": 1000}),
     "a lock that can be entered again, seen from its operations": ("""
-        a acquire 0 1 ok 5
-        a acquire 2 3 ok 5
-        a release 4 5 ok
-        a acquire 6 7 ok 5
-        a release 8 9 ok
-        a release 10 11 ok
-        b acquire 12 13 ok 6
-        b release 16 17 ok""", {}),
+        1 acquire 0-1 token=5
+        1 acquire 2-3 token=5
+        1 release 4-5
+        1 acquire 6-7 token=5
+        1 release 8-9
+        1 release 10-11
+        2 acquire 12-13 token=6
+        2 release 16-17""", {}),
     "a mutex that anybody releases": ("""
-        a acquire 0 1 ok
-        x release 4 5 ok
-        c acquire 6 7 ok
-        a release 8 9 fail
-        c release 10 11 ok""", {"model": "mutex"}),
+        1 acquire 0-1
+        4 release 4-5
+        3 acquire 6-7
+        1 release 8-9!
+        3 release 10-11""", {"model": "mutex"}),
     "an answer that never came": ("""
-        a acquire 0 1 ok
-        a release 4 - info
-        a acquire 6 7 fail
-        b acquire 8 9 ok""", {}),
+        1 acquire 0-1
+        1 release 4-
+        1 acquire 6-7!
+        2 acquire 8-9""", {}),
     "the log begins with a release": ("""
-        a release 0 2 ok
-        b acquire 5 6 ok
-        b release 8 9 ok
-        a acquire 10 11 ok
-        a release 12 13 ok""", {}),
+        1 release 0-2
+        2 acquire 5-6
+        2 release 8-9
+        1 acquire 10-11
+        1 release 12-13""", {}),
     "milliseconds are coarse": ("""
-        a acquire 0 1 ok
-        a release 1 1 ok
-        b acquire 1 2 ok
-        b release 2 2 ok
-        a acquire 2 2 ok
-        a release 3 3 ok""", {}),
+        1 acquire 0-1
+        1 release 1-1
+        2 acquire 1-2
+        2 release 2-2
+        1 acquire 2-2
+        1 release 3-3""", {}),
 }  # fmt: skip
 
 UNCERTAIN: dict[str, tuple[str, dict[str, Any]]] = {
     "a holder is not heard of again, and nothing tells of a lease": ("""
-        a acquire 0 2 ok
-        b acquire 1011 1013 ok
-        b release 1020 1021 ok""", {}),
+        1 acquire 0-2
+        2 acquire 1011-1013
+        2 release 1020-1021""", {}),
     "a release was refused, and nothing tells of a lease": ("""
-        a acquire 0 2 ok
-        a release 1000 1001 fail
-        b acquire 1011 1013 ok
-        b release 1020 1021 ok""", {}),
-    "nobody shared it": ("a acquire 0 1 ok\n a release 2 3 ok\n a acquire 4 5 ok", {}),
-    "nobody knows what these do": ("a append 0 1 ok\n b txn 2 3 ok\n a append 4 5 ok", {}),
+        1 acquire 0-2
+        1 release 1000-1001!
+        2 acquire 1011-1013
+        2 release 1020-1021""", {}),
+    "nobody shared it": ("1 acquire 0-1\n 1 release 2-3\n 1 acquire 4-5", {}),
+    "nobody knows what these do": ("1 append 0-1\n 2 txn 2-3\n 1 append 4-5", {}),
 }  # fmt: skip
 
 WRONG: dict[str, tuple[str, dict[str, Any], str]] = {
     "two at once": ("""
-        a acquire 0 1 ok
-        b acquire 2 3 ok
-        a release 5 6 ok
-        b release 7 8 ok""", {}, "overlap"),
+        1 acquire 0-1
+        2 acquire 2-3
+        1 release 5-6
+        2 release 7-8""", {}, "overlap"),
     "a token that goes back behind one that was concurrent": ("""
-        a acquire 1 10 ok 5
-        a release 11 12 ok
-        b acquire 2 13 ok 3
-        b release 14 15 ok
-        c acquire 16 17 ok 4
-        c release 18 19 ok""", {}, "token-regression"),
+        1 acquire 1-10 token=5
+        1 release 11-12
+        2 acquire 2-13 token=3
+        2 release 14-15
+        3 acquire 16-17 token=4
+        3 release 18-19""", {}, "token-regression"),
     "let in before the lease was over": ("""
-        a acquire 0 2 ok
-        b acquire 500 501 ok
-        a release 600 601 ok
-        b release 700 701 ok""", {"ttl_ms": 1000}, "overlap"),
+        1 acquire 0-2
+        2 acquire 500-501
+        1 release 600-601
+        2 release 700-701""", {"ttl_ms": 1000}, "overlap"),
     "three of two": ("""
-        a acquire 0 1 ok
-        b acquire 2 3 ok
-        c acquire 4 5 ok
-        a release 6 7 ok
-        b release 8 9 ok
-        c release 10 11 ok""", {"model": "semaphore", "permits": 2}, "overlap"),
+        1 acquire 0-1
+        2 acquire 2-3
+        3 acquire 4-5
+        1 release 6-7
+        2 release 8-9
+        3 release 10-11""", {"model": "semaphore", "permits": 2}, "overlap"),
 }  # fmt: skip
 
 

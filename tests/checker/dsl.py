@@ -16,6 +16,10 @@
     storage write 1 b seq=2 base=a      the ledger, at the end; `storage write! 1` refused it
 
 `ledger=True` has each write with a `seq` that was answered in the storage's ledger, too.
+
+The engines get operations of one object, of which a process may have several under way: `table`.
+With leases (`leased`), `until=9` is the moment up to which the lock was promised. Where only the
+order matters there are no times at all: `in_turn("0 acquire, 0 write 5, 1 read = 5")`.
 """
 
 from __future__ import annotations
@@ -26,14 +30,18 @@ from collections.abc import Iterable
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from lockcheck.checker import Judgement, judge
 from lockcheck.history import Effect, Event, EventType, History, Notice, Terms
 from lockcheck.history.event import NEMESIS, NS_PER_MS, RUN, STORAGE, WAITED
+from lockcheck.history.model import Operation
+from lockcheck.history.table import NEVER, Ints, Table
 
 ANSWERED = {"token", "seq", "error", "valid_ms"}
 OUTCOMES = {"": EventType.OK, "!": EventType.FAIL, "?": EventType.INFO}
 SPAN = re.compile(r"(?P<start>[\d.]+)-(?P<end>[\d.]*)(?P<mark>[!?]?)$")
+UNTIL = re.compile(r" until=(\d+)")
 
 
 def ns(ms: float | str) -> int:
@@ -59,9 +67,38 @@ def codes(judgement: Judgement) -> list[str]:
     return [finding.code.value for finding in judgement.findings]
 
 
+def table(*lines: str) -> Table:
+    return leased(*lines)[0]
+
+
+def leased(*lines: str) -> tuple[Table, Ints]:
+    """And up to when each operation was promised the lock."""
+    told = zip(operations(*lines), map(UNTIL.search, _texts(lines)), strict=True)
+    rows = sorted(told, key=lambda row: row[0].start_ns)
+    until = [ns(promised[1]) if promised else NEVER for _, promised in rows]
+    return Table.of([operation for operation, _ in rows]), np.array(until, np.int64)
+
+
+def in_turn(story: str) -> Table:
+    """One operation after the other."""
+    told = enumerate(text.split(maxsplit=2) for text in story.split(", "))
+    lines = [f"{who} {f} {2 * n}-{2 * n + 1} {''.join(rest)}" for n, (who, f, *rest) in told]
+    return table(*lines)
+
+
+def operations(*lines: str) -> list[Operation]:
+    """In the order of the lines."""
+    told = (_operation(UNTIL.sub("", text), key=None) for text in _texts(lines))
+    return [Operation(invoke, answer[0] if answer else None) for invoke, *answer in told]
+
+
+def _texts(lines: Iterable[str]) -> list[str]:
+    texts = (text.split("#")[0].strip() for line in lines for text in line.splitlines())
+    return [text for text in texts if text]
+
+
 def events(*lines: str, ledger: bool = False, **terms: Any) -> list[Event]:
-    texts = [text for line in lines for text in line.strip().splitlines()]
-    parsed = [_line(number, text.split("#")[0].strip()) for number, text in enumerate(texts)]
+    parsed = [_line(number, text) for number, text in enumerate(_texts(lines))]
     told = sorted((e for line in parsed for e in line), key=lambda event: event.time)
     end_ns = told[-1].time if told else 0
     if ledger:
@@ -106,8 +143,6 @@ def _entry(invoke: Event, answer: Event) -> Event:
 
 
 def _line(number: int, text: str) -> list[Event]:
-    if not text:
-        return []
     first, rest = text.split(maxsplit=1)
     if first == "fault":
         return _fault(number, *rest.split())
@@ -121,7 +156,7 @@ def _line(number: int, text: str) -> list[Event]:
         return [_notice(at, "ticker", Notice.CLOCK_STEP, node, literal(value))]
     if first == "storage":
         return [_storage(*rest.split())]
-    return _operation(first, *rest.split(maxsplit=2))
+    return _operation(text)
 
 
 def _notice(at: str, process: int | str, f: str, node: str, value: object = None) -> Event:
@@ -175,15 +210,16 @@ def _storage(f: str, process: str, *words: str) -> Event:
     )
 
 
-def _operation(who: str, what: str, span: str, rest: str = "") -> list[Event]:
+def _operation(text: str, key: str | None = "k") -> list[Event]:
+    who, what, span, *rest = text.split(maxsplit=3)
     process, _, node = who.partition("@")
-    f, _, key = what.partition(":")
-    said, _, answered = f" {rest} ".partition(" = ")
+    f, _, named = what.partition(":")
+    said, _, answered = f" {''.join(rest)} ".partition(" = ")
     plain, fields = _fields(said.split())
     common: dict[str, Any] = {
         "process": int(process),
         "f": f,
-        "key": key or "k",
+        "key": named or key,
         "node": node or f"n{process}",
     }
     if f in (Notice.LOST, Notice.QUEUED):

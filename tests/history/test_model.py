@@ -40,6 +40,11 @@ SENSELESS = {
     ),
     "terms of another kind": ([e(1, "run", INFO, "terms", value=[1])], 1, "invalid terms"),
     "no terms": ([e(1, "run", INFO, "terms")], 1, "invalid terms"),
+    "an answer to no renewal": (
+        [e(1, 0, INVOKE, "write"), e(2, 0, OK, "renew")],
+        2,
+        "an answer to a renew that it never invoked",
+    ),
     "a stall without a length": ([e(1, 0, INFO, "stall")], 1, "without its length"),
     "a stall backwards": ([e(1, 0, INFO, "stall", value=-1)], 1, "without its length"),
     "a stall without end": ([e(1, 0, INFO, "stall", value=1e305)], 1, "without its length"),
@@ -371,29 +376,24 @@ def test_a_keeper_extends_the_validity_that_a_client_honours(renewal: str, end_m
 # --- a keeper that was logged under its client's name ------------------------------------------
 
 
-def under_one_name(*told: tuple[int, EventType, str]) -> History:
-    return History.of([e(time, 0, kind, f, key="k") for time, kind, f in told])
-
-
-GRANTED = ((0, INVOKE, "acquire"), (1, OK, "acquire"))
+GRANTED = "0 acquire 0-1"
 
 
 @pytest.mark.parametrize(
-    "told",
+    "lines",
     [
-        ((2, INVOKE, "write"), (3, INVOKE, "renew"), (4, OK, "renew"), (5, OK, "write")),
-        ((2, INVOKE, "write"), (3, INVOKE, "renew"), (4, OK, "write"), (5, OK, "renew")),
-        ((2, INVOKE, "renew"), (3, INVOKE, "write"), (4, OK, "renew"), (5, OK, "write")),
-        ((2, INVOKE, "renew"), (3, INVOKE, "write"), (4, OK, "write"), (5, OK, "renew")),
+        "0 write 2-5 v \n 0 renew 3-4",
+        "0 write 2-4 v \n 0 renew 3-5",
+        "0 renew 2-4 \n 0 write 3-5 v",
+        "0 renew 2-5 \n 0 write 3-4 v",
     ],
 )
-def test_a_renewal_under_way_with_something_else_is_a_keepers(
-    told: tuple[tuple[int, EventType, str], ...],
-) -> None:
-    found = under_one_name(*GRANTED, *told)
+def test_a_renewal_under_way_with_something_else_is_a_keepers(lines: str) -> None:
+    found = history(GRANTED, lines)
+    own, keepers = (0, "write"), ("0/keeper", "renew")
     assert [(o.process, o.f) for o in found.operations] == [
         (0, "acquire"),
-        *sorted([(0, "write"), ("0/keeper", "renew")], key=lambda o: o[1] != told[0][2]),
+        *((own, keepers) if lines.startswith("0 write") else (keepers, own)),
     ]
     assert all(operation.ok for operation in found.operations)
     (hold,) = found.holds
@@ -403,33 +403,27 @@ def test_a_renewal_under_way_with_something_else_is_a_keepers(
 
 
 def test_a_refused_one_ends_the_hold_while_its_client_writes() -> None:
-    writes = ((2, INVOKE, "write"), (3, INVOKE, "renew"), (4, FAIL, "renew"), (5, OK, "write"))
-    (hold,) = under_one_name(*GRANTED, *writes).holds
-    assert (hold.end_ns, hold.ending) == (4, Ending.LOST)
+    found = hold(GRANTED, "0 write 2-5 v \n 0 renew 3-4!")
+    assert (found.end_ns, found.ending) == (ns(4), Ending.LOST)
 
 
 def test_one_after_the_other_is_nobody_elses() -> None:
-    told = under_one_name(*GRANTED, (2, INVOKE, "renew"), (3, OK, "renew"), (3, INVOKE, "release"))
+    told = history(GRANTED, "0 renew 2-3 \n 0 release 3-")
     assert {operation.process for operation in told.operations} == {0}
 
 
 @pytest.mark.parametrize(
-    "told",
+    "lines",
     [
-        ((2, INVOKE, "write"), (3, INVOKE, "read")),
-        ((2, INVOKE, "renew"), (3, INVOKE, "renew")),
-        ((2, INVOKE, "write"), (3, INVOKE, "renew"), (4, INVOKE, "renew")),
-        ((2, INVOKE, "write"), (3, INVOKE, "renew"), (4, INVOKE, "release")),
+        "0 write 2- v \n 0 read 3-",
+        "0 renew 2- \n 0 renew 3-",
+        "0 write 2- v \n 0 renew 3- \n 0 renew 4-",
+        "0 write 2- v \n 0 renew 3- \n 0 release 4-",
     ],
 )
-def test_what_really_overlaps_is_refused(told: tuple[tuple[int, EventType, str], ...]) -> None:
+def test_what_really_overlaps_is_refused(lines: str) -> None:
     with pytest.raises(HistoryError, match=r"process 0(/keeper)? has an open operation already"):
-        under_one_name(*GRANTED, *told)
-
-
-def test_an_answer_to_no_renewal_is_refused() -> None:
-    with pytest.raises(HistoryError, match="never invoked"):
-        under_one_name(*GRANTED, (2, INVOKE, "write"), (3, OK, "renew"))
+        history(GRANTED, lines)
 
 
 @pytest.mark.parametrize("release", ["30-40", "30-40!", "30-40?", "30-"])

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from lockcheck.checker.linearizability.models import Call, Held, Illegal, Model, State, shown
 from lockcheck.history.table import Op, Table
-from tests.checker.linearizability.brief import table
+from tests.checker.dsl import table
 
 MOMENTS = 12
 OPERATIONS = 8
@@ -65,10 +65,10 @@ def _call(model: Model, process: int, f: str, values: str) -> Call:
     op, caller = Op[f.upper()], process if model.owners else None
     if values.startswith("token="):
         return Call(op, caller, token=int(values.removeprefix("token=")))
-    told = [json.loads(word) for word in values.split()]
+    told = json.loads(values.removeprefix("= ") or "[]")
     if op is Op.READ:
-        return Call(op, caller, result=frozenset(told[0]) if model.many else told[0])
-    return Call(op, caller, *told)
+        return Call(op, caller, result=frozenset(told) if model.many else told)
+    return Call(op, caller, *(told if isinstance(told, list) else [told]))
 
 
 def _anywhere(draw: Draw, model: Model) -> str:
@@ -87,13 +87,14 @@ def _values(draw: Draw, model: Model, op: Op, state: State) -> str:
         last = state.token or 0 if isinstance(state, Held) else _below(draw, VALUES)
         return f"token={last + _below(draw, 3)}" if model.tokens and _below(draw, 4) else ""
     if op is Op.READ:
-        return _read(draw, model) if state is None else shown(state).replace(" ", "")
-    return " ".join(str(_below(draw, VALUES)) for _ in range(2 if op is Op.CAS else 1))
+        return f"= {_read(draw, model) if state is None else shown(state)}"
+    values = [_below(draw, VALUES) for _ in range(2 if op is Op.CAS else 1)]
+    return str(values).replace(" ", "") if op is Op.CAS else str(values[0])
 
 
 def _read(draw: Draw, model: Model) -> str:
     if model.many:
-        return str(draw(st.lists(st.integers(0, VALUES - 1), unique=True))).replace(" ", "")
+        return str(draw(st.lists(st.integers(0, VALUES - 1), unique=True)))
     value: str = draw(st.sampled_from(["null", *map(str, range(VALUES))]))
     return value
 

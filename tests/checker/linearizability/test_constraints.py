@@ -12,63 +12,68 @@ from hypothesis import strategies as st
 from lockcheck.checker.linearizability.answer import Answer, Because
 from lockcheck.checker.linearizability.zones import LONGEST_CIRCLE, zones
 from lockcheck.history.table import NOTHING, Table
-from tests.checker.linearizability.brief import table
+from tests.checker.dsl import table
 from tests.checker.linearizability.proofs import Proof
 from tests.checker.linearizability.registers import Row, correct, maybe_spoiled, table_of
 
 SAID = {
-    "0 write 1-2 4\n3 read 3-4 7": "process 3 read 7, but nobody wrote 7",
-    "3 cas 3-4 7 8": "process 3 replaced 7 by 8, but nobody wrote 7",
-    "3 cas 1- 7 8\n0 read 3-4 8": (
+    "0 write 1-2 4\n3 read 3-4 = 7": "process 3 read 7, but nobody wrote 7",
+    "3 cas 3-4 [7,8]": "process 3 replaced 7 by 8, but nobody wrote 7",
+    "3 cas 1- [7,8]\n0 read 3-4 = 8": (
         "process 3 replaced 7 by 8 (unconfirmed), but nobody wrote 7; that it did shows as "
         "process 0 read 8"
     ),
-    "3 read 1-2 7\n0 write 3-4 7": "process 3 read 7, and only then process 0 wrote 7",
-    "3 read 1-2 7\n0 write 3- 7": "process 3 read 7, and only then process 0 wrote 7 (unconfirmed)",
-    "3 cas 1-2 7 8\n0 write 3-4 7": "process 3 replaced 7 by 8, and only then process 0 wrote 7",
-    "0 write 1-2 5\n0 write 3-4 6\n1 read 5-6 5": (
+    "3 read 1-2 = 7\n0 write 3-4 7": "process 3 read 7, and only then process 0 wrote 7",
+    "3 read 1-2 = 7\n0 write 3- 7": (
+        "process 3 read 7, and only then process 0 wrote 7 (unconfirmed)"
+    ),
+    "3 cas 1-2 [7,8]\n0 write 3-4 7": "process 3 replaced 7 by 8, and only then process 0 wrote 7",
+    "0 write 1-2 5\n0 write 3-4 6\n1 read 5-6 = 5": (
         "process 0 wrote 5, and only then process 0 wrote 6, and only then process 1 read 5"
     ),
-    "0 write 1-2 5\n1 read 3-4 null": (
+    "0 write 1-2 5\n1 read 3-4 = null": (
         "process 0 wrote 5, and only then process 1 read null, but null was the initial value"
     ),
-    "0 cas 1-9 null 1\n2 write 1-2 5\n1 read 3-4 1": (
+    "0 cas 1-9 [null,1]\n2 write 1-2 5\n1 read 3-4 = 1": (
         "process 2 wrote 5, and only then process 1 read 1, but cas had made 1 of the initial value"
     ),
-    "0 write 1-9 5\n1 cas 3-9 5 6\n2 cas 3-9 5 7": (
+    "0 write 1-9 5\n1 cas 3-9 [5,6]\n2 cas 3-9 [5,7]": (
         "process 1 replaced 5 by 6 and process 2 replaced 5 by 7, but 5 was there only once"
     ),
-    "0 write 1-2 5\n1 cas 3-4 5 6\n2 read 5-6 5": (
+    "0 write 1-2 5\n1 cas 3-4 [5,6]\n2 read 5-6 = 5": (
         "process 1 replaced 5 by 6, and only then process 2 read 5, but 5 was there only once"
     ),
-    "0 cas 1-9 1 2\n1 cas 1-9 2 1": (
+    "0 cas 1-9 [1,2]\n1 cas 1-9 [2,1]": (
         "process 0 replaced 1 by 2 and process 1 replaced 2 by 1: "
         "each needs the one before it, the first one needs the last"
     ),
-    "0 write 1-9 1\n1 cas 1-9 1 2\n1 cas 1-9 2 3\n2 read 3-4 3\n2 read 5-6 1": (
+    "0 write 1-9 1\n1 cas 1-9 [1,2]\n1 cas 1-9 [2,3]\n2 read 3-4 = 3\n2 read 5-6 = 1": (
         "process 2 read 3, and only then process 2 read 1, but 2 cas led from 1 to 3"
     ),
-    "0 write 1-9 1\n1 cas 1-9 1 2\n1 cas 1-9 2 3\n2 read 3-4 3\n2 read 5-6 2": (
+    "0 write 1-9 1\n1 cas 1-9 [1,2]\n1 cas 1-9 [2,3]\n2 read 3-4 = 3\n2 read 5-6 = 2": (
         "process 2 read 3, and only then process 2 read 2, but 1 cas led from 2 to 3"
     ),
-    "0 cas 1-9 1 2\n1 cas 1-9 2 3\n2 cas 1-9 3 4\n3 cas 1-9 4 1": (
+    "0 cas 1-9 [1,2]\n1 cas 1-9 [2,3]\n2 cas 1-9 [3,4]\n3 cas 1-9 [4,1]": (
         "process 0 replaced 1 by 2, process 1 replaced 2 by 3, process 2 replaced 3 by 4 "
         "and process 3 replaced 4 by 1: each needs the one before it, the first one needs the last"
     ),
-    "0 cas 1-2 1 2\n1 cas 1-9 2 3\n2 cas 1-9 3 4\n3 cas 3-9 4 5\n4 cas 1-9 5 1": (
+    "0 cas 1-2 [1,2]\n1 cas 1-9 [2,3]\n2 cas 1-9 [3,4]\n3 cas 3-9 [4,5]\n4 cas 1-9 [5,1]": (
         "process 0's cas from 1 to 2 ended before process 3's cas from 4 to 5 began; "
         "process 4's cas from 5 to 1 saw what process 3's cas from 4 to 5 wrote; "
         "process 0's cas from 1 to 2 saw what process 4's cas from 5 to 1 wrote"
     ),
-    "0 write 1-9 5\n1 write 1-9 6\n2 read 2-3 5\n2 read 4-5 6\n3 read 2-3 6\n3 read 4-5 5": (
+    (
+        "0 write 1-9 5\n1 write 1-9 6\n2 read 2-3 = 5\n2 read 4-5 = 6\n3 read 2-3 = 6\n"
+        "3 read 4-5 = 5"
+    ): (
         "process 2 read 5, and only then process 2 read 6; "
         "but also: process 3 read 6, and only then process 3 read 5"
     ),
-    "0 write 1-2 5\n1 cas 1-9 5 6\n1 write 3-4 9\n2 read 5-6 6": (
+    "0 write 1-2 5\n1 cas 1-9 [5,6]\n1 write 3-4 9\n2 read 5-6 = 6": (
         "process 0 wrote 5, and only then process 1 wrote 9, and only then process 2 read 6; "
         "cas joins 6 to 5"
     ),
-    '0 write 1-2 "a\\u001b[1m"\n1 read 3-4 null': (
+    '0 write 1-2 "a\\u001b[1m"\n1 read 3-4 = null': (
         'process 0 wrote "a\\u001b[1m", and only then process 1 read null, '
         "but null was the initial value"
     ),
@@ -89,7 +94,7 @@ def test_what_is_said(lines: str) -> None:
 
 
 def test_each_constraint_says_why() -> None:
-    what = table("0 write 1-2 5\n1 cas 1-9 5 6\n1 write 3-4 9\n2 read 5-6 6")
+    what = table("0 write 1-2 5\n1 cas 1-9 [5,6]\n1 write 3-4 9\n2 read 5-6 = 6")
     answer = explained(what)
     assert answer.rows == (0, 2, 3)
     one, other = answer.circle
@@ -102,7 +107,7 @@ def test_each_constraint_says_why() -> None:
 
 
 def test_a_long_value_is_cut() -> None:
-    answer = explained(table(f'0 read 1-2 "{"x" * 1000}"'))
+    answer = explained(table(f'0 read 1-2 = "{"x" * 1000}"'))
     assert len(answer.reason) < 150
     assert "xxx…" in answer.reason
 
@@ -120,7 +125,7 @@ def test_a_long_circle_of_cas_is_told_briefly() -> None:
 
 
 def circle_of_cas(steps: int) -> Table:
-    return table_of(Row(0, "x", "cas", 1, 9, asked=i, second=(i + 1) % steps) for i in range(steps))
+    return table(*(f"0 cas:x 1-9 [{i},{(i + 1) % steps}]" for i in range(steps)))
 
 
 @given(st.data())
@@ -174,7 +179,7 @@ def long_history(length: int) -> list[Row]:
 
 
 def test_the_test_would_notice() -> None:
-    what = table("0 write 1-2 5\n0 write 3-4 6\n1 read 5-6 5\n1 read 7-8 6")
+    what = table("0 write 1-2 5\n0 write 3-4 6\n1 read 5-6 = 5\n1 read 7-8 = 6")
     answer = explained(what)
     proof = Proof(what, NOTHING)
     proof.check(answer)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,8 +11,8 @@ from hypothesis import strategies as st
 from lockcheck.checker.linearizability.answer import Answer, Patience
 from lockcheck.checker.linearizability.decide import Decision, decide
 from lockcheck.checker.linearizability.models import COUNTER, MODELS, OWNER_MUTEX, Model
-from lockcheck.history.table import NEVER, NOTHING, Ints, Op, Table
-from tests.checker.linearizability.brief import table
+from lockcheck.history.table import NOTHING, Table
+from tests.checker.dsl import leased, table
 from tests.checker.linearizability.brute import brute
 from tests.checker.linearizability.evidence import assert_stands
 from tests.checker.linearizability.generated import histories
@@ -23,10 +22,10 @@ REGISTER = MODELS["register"]
 ENGINES = [
     (OWNER_MUTEX, "0 acquire 1-2", {"sweep": 1}),
     (MODELS["mutex"], "0 acquire 1-2 \n 1 release 3-4", {"sweep": 1}),
-    (MODELS["cas-register"], "0 write 1-2 5 \n 1 cas 3-4 5 6", {"zones": 1}),
-    (REGISTER, "0 write 1-2 5 \n 1 read 3-4 5", {"zones": 1}),
-    (REGISTER, "0 write 1-2 5 \n 0 write 3-4 6 \n 0 write 5-6 5 \n 1 read 7-8 5", {"search": 1}),
-    (COUNTER, "0 add 1-2 5 \n 1 read 3-4 5", {"search": 1}),
+    (MODELS["cas-register"], "0 write 1-2 5 \n 1 cas 3-4 [5,6]", {"zones": 1}),
+    (REGISTER, "0 write 1-2 5 \n 1 read 3-4 = 5", {"zones": 1}),
+    (REGISTER, "0 write 1-2 5 \n 0 write 3-4 6 \n 0 write 5-6 5 \n 1 read 7-8 = 5", {"search": 1}),
+    (COUNTER, "0 add 1-2 5 \n 1 read 3-4 = 5", {"search": 1}),
     (OWNER_MUTEX, "", {}),
 ]
 
@@ -56,9 +55,9 @@ def test_what_the_model_knows_nothing_of_is_left_out_and_rows_keep_their_names()
         9 acquire 0-1
         0 add 2-3 1
         9 release 4-5
-        1 read 6-7 1
+        1 read 6-7 = 1
         9 acquire 8-9
-        2 read 10-11 4"""
+        2 read 10-11 = 4"""
     )
     decision = decide(told, COUNTER)
     (answer,) = decision.answers.values()
@@ -74,7 +73,7 @@ def test_a_circle_keeps_the_names_of_its_rows() -> None:
         0 write 2-3 5
         0 write 4-5 6
         9 release 6-7
-        1 read 8-9 5"""
+        1 read 8-9 = 5"""
     )
     decision = decide(told, REGISTER)
     (answer,) = decision.answers.values()
@@ -84,7 +83,7 @@ def test_a_circle_keeps_the_names_of_its_rows() -> None:
 
 def test_one_that_cannot_be_told_beside_one_that_is_wrong() -> None:
     """Wrong beats unknown, and unknown beats right."""
-    told = table("0 add 1-2 5 \n 1 read 3-4 5")
+    told = table("0 add 1-2 5 \n 1 read 3-4 = 5")
     patient = decide(told, COUNTER, patience=Patience(lambda: False))
     assert patient.linearizable in {None, True}
     unknown, wrong = Answer(None, "search", "x"), Answer(False, "search", "y")
@@ -107,32 +106,26 @@ def unswept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "sweep", lambda *_: {NOTHING: Answer(None, "sweep")})
 
 
-def leased(lines: str, *until: int) -> tuple[Table, Ints]:
-    return table(lines), np.array(until, np.int64)
-
-
 LEASES = [
-    ("0 acquire 1-2 \n 1 acquire 3-9", (8, NEVER), True),  # the lease has run out
-    ("0 acquire 1-2 \n 1 acquire 3-9", (9, NEVER), True),  # at that very moment
-    ("0 acquire 1-2 \n 1 acquire 3-9", (10, NEVER), False),
-    ("0 acquire 1-2 \n 1 acquire 3-9", (NEVER, NEVER), False),
-    ("0 acquire 1-2 \n 0 renew 4-5 \n 1 acquire 6-9", (8, 20, NEVER), False),  # put off
-    ("0 acquire 1-2 \n 0 renew 4-5 \n 1 acquire 6-9", (8, 9, NEVER), True),
-    ("0 acquire 1-2 \n 0 renew 4-5! \n 1 acquire 6-9", (8, 20, NEVER), True),
-    ("0 acquire 1-2 \n 0 renew 4-5 \n 1 acquire 6-19", (18, 9, NEVER), True),  # not shortened
-    ("0 acquire 1-2 \n 0 renew 4-5 \n 1 acquire 6-9", (18, 8, NEVER), False),
-    ("0 acquire 1-2 \n 2 renew 4-5 \n 1 acquire 6-9", (8, 20, NEVER), False),  # another's
-    ("0 acquire 1-2 \n 0 release 4-5 \n 1 acquire 6-9", (50, NEVER, NEVER), True),
-    ("0 acquire 1-2? \n 1 acquire 3-9 \n 2 acquire 4-10", (2, 90, 90), False),
-    ("0 acquire 1-2! \n 1 acquire 3-9 \n 2 acquire 4-10", (2, 90, 90), False),
+    ("0 acquire 1-2 until=8 \n 1 acquire 3-9", True),  # the lease has run out
+    ("0 acquire 1-2 until=9 \n 1 acquire 3-9", True),  # at that very moment
+    ("0 acquire 1-2 until=10 \n 1 acquire 3-9", False),
+    ("0 acquire 1-2 \n 1 acquire 3-9", False),
+    ("0 acquire 1-2 until=8 \n 0 renew 4-5 until=20 \n 1 acquire 6-9", False),  # put off
+    ("0 acquire 1-2 until=8 \n 0 renew 4-5 until=9 \n 1 acquire 6-9", True),
+    ("0 acquire 1-2 until=8 \n 0 renew 4-5! until=20 \n 1 acquire 6-9", True),
+    ("0 acquire 1-2 until=18 \n 0 renew 4-5 until=9 \n 1 acquire 6-19", True),  # not shortened
+    ("0 acquire 1-2 until=18 \n 0 renew 4-5 until=8 \n 1 acquire 6-9", False),
+    ("0 acquire 1-2 until=8 \n 2 renew 4-5 until=20 \n 1 acquire 6-9", False),  # another's
+    ("0 acquire 1-2 until=50 \n 0 release 4-5 \n 1 acquire 6-9", True),
+    ("0 acquire 1-2? until=2 \n 1 acquire 3-9 until=90 \n 2 acquire 4-10 until=90", False),
+    ("0 acquire 1-2! until=2 \n 1 acquire 3-9 until=90 \n 2 acquire 4-10 until=90", False),
 ]
 
 
-@pytest.mark.parametrize(("lines", "until", "linearizable"), LEASES)
-def test_leases_that_run_out(
-    unswept: None, lines: str, until: tuple[int, ...], linearizable: bool
-) -> None:
-    told, ends = leased(lines, *until)
+@pytest.mark.parametrize(("lines", "linearizable"), LEASES)
+def test_leases_that_run_out(unswept: None, lines: str, linearizable: bool) -> None:
+    told, ends = leased(lines)
     decision = decide(told, OWNER_MUTEX, ends)
     assert decision.linearizable is linearizable
     for answer in decision.answers.values():
@@ -144,58 +137,62 @@ COUNTED = {
     "a lease ends with its release": (
         MODELS["mutex"],
         (
-            "0 acquire 0-1, 0 release 2-3, 0 acquire 4-5, 0 release 6-7, 1 acquire 20-21, "
-            "2 acquire 22-23, 2 release 24-25"
+            "0 acquire 0-1 until=10 \n 0 release 2-3 \n 0 acquire 4-5 until=14 \n 0 release 6-7 \n "
+            "1 acquire 20-21 until=30 \n 2 acquire 22-23 until=32 \n 2 release 24-25"
         ),
-        (10, 14, 30, 32),
         False,
     ),
     "of several permits, too": (
         MODELS["semaphore"],
-        "0 acquire 0-1, 0 release 2-3, 1 acquire 20-21, 2 acquire 22-23, 3 acquire 24-25",
-        (10, 30, 32, 34),
+        (
+            "0 acquire 0-1 until=10 \n 0 release 2-3 \n 1 acquire 20-21 until=30 \n "
+            "2 acquire 22-23 until=32 \n 3 acquire 24-25 until=34"
+        ),
         False,
     ),
     "or by itself": (
         MODELS["semaphore"],
-        "0 acquire 0-1, 1 acquire 8-9, 2 acquire 11-12",
-        (10, 18, 21),
+        "0 acquire 0-1 until=10 \n 1 acquire 8-9 until=18 \n 2 acquire 11-12 until=21",
         True,
     ),
     "once": (
         MODELS["semaphore"],
-        "0 acquire 0-1, 1 acquire 8-9, 2 acquire 11-12, 3 acquire 13-14",
-        (10, 18, 21, 23),
+        (
+            "0 acquire 0-1 until=10 \n 1 acquire 8-9 until=18 \n 2 acquire 11-12 until=21 \n "
+            "3 acquire 13-14 until=23"
+        ),
         False,
     ),
     "a renewal puts off that of its client": (
         MODELS["semaphore"],
-        "0 acquire 0-1, 1 acquire 2-3, 0 renew 4-5, 2 acquire 11-12",
-        (10, 20, 14, 21),
+        (
+            "0 acquire 0-1 until=10 \n 1 acquire 2-3 until=20 \n 0 renew 4-5 until=14 \n "
+            "2 acquire 11-12 until=21"
+        ),
         False,
     ),
     "and no other": (
         MODELS["semaphore"],
-        "0 acquire 0-1, 1 acquire 2-3, 1 renew 4-5, 2 acquire 11-12",
-        (10, 20, 24, 21),
+        (
+            "0 acquire 0-1 until=10 \n 1 acquire 2-3 until=20 \n 1 renew 4-5 until=24 \n "
+            "2 acquire 11-12 until=21"
+        ),
         True,
     ),
     "one that ended by itself may be anybody's": (
         MODELS["mutex"],
-        "0 acquire 0-1, 1 acquire 11-12, 0 release 13-14, 2 acquire 15-16",
-        (10, 21, 25),
+        (
+            "0 acquire 0-1 until=10 \n 1 acquire 11-12 until=21 \n 0 release 13-14 \n "
+            "2 acquire 15-16 until=25"
+        ),
         True,
     ),
 }
 
 
-@pytest.mark.parametrize(("model", "lines", "until", "linearizable"), COUNTED.values(), ids=COUNTED)
-def test_leases_of_locks_that_count(
-    model: Model, lines: str, until: tuple[int, ...], linearizable: bool
-) -> None:
-    told = table(*lines.split(", "))
-    ends = np.full(len(told), NEVER)
-    ends[told.f != Op.RELEASE] = until
+@pytest.mark.parametrize(("model", "lines", "linearizable"), COUNTED.values(), ids=COUNTED)
+def test_leases_of_locks_that_count(model: Model, lines: str, linearizable: bool) -> None:
+    told, ends = leased(lines)
     decision = decide(told, model, ends)
     assert decision.linearizable is linearizable
     assert all(answer.rows for answer in decision.answers.values())
@@ -203,16 +200,16 @@ def test_leases_of_locks_that_count(
 
 def test_operations_of_one_client_in_one_instant_can_have_come_in_another_order() -> None:
     told, ends = leased(
-        "0 acquire 4-8 \n 0 release 8-8 \n 0 acquire 8-8 \n 0 release 9-10 \n 0 acquire 10-11 \n"
-        " 1 acquire 12-13 \n 1 release 19-22",
-        *(10, NEVER, 14, NEVER, 16, 18, NEVER),
+        "0 acquire 4-8 until=10 \n 0 release 8-8 \n 0 acquire 8-8 until=14 \n 0 release 9-10",
+        "0 acquire 10-11 until=16 \n 1 acquire 12-13 until=18 \n 1 release 19-22",
     )
     assert decide(told, OWNER_MUTEX, ends).linearizable is True
 
 
 def test_the_evidence_beside_leases_names_no_end_of_one(unswept: None) -> None:
-    lines = "9 read 0-0 \n 0 acquire 1-2 \n 1 acquire 3-9 \n 2 acquire 4-10"
-    told, ends = leased(lines, NEVER, 8, 90, 90)
+    told, ends = leased(
+        "9 read 0-0 \n 0 acquire 1-2 until=8 \n 1 acquire 3-9 until=90 \n 2 acquire 4-10 until=90"
+    )
     (answer,) = decide(told, OWNER_MUTEX, ends).answers.values()
     assert answer.linearizable is False
     assert answer.stuck_on in {2, 3}

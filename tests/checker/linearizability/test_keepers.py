@@ -18,6 +18,7 @@ from lockcheck.checker.linearizability.models import MODELS, Model, semaphore
 from lockcheck.checker.linearizability.sweep import sweep
 from lockcheck.history.ordering import BEFORE_ALL, latest_before
 from lockcheck.history.table import NEVER, NOTHING, Ints, Op, Outcome, Table
+from tests.checker.dsl import leased
 from tests.checker.linearizability.brute import brute
 from tests.checker.linearizability.brute_leases import brute_with_leases
 from tests.checker.linearizability.locks import Row, kept, table_of
@@ -105,14 +106,12 @@ def test_what_keepers_do_most_of_the_time_is_told(model: Model, leases: bool) ->
 
 
 def test_a_keeper_that_renews_in_between_costs_no_search() -> None:
-    rows = [
-        Row(0, Op.ACQUIRE, Outcome.OK, 0, 2, until=12),
-        Row(9, Op.RENEW, Outcome.OK, 5, 8, until=15, owner=0),
-        Row(9, Op.RENEW, Outcome.OK, 10, 18, until=20, owner=0),  # while it lets go
-        Row(0, Op.RELEASE, Outcome.OK, 16, 19),
-        Row(1, Op.ACQUIRE, Outcome.OK, 3, 21),
-    ]
-    table, until = table_of(rows)
+    table, until = leased("""
+        0 acquire 0-2 until=12
+        9 renew 5-8 until=15 of=0
+        9 renew 10-18 until=20 of=0  # while it lets go
+        0 release 16-19
+        1 acquire 3-21""")
     decision = decide(table, MODELS["owner-mutex"], until)
     assert decision.linearizable is True
     assert decision.engines == {"sweep": 1}
@@ -121,28 +120,22 @@ def test_a_keeper_that_renews_in_between_costs_no_search() -> None:
 @pytest.mark.parametrize(
     ("renewal", "expected"),
     [
-        ((12, 14, 22), False),  # it promised the lock for longer
-        ((12, 14, 18), True),
-        ((21, 23, 40), False),  # it came after another one was let in
+        ("12-14 until=22", False),  # it promised the lock for longer
+        ("12-14 until=18", True),
+        ("21-23 until=40", False),  # it came after another one was let in
     ],
 )
-def test_what_a_keeper_was_promised_binds(renewal: tuple[int, int, int], expected: bool) -> None:
-    start, end, promised = renewal
-    table, until = table_of(
-        [
-            Row(0, Op.ACQUIRE, Outcome.OK, 0, 2, until=10),
-            Row(9, Op.RENEW, Outcome.OK, 5, 8, until=15, owner=0),
-            Row(9, Op.RENEW, Outcome.OK, start, end, until=promised, owner=0),
-            Row(1, Op.ACQUIRE, Outcome.OK, 18, 20, until=40),
-        ]
-    )
+def test_what_a_keeper_was_promised_binds(renewal: str, expected: bool) -> None:
+    table, until = leased(f"""
+        0 acquire 0-2 until=10
+        9 renew 5-8 until=15 of=0
+        9 renew {renewal} of=0
+        1 acquire 18-20 until=40""")
     assert told(table, MODELS["owner-mutex"], until) is expected
 
 
 def test_a_table_without_keepers_is_left_as_it_is() -> None:
-    table, until = table_of(
-        [Row(0, Op.ACQUIRE, Outcome.OK, 0, 2), Row(0, Op.RENEW, Outcome.OK, 3, 4)]
-    )
+    table, until = leased("0 acquire 0-2 \n 0 renew 3-4")
     assert not has_keepers(table)
     same = woven(table, until)
     assert same.rows.tolist() == [0, 1]
@@ -152,14 +145,11 @@ def test_a_table_without_keepers_is_left_as_it_is() -> None:
 
 @pytest.mark.parametrize(("promised", "expected"), [(17, True), (40, False)])
 def test_two_who_renew_at_once(promised: int, expected: bool) -> None:
-    table, until = table_of(
-        [
-            Row(0, Op.ACQUIRE, Outcome.OK, 0, 2, until=10),
-            Row(9, Op.RENEW, Outcome.OK, 5, 9, until=promised, owner=0),
-            Row(0, Op.RENEW, Outcome.OK, 7, 8, until=15),
-            Row(1, Op.ACQUIRE, Outcome.OK, 18, 20, until=60),
-        ]
-    )
+    table, until = leased(f"""
+        0 acquire 0-2 until=10
+        9 renew 5-9 until={promised} of=0
+        0 renew 7-8 until=15
+        1 acquire 18-20 until=60""")
     decision = decide(table, MODELS["owner-mutex"], until)
     assert decision.linearizable is expected
     assert decision.engines == {"sweep": 1}

@@ -20,7 +20,7 @@ from lockcheck.checker.linearizability.models import (
     shown,
 )
 from lockcheck.history.table import Op
-from tests.checker.linearizability.brief import table
+from tests.checker.dsl import in_turn, ns, table
 from tests.checker.linearizability.generated import histories
 
 # One after another; the last is refused where there is a reason for it.
@@ -71,24 +71,25 @@ STORIES: list[tuple[str, str, str]] = [
         "0 acquire, 0 acquire token=7, 0 release, 0 release, 1 acquire token=7",
         "token 7 was granted before",
     ),
-    ("register", "0 read null, 0 write 1, 1 read 1", ""),
-    ("register", '0 write "a", 1 read "b"', 'it is "a"'),
-    ("register", "0 write true, 1 read 1", "it is true"),
-    ("cas-register", "0 write 1, 0 cas 1 2, 1 read 2, 1 cas 2 2", ""),
-    ("cas-register", "0 write 1, 0 cas 2 3", "it is 1"),
-    ("cas-register", "0 cas null 2, 0 read null", "it is 2"),
-    ("set", "0 read [], 0 add 2, 0 add 1, 0 add 1, 1 read [2,1]", ""),
-    ("set", '0 add 1, 0 add true, 1 read ["1"]', 'without [1, true] and it was read with ["1"]'),
-    ("set", "0 read 3", "it holds a set"),
-    ("counter", "0 add 2, 0 add -3, 0 read -1", ""),
-    ("counter", "0 add 2, 0 read null", "it is 2"),
+    ("register", "0 read = null, 0 write 1, 1 read = 1", ""),
+    ("register", '0 write "a", 1 read = "b"', 'it is "a"'),
+    ("register", "0 write true, 1 read = 1", "it is true"),
+    ("cas-register", "0 write 1, 0 cas [1,2], 1 read = 2, 1 cas [2,2]", ""),
+    ("cas-register", "0 write 1, 0 cas [2,3]", "it is 1"),
+    ("cas-register", "0 cas [null,2], 0 read = null", "it is 2"),
+    ("set", "0 read = [], 0 add 2, 0 add 1, 0 add 1, 1 read = [2,1]", ""),
+    ("set", '0 add 1, 0 add true, 1 read = ["1"]', 'without [1, true] and it was read with ["1"]'),
+    ("set", "0 read = 3", "it holds a set"),
+    ("counter", "0 add 2, 0 add -3, 0 read = -1", ""),
+    ("counter", "0 add 2, 0 read = null", "it is 2"),
     ("counter", "0 add 1.5", "no number"),
 ]
 
 
 @pytest.mark.parametrize(("name", "story", "reason"), STORIES)
 def test_a_story(name: str, story: str, reason: str) -> None:
-    *before, last = told(story, MODELS[name])
+    calls = calls_of(in_turn(story), MODELS[name])
+    *before, last = map(calls.call, range(len(calls)))
     state = MODELS[name].initial
     for call in before:
         state = legal(MODELS[name], state, call)
@@ -96,15 +97,6 @@ def test_a_story(name: str, story: str, reason: str) -> None:
     assert isinstance(after, Illegal) == bool(reason)
     if isinstance(after, Illegal):
         assert reason in after.reason
-
-
-def told(story: str, model: Model) -> list[Call]:
-    lines = []
-    for moment, text in enumerate(story.split(", ")):
-        process, f, *rest = text.split()
-        lines.append(f"{process} {f} {2 * moment}-{2 * moment + 1} {' '.join(rest)}")
-    calls = calls_of(table(*lines), model)
-    return [calls.call(i) for i in range(len(calls))]
 
 
 def legal(model: Model, state: State, call: Call) -> State:
@@ -150,7 +142,7 @@ def test_values_are_shown_as_json(value: object, text: str) -> None:
 class TestCalls:
     def test_equal_ones_are_one_class(self) -> None:
         calls = calls_of(
-            table("0 write 0-1 5", "1 write 2-3 5", "1 write 4-5? 5", "0 read 6-7 5"), register()
+            table("0 write 0-1 5", "1 write 2-3 5", "1 write 4-5? 5", "0 read 6-7 = 5"), register()
         )
         assert calls.kind.tolist() == [0, 0, 1, 2]
         assert calls.classes == (
@@ -161,7 +153,9 @@ class TestCalls:
 
     def test_what_leaves_no_trace_is_left_out(self) -> None:
         calls = calls_of(
-            table("0 write 0-1! 5", "0 read 2-3? 5", "0 read 4-", "0 acquire 6-7", "0 read 8-9 1"),
+            table(
+                "0 write 0-1! 5", "0 read 2-3? = 5", "0 read 4-", "0 acquire 6-7", "0 read 8-9 = 1"
+            ),
             register(),
         )
         assert calls.rows.tolist() == [4]
@@ -177,10 +171,10 @@ class TestCalls:
         assert calls.call(0).token is None
 
     def test_what_a_set_holds_compares_as_json(self) -> None:
-        calls = calls_of(table("0 add 0-1 true", "0 add 2-3 1", "0 read 4-5 [true,1.0]"), SET)
+        calls = calls_of(table("0 add 0-1 true", "0 add 2-3 1", "0 read 4-5 = [true,1.0]"), SET)
         assert calls.call(2).result == frozenset({calls.call(0).argument, (b"1.0",)})
 
     def test_they_are_in_the_order_of_their_invocations(self) -> None:
         calls = calls_of(table("0 write 5-6 1", "0 write 1-2 2", "0 write 5-5 3"), register())
-        assert calls.start.tolist() == [1, 5, 5]
+        assert calls.start.tolist() == [ns(1), ns(5), ns(5)]
         assert [calls.call(i).argument for i in range(3)] == [2, 1, 3]

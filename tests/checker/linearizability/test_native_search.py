@@ -35,8 +35,8 @@ from lockcheck.checker.linearizability.search_native import native_search
 from lockcheck.checker.linearizability.search_plan import Found, Transitions, plan_of
 from lockcheck.checker.linearizability.search_python import MANY, Search
 from lockcheck.history.table import Table
+from tests.checker.dsl import table
 from tests.checker.linearizability.agreement import LOCKS
-from tests.checker.linearizability.brief import table
 from tests.checker.linearizability.brute import brute
 from tests.checker.linearizability.generated import histories
 from tests.checker.linearizability.locks import small
@@ -126,7 +126,7 @@ def _what(chance: random.Random, model: Model, start: int, length: int, mark: st
     span = f"{start}-{start + length}{mark}"
     value = chance.randrange(2)
     if model.operations == STORING:
-        words = (f"read {span} {value}", f"write {span} {value}", f"cas {span} {value} 1")
+        words = (f"read {span} = {value}", f"write {span} {value}", f"cas {span} [{value},1]")
         return chance.choice(words)
     return chance.choice((f"acquire {span}", f"release {span}"))
 
@@ -142,14 +142,14 @@ def test_it_finds_the_same_where_masks_are_wide(model: Model, clients: int) -> N
 
 def test_without_memory_it_says_so() -> None:
     writes = [f"{i} write 10-99 {i}" for i in range(20)]
-    calls = calls_of(table(*writes, "99 read 11-50 99"), register())
+    calls = calls_of(table(*writes, "99 read 11-50 = 99"), register())
     found = in_c(calls, register(), most_bytes=1 << 18)
     assert found == Found(linearizable=None, place=0, exhausted=True)
 
 
 def test_states_that_python_keeps_count_as_memory() -> None:
     adds = [f"{i} add 10-99 {1 << i}" for i in range(16)]
-    calls = calls_of(table(*adds, "99 read 11-50 -1"), COUNTER)
+    calls = calls_of(table(*adds, "99 read 11-50 = -1"), COUNTER)
     found = in_c(calls, COUNTER, most_bytes=1 << 20)
     assert (found.linearizable, found.exhausted) == (None, True)
 
@@ -169,7 +169,7 @@ def test_what_interrupts_the_patience_is_raised() -> None:
 
     adds = [f"{i} add 10-99 {1 << i}" for i in range(16)]
     with pytest.raises(KeyboardInterrupt):
-        search(table(*adds, "99 read 11-50 -1"), COUNTER, Patience(patience))
+        search(table(*adds, "99 read 11-50 = -1"), COUNTER, Patience(patience))
 
 
 def test_it_can_be_done_without(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,7 +31,7 @@ from lockcheck.checker.linearizability.search_plan import Found, Transitions, pl
 from lockcheck.checker.linearizability.search_python import BYTES, PATIENCE_EVERY, Search
 from lockcheck.history.table import NEVER, Op, Table
 from lockcheck.native import PURE
-from tests.checker.linearizability.brief import table
+from tests.checker.dsl import table
 from tests.checker.linearizability.brute import brute
 from tests.checker.linearizability.evidence import assert_stands
 from tests.checker.linearizability.generated import histories
@@ -74,13 +74,13 @@ def found(history: Table, model: Model, many: int) -> Found:
 
 LEGAL = {
     "nothing happened": (register(), []),
-    "equal times are concurrent": (register(), ["0 write 0-5 1", "1 read 5-9 null"]),
+    "equal times are concurrent": (register(), ["0 write 0-5 1", "1 read 5-9 = null"]),
     "a moment is long enough": (MUTEX, ["0 acquire 3-3", "0 release 3-3", "1 acquire 3-3"]),
-    "an unconfirmed write may be read": (register(), ["0 write 0-1? 1", "1 read 2-3 1"]),
-    "or not": (register(), ["0 write 0-1? 1", "1 read 2-3 null"]),
+    "an unconfirmed write may be read": (register(), ["0 write 0-1? 1", "1 read 2-3 = 1"]),
+    "or not": (register(), ["0 write 0-1? 1", "1 read 2-3 = null"]),
     "or much later": (
         register(),
-        ["0 write 0-1? 1", "1 write 2-3 2", "1 read 4-5 2", "1 read 6-7 1"],
+        ["0 write 0-1? 1", "1 write 2-3 2", "1 read 4-5 = 2", "1 read 6-7 = 1"],
     ),
     "two of them, twice": (
         register(),
@@ -88,16 +88,16 @@ LEGAL = {
             "0 write 0- 1",
             "2 write 0- 1",
             "1 write 1-2 2",
-            "1 read 3-4 1",
+            "1 read 3-4 = 1",
             "1 write 5-6 2",
-            "1 read 7-8 1",
+            "1 read 7-8 = 1",
         ],
     ),
-    "an unconfirmed read says nothing": (register(), ["0 write 0-1 1", "1 read 2-3? 5"]),
-    "what failed did not happen": (register(), ["0 write 0-1! 1", "1 read 2-3 null"]),
+    "an unconfirmed read says nothing": (register(), ["0 write 0-1 1", "1 read 2-3? = 5"]),
+    "what failed did not happen": (register(), ["0 write 0-1! 1", "1 read 2-3 = null"]),
     "a later write, read earlier": (
         register(),
-        ["0 write 0-9 1", "1 write 0-9 2", "2 read 1-2 2", "2 read 3-4 1"],
+        ["0 write 0-9 1", "1 write 0-9 2", "2 read 1-2 = 2", "2 read 3-4 = 1"],
     ),
     "the one that asked first may wait": (
         OWNER_MUTEX,
@@ -112,8 +112,11 @@ LEGAL = {
         MODELS["reentrant-fenced"],
         ["0 acquire 0-1 token=7", "0 acquire 2-", "0 release 3-4", "0 acquire 5-6 token=7"],
     ),
-    "null was read of an empty set": (SET, ["0 read 0-1 null", "0 add 2-3 1", "0 read 4-5 [1]"]),
-    "a model leaves out what it does not know": (COUNTER, ["0 write 0-1 5", "0 read 2-3 0"]),
+    "null was read of an empty set": (
+        SET,
+        ["0 read 0-1 = null", "0 add 2-3 1", "0 read 4-5 = [1]"],
+    ),
+    "a model leaves out what it does not know": (COUNTER, ["0 write 0-1 5", "0 read 2-3 = 0"]),
 }
 
 
@@ -126,27 +129,27 @@ def test_it_accepts(model: Model, lines: list[str]) -> None:
 ILLEGAL = {
     "what was overwritten": (
         register(),
-        ["0 write 0-1 1", "0 write 2-3 2", "3 read 4-5 1"],
+        ["0 write 0-1 1", "0 write 2-3 2", "3 read 4-5 = 1"],
         "process 3 read 1, but in every order that fits it is 2",
     ),
     "one of two": (
         register(),
-        ["0 write 0-4 4", "1 write 0-4 9", "3 read 5-6 7"],
+        ["0 write 0-4 4", "1 write 0-4 9", "3 read 5-6 = 7"],
         "process 3 read 7, but in every order that fits it is 9 or it is 4",
     ),
     "what nobody ever wrote": (
         register(),
-        ["0 write 0-1? 1", "1 read 2-3 2"],
+        ["0 write 0-1? 1", "1 read 2-3 = 2"],
         "process 1 read 2, but in every order that fits it is null or it is 1",
     ),
     "true is not 1": (
         register(),
-        ["0 write 0-1 1", "1 read 2-3 true"],
+        ["0 write 0-1 1", "1 read 2-3 = true"],
         "process 1 read true, but in every order that fits it is 1",
     ),
     "an unconfirmed write happens once at most": (
         register(),
-        ["0 write 0-1? 1", "1 read 2-3 1", "1 write 4-5 2", "1 read 6-7 1"],
+        ["0 write 0-1? 1", "1 read 2-3 = 1", "1 write 4-5 2", "1 read 6-7 = 1"],
         "process 1 read 1, but in every order that fits it is 2",
     ),
     "two at once": (
@@ -174,12 +177,12 @@ ILLEGAL = {
     ),
     "an element is missing": (
         SET,
-        ["0 add 0-1 1", "0 add 2-3 2", "0 read 4-5 [2]"],
+        ["0 add 0-1 1", "0 add 2-3 2", "0 read 4-5 = [2]"],
         "process 0 read [2], but in every order that fits it was read without [1]",
     ),
     "any of many": (
         COUNTER,
-        [f"{i} add 0-9? {1 << i}" for i in range(3)] + ["8 read 10-11 9"],
+        [f"{i} add 0-9? {1 << i}" for i in range(3)] + ["8 read 10-11 = 9"],
         "process 8 read 9, but in every order that fits it is 0 or it is 1 or it is 2 or another",
     ),
 }
@@ -195,7 +198,7 @@ def test_it_refuses(model: Model, lines: list[str], reason: str) -> None:
 
 def test_what_ran_then_is_named_in_order() -> None:
     answer = search(
-        table("0 write 0-1 1", "1 write 2-9 2", "2 read 3-7 5", "3 write 8-9 4"), register()
+        table("0 write 0-1 1", "1 write 2-9 2", "2 read 3-7 = 5", "3 write 8-9 4"), register()
     )
     assert (answer.rows, answer.stuck_on, answer.prefix) == ((1, 2), 2, (0, 1))
 
@@ -235,7 +238,7 @@ def hard() -> Table:
     """So many orders of the writes that it takes a while to see that none explains the read."""
     steps = (PATIENCE_EVERY * 4).bit_length()
     writes = [f"{i} write 10-99 {i}" for i in range(steps)]
-    return table(*(f"0 write {i}-{i} 0" for i in range(3)), *writes, "99 read 11-50 99")
+    return table(*(f"0 write {i}-{i} 0" for i in range(3)), *writes, "99 read 11-50 = 99")
 
 
 def test_when_memory_ends_it_says_how_far_it_came() -> None:

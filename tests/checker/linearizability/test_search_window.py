@@ -11,8 +11,8 @@ from lockcheck.checker.linearizability.keepers import in_their_clients_name
 from lockcheck.checker.linearizability.models import MODELS, OWNER_MUTEX, Model
 from lockcheck.checker.linearizability.search import search
 from lockcheck.checker.linearizability.search_window import SIZES, window
+from tests.checker.dsl import ns, table
 from tests.checker.linearizability.agreement import LOCKS
-from tests.checker.linearizability.brief import table
 from tests.checker.linearizability.drawn import drawn
 
 
@@ -48,7 +48,7 @@ def test_two_at_once_are_found_however_much_nobody_knows_of_before(name: str) ->
     told = table(*lines)
     answer = search(told, MODELS[name], patience=endless)
     assert answer.linearizable is False
-    assert {int(told.start[row]) for row in answer.rows} <= {13000, 13002, 13004}
+    assert {int(told.start[row]) for row in answer.rows} <= {ns(13000), ns(13002), ns(13004)}
     assert answer.stuck_on in answer.rows
 
 

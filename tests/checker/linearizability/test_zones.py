@@ -17,7 +17,7 @@ from lockcheck.checker.linearizability.models import cas_register
 from lockcheck.checker.linearizability.pieces import Kind
 from lockcheck.checker.linearizability.zones import EXPLAINED, zones
 from lockcheck.history.table import NOTHING, Symbols, Table
-from tests.checker.linearizability.brief import table
+from tests.checker.dsl import table
 from tests.checker.linearizability.brute import brute
 from tests.checker.linearizability.registers import INFO, Row, correct, maybe_spoiled, table_of
 from tests.often import often
@@ -31,109 +31,120 @@ def verdict(what: Table) -> Verdict:
     return True if answer is None else answer.linearizable
 
 
-def by_key(
-    rows: list[Row], symbols: Symbols | None = None
-) -> dict[str, tuple[Table, Answer | None]]:
-    whole = table_of(rows, symbols)
+def by_key(whole: Table) -> dict[object, tuple[Table, Answer | None]]:
     answers = zones(whole)
-    numbers = {key: whole.symbols.number(key) for key in {row.key for row in rows}}
-    assert set(answers) <= set(numbers.values())
+    numbers = np.unique(whole.key).tolist()
+    assert set(answers) <= set(numbers)
     return {
-        key: (whole.take(whole.key == number), answers.get(number))
-        for key, number in numbers.items()
+        whole.symbols.value(number): (whole.take(whole.key == number), answers.get(number))
+        for number in numbers
     }
 
 
 ACCEPTED = {
     "nothing": "",
-    "only a read of the initial value": "0 read 1-2 null",
-    "a write and its read": "0 write 1-2 5\n1 read 3-4 5",
-    "a read while its value is written": "0 write 1-9 5\n1 read 2-3 5",
-    "a read that ends when its write begins": "1 read 1-3 5\n0 write 3-4 5",
-    "the old value until the new one is there for sure": "0 write 1-5 5\n1 read 2-5 null",
-    "equal times are concurrent": "0 write 1-2 5\n1 write 2-3 6\n2 read 3-4 5",
+    "only a read of the initial value": "0 read 1-2 = null",
+    "a write and its read": "0 write 1-2 5\n1 read 3-4 = 5",
+    "a read while its value is written": "0 write 1-9 5\n1 read 2-3 = 5",
+    "a read that ends when its write begins": "1 read 1-3 = 5\n0 write 3-4 5",
+    "the old value until the new one is there for sure": "0 write 1-5 5\n1 read 2-5 = null",
+    "equal times are concurrent": "0 write 1-2 5\n1 write 2-3 6\n2 read 3-4 = 5",
     "old and new while both are written": (
-        "0 write 1-9 5\n1 write 1-9 6\n2 read 2-3 6\n2 read 4-5 5"
+        "0 write 1-9 5\n1 write 1-9 6\n2 read 2-3 = 6\n2 read 4-5 = 5"
     ),
-    "zones that touch": "0 write 1-2 5\n1 read 4-4 5\n2 write 3-4 6\n1 read 5-6 6",
+    "zones that touch": "0 write 1-2 5\n1 read 4-4 = 5\n2 write 3-4 6\n1 read 5-6 = 6",
     "a piece without a zone fits between two": (
-        "0 write 1-2 5\n0 read 4-5 5\n1 write 5-6 6\n2 write 5-7 7\n0 read 8-9 7"
+        "0 write 1-2 5\n0 read 4-5 = 5\n1 write 5-6 6\n2 write 5-7 7\n0 read 8-9 = 7"
     ),
-    "a cas": "0 write 1-2 5\n1 cas 3-4 5 6\n0 read 5-6 6",
-    "a cas of the initial value": "0 cas 1-2 null 6\n0 read 3-4 6",
+    "a cas": "0 write 1-2 5\n1 cas 3-4 [5,6]\n0 read 5-6 = 6",
+    "a cas of the initial value": "0 cas 1-2 [null,6]\n0 read 3-4 = 6",
     "cas at the same time, one after another": (
-        "0 cas 1-9 null 1\n1 cas 1-9 1 2\n2 cas 1-9 2 3\n3 read 9-10 3"
+        "0 cas 1-9 [null,1]\n1 cas 1-9 [1,2]\n2 cas 1-9 [2,3]\n3 read 9-10 = 3"
     ),
     "a read of each value on the way": (
-        "0 write 1-2 1\n1 cas 3-8 1 2\n2 read 3-4 1\n2 read 5-6 2\n2 cas 8-9 2 3"
+        "0 write 1-2 1\n1 cas 3-8 [1,2]\n2 read 3-4 = 1\n2 read 5-6 = 2\n2 cas 8-9 [2,3]"
     ),
-    "a cas to the same value is a read": "0 write 1-2 5\n1 cas 3-4 5 5\n2 cas 3-4 5 5",
-    "what failed did not happen": "0 write 1-2! 5\n0 cas 3-4! 7 8\n0 read 5-6 null",
-    "nobody knows what an unconfirmed read said": "0 write 1-2 5\n1 read 3-4? null\n1 read 5- 6",
-    "an unconfirmed write that nobody saw": "0 write 1-2? 5\n0 read 3-4 null",
-    "an unconfirmed write takes effect late": "0 write 1-2? 5\n0 read 3-4 null\n0 read 9-10 5",
-    "an unconfirmed cas from what nobody wrote did not happen": "0 cas 1-2? 7 8\n0 read 3-4 null",
-    "an unconfirmed cas to the same value is nothing": "0 cas 1-2? 7 7\n0 read 3-4 null",
+    "a cas to the same value is a read": "0 write 1-2 5\n1 cas 3-4 [5,5]\n2 cas 3-4 [5,5]",
+    "what failed did not happen": "0 write 1-2! 5\n0 cas 3-4! [7,8]\n0 read 5-6 = null",
+    "nobody knows what an unconfirmed read said": (
+        "0 write 1-2 5\n1 read 3-4? = null\n1 read 5- = 6"
+    ),
+    "an unconfirmed write that nobody saw": "0 write 1-2? 5\n0 read 3-4 = null",
+    "an unconfirmed write takes effect late": "0 write 1-2? 5\n0 read 3-4 = null\n0 read 9-10 = 5",
+    "an unconfirmed cas from what nobody wrote did not happen": (
+        "0 cas 1-2? [7,8]\n0 read 3-4 = null"
+    ),
+    "an unconfirmed cas to the same value is nothing": "0 cas 1-2? [7,7]\n0 read 3-4 = null",
     "unconfirmed cas in a row, of which the last is seen": (
-        "0 cas 1- null 1\n0 cas 1- 1 2\n0 cas 1- 2 3\n0 cas 1- 3 4\n0 cas 1- 4 5\n1 read 2-3 5"
+        "0 cas 1- [null,1]\n0 cas 1- [1,2]\n0 cas 1- [2,3]\n0 cas 1- [3,4]\n0 cas 1- [4,5]\n"
+        "1 read 2-3 = 5"
     ),
     "two unconfirmed cas from the same value, one seen": (
-        "0 cas 1- null 1\n1 cas 1- null 2\n2 read 3-4 2"
+        "0 cas 1- [null,1]\n1 cas 1- [null,2]\n2 read 3-4 = 2"
     ),
     "a value that nobody saw may be written often": "0 write 1-2 5\n0 write 3-4 5\n0 write 5-6 7",
-    "unconfirmed twins that nobody saw": "0 write 1- 5\n0 write 2- 5\n1 read 3-4 null",
-    "the initial value again, and nobody saw it": "0 write 1-2 null\n0 write 3-4 5\n0 read 5-6 5",
-    "a value is no other one of another type": "0 write 1-2 1\n0 write 3-4 true\n0 read 5-6 true",
+    "unconfirmed twins that nobody saw": "0 write 1- 5\n0 write 2- 5\n1 read 3-4 = null",
+    "the initial value again, and nobody saw it": "0 write 1-2 null\n0 write 3-4 5\n0 read 5-6 = 5",
+    "a value is no other one of another type": "0 write 1-2 1\n0 write 3-4 true\n0 read 5-6 = true",
 }
 
 REJECTED = {
-    "a value that nobody wrote": "0 read 1-2 5",
-    "a value whose write failed": "0 write 1-2! 5\n0 read 3-4 5",
-    "a cas from what nobody wrote": "0 cas 1-2 5 6",
-    "a cas to the same value that nobody wrote": "0 cas 1-2 5 5",
-    "a value that came from nothing": "0 cas 1- 7 8\n0 read 3-4 8",
+    "a value that nobody wrote": "0 read 1-2 = 5",
+    "a value whose write failed": "0 write 1-2! 5\n0 read 3-4 = 5",
+    "a cas from what nobody wrote": "0 cas 1-2 [5,6]",
+    "a cas to the same value that nobody wrote": "0 cas 1-2 [5,5]",
+    "a value that came from nothing": "0 cas 1- [7,8]\n0 read 3-4 = 8",
     "values twice, but one that nobody wrote": (
-        "0 write 1-2 5\n0 write 1-2 5\n0 read 3-4 5\n0 read 5-6 6"
+        "0 write 1-2 5\n0 write 1-2 5\n0 read 3-4 = 5\n0 read 5-6 = 6"
     ),
-    "read before it was written": "1 read 1-2 5\n0 write 3-4 5",
-    "read before an unconfirmed write": "1 read 1-2 5\n0 write 3- 5",
-    "a stale read": "0 write 1-2 5\n0 write 3-4 6\n1 read 5-6 5",
-    "a stale read of the initial value": "0 write 1-2 5\n1 read 3-4 null",
-    "the initial value after another was read": "0 write 1- 5\n1 read 2-3 5\n1 read 4-5 null",
-    "back and forth": "0 write 1-20 5\n1 write 1-20 6\n2 read 2-3 5\n2 read 4-5 6\n2 read 6-7 5",
-    "zones that overlap": "0 write 1-2 5\n1 write 1-2 6\n2 read 3-4 5\n2 read 3-4 6",
-    "a value that squeezes into a zone": "0 write 1-2 5\n1 write 3-4 6\n1 read 5-6 5\n1 read 7-8 6",
+    "read before it was written": "1 read 1-2 = 5\n0 write 3-4 5",
+    "read before an unconfirmed write": "1 read 1-2 = 5\n0 write 3- 5",
+    "a stale read": "0 write 1-2 5\n0 write 3-4 6\n1 read 5-6 = 5",
+    "a stale read of the initial value": "0 write 1-2 5\n1 read 3-4 = null",
+    "the initial value after another was read": "0 write 1- 5\n1 read 2-3 = 5\n1 read 4-5 = null",
+    "back and forth": (
+        "0 write 1-20 5\n1 write 1-20 6\n2 read 2-3 = 5\n"
+        "2 read 4-5 = 6\n2 read 6-7 = 5"
+    ),
+    "zones that overlap": "0 write 1-2 5\n1 write 1-2 6\n2 read 3-4 = 5\n2 read 3-4 = 6",
+    "a value that squeezes into a zone": (
+        "0 write 1-2 5\n1 write 3-4 6\n"
+        "1 read 5-6 = 5\n1 read 7-8 = 6"
+    ),
     "a value that begins to squeeze in at once": (
-        "0 write 1-6 5\n1 write 2-4 6\n2 read 5-7 5\n2 read 8-9 6"
+        "0 write 1-6 5\n1 write 2-4 6\n2 read 5-7 = 5\n2 read 8-9 = 6"
     ),
-    "two cas from the same value": "0 write 1-2 5\n1 cas 3-9 5 6\n2 cas 3-9 5 7",
-    "two cas from the initial value": "1 cas 3-9 null 6\n2 cas 3-9 null 7",
-    "two cas, one of them seen only": "1 cas 3-9 null 6\n2 cas 3- null 7\n0 read 10-11 7",
-    "cas in a circle": "0 cas 1-9 1 2\n1 cas 1-9 2 1",
-    "unconfirmed cas in a circle": "0 cas 1- 1 2\n1 cas 1- 2 3\n2 cas 1- 3 1\n3 read 2-4 2",
-    "a way into a circle of cas": "0 cas 1-9 1 2\n1 cas 1-9 2 1\n2 cas 1-9 2 3\n3 cas 1-9 3 4",
-    "cas the wrong way round": "0 write 1-2 1\n1 cas 3-4 2 3\n1 cas 5-6 1 2",
-    "read after it was replaced": "0 write 1-2 1\n1 cas 3-4 1 2\n2 read 5-6 1",
+    "two cas from the same value": "0 write 1-2 5\n1 cas 3-9 [5,6]\n2 cas 3-9 [5,7]",
+    "two cas from the initial value": "1 cas 3-9 [null,6]\n2 cas 3-9 [null,7]",
+    "two cas, one of them seen only": "1 cas 3-9 [null,6]\n2 cas 3- [null,7]\n0 read 10-11 = 7",
+    "cas in a circle": "0 cas 1-9 [1,2]\n1 cas 1-9 [2,1]",
+    "unconfirmed cas in a circle": "0 cas 1- [1,2]\n1 cas 1- [2,3]\n2 cas 1- [3,1]\n3 read 2-4 = 2",
+    "a way into a circle of cas": (
+        "0 cas 1-9 [1,2]\n1 cas 1-9 [2,1]\n"
+        "2 cas 1-9 [2,3]\n3 cas 1-9 [3,4]"
+    ),
+    "cas the wrong way round": "0 write 1-2 1\n1 cas 3-4 [2,3]\n1 cas 5-6 [1,2]",
+    "read after it was replaced": "0 write 1-2 1\n1 cas 3-4 [1,2]\n2 read 5-6 = 1",
     "read after what it became was replaced": (
-        "0 write 1-2 1\n1 cas 1-6 1 2\n1 cas 1-6 2 3\n2 read 3-4 3\n2 read 5-6 1"
+        "0 write 1-2 1\n1 cas 1-6 [1,2]\n1 cas 1-6 [2,3]\n2 read 3-4 = 3\n2 read 5-6 = 1"
     ),
     "read after what it became was seen": (
-        "0 write 1-2 1\n1 cas 1-9 1 2\n2 read 3-4 2\n2 read 5-6 1"
+        "0 write 1-2 1\n1 cas 1-9 [1,2]\n2 read 3-4 = 2\n2 read 5-6 = 1"
     ),
     "a write in the midst of a piece": (
-        "0 write 1-2 1\n0 read 3-4 1\n1 write 5-6 9\n0 cas 7-8 1 2"
+        "0 write 1-2 1\n0 read 3-4 = 1\n1 write 5-6 9\n0 cas 7-8 [1,2]"
     ),
-    "a cas of the initial value after a write": "0 write 1-2 5\n1 cas 3-4 null 6",
+    "a cas of the initial value after a write": "0 write 1-2 5\n1 cas 3-4 [null,6]",
 }  # fmt: skip
 
 UNTOLD = {
-    "a value written twice": "0 write 1-2 5\n0 write 3-4 5\n0 read 5-6 5",
-    "the initial value written again": "0 write 1-2 5\n0 write 3-4 null\n0 read 5-6 null",
-    "once confirmed, once not": "0 write 1-2 5\n0 write 3- 5\n0 read 5-6 5",
-    "twice unconfirmed": "0 write 1- 5\n0 write 3- 5\n0 read 5-6 5",
-    "by a cas and a write": "0 write 1-2 5\n0 write 3-4 6\n0 cas 5-6 6 5\n0 read 7-8 5",
+    "a value written twice": "0 write 1-2 5\n0 write 3-4 5\n0 read 5-6 = 5",
+    "the initial value written again": "0 write 1-2 5\n0 write 3-4 null\n0 read 5-6 = null",
+    "once confirmed, once not": "0 write 1-2 5\n0 write 3- 5\n0 read 5-6 = 5",
+    "twice unconfirmed": "0 write 1- 5\n0 write 3- 5\n0 read 5-6 = 5",
+    "by a cas and a write": "0 write 1-2 5\n0 write 3-4 6\n0 cas 5-6 [6,5]\n0 read 7-8 = 5",
     "seen by an unconfirmed cas that was seen": (
-        "0 write 1- 5\n0 write 3- 5\n0 cas 5- 5 6\n0 read 7-8 6"
+        "0 write 1- 5\n0 write 3- 5\n0 cas 5- [5,6]\n0 read 7-8 = 6"
     ),
 }
 
@@ -160,12 +171,12 @@ def test_left_to_others(lines: str) -> None:
 
 
 def test_another_initial_value() -> None:
-    what = table("0 write 1-2 6\n1 read 1-2 5")
+    what = table("0 write 1-2 6\n1 read 1-2 = 5")
     five, six = what.symbols.number(5), what.symbols.number(6)
     assert zones(what, initial=five) == {}
     assert zones(what, initial=NOTHING)[NOTHING].linearizable is False
     assert zones(what, initial=six)[NOTHING].linearizable is False  # 5 is not written
-    again = table("0 write 1-2 5\n1 read 1-2 5")
+    again = table("0 write 1-2 5\n1 read 1-2 = 5")
     assert zones(again, initial=again.symbols.number(5))[NOTHING].linearizable is None
 
 
@@ -176,7 +187,7 @@ def test_agrees_with_all_orders(data: st.DataObject, more_symbols: int) -> None:
     symbols = Symbols()
     for number in range(more_symbols):  # so that a table of all keys and values would be large
         symbols.number(f"another {number}")
-    for part, answer in by_key(rows, symbols).values():
+    for part, answer in by_key(table_of(rows, symbols)).values():
         told = True if answer is None else answer.linearizable
         event(f"{told}")
         if told is not None:
@@ -189,7 +200,7 @@ def test_what_is_generated_is_worth_it() -> None:
     verdicts: Counter[Verdict] = Counter()
     kinds: Counter[str] = Counter()
     for _ in range(1500):
-        for part, answer in by_key(maybe_spoiled(choose)).values():
+        for part, answer in by_key(table_of(maybe_spoiled(choose))).values():
             told = True if answer is None else answer.linearizable
             assert told in (None, brute(part, cas_register()))
             verdicts[told] += 1
@@ -224,7 +235,7 @@ def good(seed: int) -> list[Row]:
 
 
 def verdict_of(rows: list[Row]) -> Verdict:
-    ((_, answer),) = by_key(rows).values()
+    ((_, answer),) = by_key(table_of(rows)).values()
     return True if answer is None else answer.linearizable
 
 
@@ -299,29 +310,22 @@ def test_mutations_are_caught(mutation: Mutation) -> None:
 
 
 def test_one_key_does_not_matter_to_another() -> None:
-    keys = [f"k{i}" for i in range(30)]
-    first = Row(0, "k", "write", 1, 2, asked=1)
-    last = [Row(0, "k", "write", 3, 4, asked=2), Row(1, "k", "read", 5, 6, told=2)]
-    fine, stale = [first, *last], [first, last[0], replace(last[1], told=1)]
-    twins = [first, replace(last[0], asked=1), replace(last[1], told=1)]
-    kinds = [(fine, stale, twins)[i % 3] for i in range(30)]
-    rows = [replace(row, key=key) for key, kind in zip(keys, kinds, strict=True) for row in kind]
-    answers = {key: answer for key, (_, answer) in by_key(rows).items()}
-    for i, key in enumerate(keys):
-        answer = answers[key]
+    fine, stale, twins = (2, 2), (2, 1), (1, 1)  # what is written last, and what is read then
+    lines = (
+        f"0 write:k{i} 1-2 1 \n 0 write:k{i} 3-4 {last} \n 1 read:k{i} 5-6 = {read}"
+        for i, (last, read) in enumerate([fine, stale, twins] * 10)
+    )
+    answers = {key: answer for key, (_, answer) in by_key(table(*lines)).items()}
+    for i in range(30):
+        answer = answers[f"k{i}"]
         assert (True if answer is None else answer.linearizable) is (True, False, None)[i % 3]
 
 
 def test_two_keys_at_the_same_time() -> None:
     """Zones of the one are between those of the other."""
-    stale = [
-        Row(0, "x", "write", 1, 2, asked=5),
-        Row(1, "x", "write", 10, 11, asked=6),
-        Row(2, "x", "read", 20, 21, told=5),
-    ]
-    other = [Row(3, "y", "write", i, i + 1, asked=i) for i in (3, 12)]
-    other += [Row(3, "y", "read", i + 2, i + 3, told=i) for i in (3, 12)]
-    answers = {key: answer for key, (_, answer) in by_key([*stale, *other]).items()}
+    stale = "0 write:x 1-2 5 \n 1 write:x 10-11 6 \n 2 read:x 20-21 = 5"
+    other = [f"3 write:y {i}-{i + 1} {i} \n 3 read:y {i + 2}-{i + 3} = {i}" for i in (3, 12)]
+    answers = {key: answer for key, (_, answer) in by_key(table(stale, *other)).items()}
     assert answers["x"] is not None
     assert answers["x"].linearizable is False
     assert answers["y"] is None
@@ -329,19 +333,21 @@ def test_two_keys_at_the_same_time() -> None:
 
 def test_some_operations_without_a_key() -> None:
     """Are on an object of their own."""
-    rows = [Row(0, "x", "write", 1, 2, asked=1), Row(0, "y", "read", 3, 4)]
     for keys in ((), ("x",), ("y",), ("x", "y")):
-        what = table_of([*rows, *(Row(1, key, "read", 5, 6, told=9) for key in keys)])
+        lines = [f"1 read:{key} 5-6 = 9" for key in keys]
+        what = table("0 write:x 1-2 1 \n 0 read:y 3-4", *lines)
         x, y = (what.symbols.number(key) for key in ("x", "y"))
         answers = zones(replace(what, key=np.where(what.key == y, NOTHING, what.key)))
         assert set(answers) == {{"x": x, "y": NOTHING}[key] for key in keys}
 
 
 def test_only_so_many_keys_are_explained_at_length() -> None:
-    writes = [Row(0, f"twins{i}", "write", 1, 2, asked=1) for i in range(EXPLAINED)]
-    twins = [*writes, *writes, *(replace(row, f="read", told=1) for row in writes)]
-    stale = [Row(0, f"k{i}", "read", 1, 2, told=1) for i in range(EXPLAINED + 50)]
-    told = by_key([*twins, *stale])
+    twins = [
+        f"0 write:twins{i} 1-2 1 \n 0 write:twins{i} 1-2 1 \n 0 read:twins{i} 1-2 = 1"
+        for i in range(EXPLAINED)
+    ]
+    stale = [f"0 read:k{i} 1-2 = 1" for i in range(EXPLAINED + 50)]
+    told = by_key(table(*twins, *stale))
     answers = [answer for _, answer in told.values() if answer is not None and answer.told]
     assert len(answers) == EXPLAINED + 50
     assert not any(answer.linearizable for answer in answers)
@@ -352,25 +358,24 @@ def test_only_so_many_keys_are_explained_at_length() -> None:
 @pytest.mark.parametrize("steps", [1, 2, 3, 64, 1000])
 def test_as_many_unconfirmed_steps_as_you_like(steps: int) -> None:
     """Of which only the last one was seen."""
-    chain = [Row(0, "x", "cas", 1, 1, INFO, asked=i, second=i + 1) for i in range(steps)]
-    read = Row(1, "x", "read", 5, 6, told=steps)
-    first = Row(1, "x", "write", 2, 3, asked=0)
-    assert verdict_of([*chain, first, read]) is True
-    assert verdict_of([*chain, read]) is False
-    assert verdict_of([*chain, replace(first, start=8, end=9), read]) is False
-    circle = Row(0, "x", "cas", 1, 1, INFO, asked=steps, second=0)
-    assert verdict_of([*chain, circle, read]) is False
+    chain = [f"0 cas 1-1? [{i},{i + 1}]" for i in range(steps)]
+    read = f"1 read 5-6 = {steps}"
+    assert verdict(table(*chain, "1 write 2-3 0", read)) is True
+    assert verdict(table(*chain, read)) is False
+    assert verdict(table(*chain, "1 write 8-9 0", read)) is False
+    assert verdict(table(*chain, f"0 cas 1-1? [{steps},0]", read)) is False
 
 
 @pytest.mark.parametrize("steps", [2, 3, 31, 32, 33, 1000])
 def test_cas_in_a_row(steps: int) -> None:
-    rows = [
-        Row(0, "x", "cas", 10 * i, 10 * i + 5, asked=i or None, second=i + 1) for i in range(steps)
-    ]
-    assert verdict_of(rows) is True
+    def told(*order: int) -> Table:
+        values = ["null", *range(1, steps + 1)]
+        return table(
+            *(f"0 cas {t}0-{t}5 [{values[i]},{values[i + 1]}]" for t, i in enumerate(order))
+        )
+
+    order = range(steps)
+    assert verdict(told(*order)) is True
     for step in {0, 1, steps // 2, steps - 2} - {steps - 1}:
-        swapped = changed(rows, {
-            step: replace(rows[step], start=rows[step + 1].start, end=rows[step + 1].end),
-            step + 1: replace(rows[step + 1], start=rows[step].start, end=rows[step].end),
-        })  # fmt: skip
-        assert verdict_of(swapped) is False
+        swapped = [*order[:step], step + 1, step, *order[step + 2 :]]
+        assert verdict(told(*swapped)) is False
