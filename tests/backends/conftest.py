@@ -1,30 +1,43 @@
-"""Servers that several files of tests share: started once, and only if one of them asks."""
+"""The server that a file of tests is about, as its `SERVER` says: etcd and ZooKeeper are started
+once for all files, any other for its file, each only if a test asks for it."""
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterator
 
 import pytest
 
 from lockcheck.servers.wire import Address
-from tests.backends.servers import etcd, zookeeper
+from tests.backends.servers import Started, etcd, zookeeper
 
 
 @pytest.fixture(scope="session")
-def etcd_server(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[tuple[Address, subprocess.Popen[bytes]]]:
+def etcd_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
     with etcd(tmp_path_factory.mktemp("etcd")) as server:
         yield server
 
 
 @pytest.fixture(scope="session")
-def zookeeper_server(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[tuple[Address, subprocess.Popen[bytes]]]:
+def zookeeper_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
     with zookeeper(tmp_path_factory.mktemp("zookeeper")) as server:
         yield server
+
+
+@pytest.fixture(scope="module")
+def server(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Started]:
+    start = request.module.SERVER
+    if start in (etcd, zookeeper):
+        yield request.getfixturevalue(f"{start.__name__}_server")
+        return
+    with start(tmp_path_factory.mktemp(start.__name__)) as server:
+        yield server
+
+
+@pytest.fixture
+def address(server: Started) -> Address:
+    return server[0]
 
 
 @pytest.fixture

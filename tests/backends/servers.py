@@ -7,13 +7,16 @@ import os
 import signal
 import socket
 import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
+from random import Random
+from typing import TypeAlias, TypeVar
 
 import pytest
 
 from lockcheck.agent.place import AS_ORDINARY_USER
+from lockcheck.backends.base import Lock, LockSettings
 from lockcheck.compose.local.fetching import bring_server, why_no_server
 from lockcheck.errors import ClusterError
 from lockcheck.servers.base import Here, Server
@@ -24,6 +27,24 @@ from lockcheck.servers.postgres import POSTGRES, READY
 from lockcheck.servers.wire import Address
 from lockcheck.servers.zookeeper import ZOOKEEPER
 from tests.waiting import wait_for
+
+Started: TypeAlias = tuple[Address, subprocess.Popen[bytes]]
+AnyLock = TypeVar("AnyLock", bound=Lock)
+NOWHERE: Address = ("127.0.0.1", 1)  # nothing listens there
+
+
+@contextmanager
+def clients(
+    connect: Callable[[tuple[Address, ...], LockSettings], AnyLock],
+    address: Address,
+    ttl_ms: int,
+    count: int,
+) -> Iterator[list[AnyLock]]:
+    """`c1`, `c2` ..."""
+    owners = [f"c{number + 1}" for number in range(count)]
+    settings = [LockSettings(owner, ttl_ms, Random(owner)) for owner in owners]
+    with ExitStack() as connected:
+        yield [connected.enter_context(closing(connect((address,), one))) for one in settings]
 
 
 def found(server: Server) -> tuple[str, ...]:
@@ -87,7 +108,7 @@ def said(address: Address, ask: bytes) -> bytes:
 
 
 @contextmanager
-def etcd(folder: Path) -> Iterator[tuple[Address, subprocess.Popen[bytes]]]:
+def etcd(folder: Path) -> Iterator[Started]:
     program = found(ETCD)
     address, peer = ("127.0.0.1", free_port()), ("127.0.0.1", free_port())
     own, peers = (f"http://{host}:{port}" for host, port in (address, peer))
@@ -102,7 +123,7 @@ def etcd(folder: Path) -> Iterator[tuple[Address, subprocess.Popen[bytes]]]:
 
 
 @contextmanager
-def zookeeper(folder: Path) -> Iterator[tuple[Address, subprocess.Popen[bytes]]]:
+def zookeeper(folder: Path) -> Iterator[Started]:
     program = found(ZOOKEEPER)
     address = ("127.0.0.1", free_port())
     settings = (
@@ -118,7 +139,7 @@ def zookeeper(folder: Path) -> Iterator[tuple[Address, subprocess.Popen[bytes]]]
 
 
 @contextmanager
-def postgres(folder: Path) -> Iterator[tuple[Address, subprocess.Popen[bytes]]]:
+def postgres(folder: Path) -> Iterator[Started]:
     """As somebody who is not root; what the kernel shares between its processes goes with them."""
     here = Here("p1", ("p1",), str(folder), found(POSTGRES))
     address = ("127.0.0.1", free_port())
@@ -130,7 +151,7 @@ def postgres(folder: Path) -> Iterator[tuple[Address, subprocess.Popen[bytes]]]:
 
 
 @contextmanager
-def consul(folder: Path) -> Iterator[tuple[Address, subprocess.Popen[bytes]]]:
+def consul(folder: Path) -> Iterator[Started]:
     """One server, which keeps everything in memory and leads itself at once."""
     program = found(CONSUL)
     address = ("127.0.0.1", free_port())
@@ -148,7 +169,7 @@ def consul(folder: Path) -> Iterator[tuple[Address, subprocess.Popen[bytes]]]:
 
 
 @contextmanager
-def mariadb(folder: Path) -> Iterator[tuple[Address, subprocess.Popen[bytes]]]:
+def mariadb(folder: Path) -> Iterator[Started]:
     address = ("127.0.0.1", free_port())
     here = Here("m1", ("m1",), str(folder), found(MARIADB))
     environment = [f"{name}={value}" for name, value in MARIADB.environment(here).items()]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import re
-import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -19,36 +18,18 @@ from lockcheck.servers.consul import CONSUL
 from lockcheck.servers.consul_wire import CONSUL_ERRORS, ConsulMembers
 from lockcheck.servers.wire import Address, Phase, Refused, WireFailure, classify
 from tests.backends.claims import NotedClaim, queued
-from tests.backends.servers import consul, said, stopped
+from tests.backends.servers import NOWHERE, Started, clients, consul, said, stopped
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.cluster
-NOWHERE: Address = ("127.0.0.1", 1)  # nothing listens there
+SERVER = consul
 TTL_MS = 1000
-
-
-@pytest.fixture(scope="module")
-def server(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[tuple[Address, subprocess.Popen[bytes]]]:
-    with consul(tmp_path_factory.mktemp("consul")) as server:
-        yield server
-
-
-@pytest.fixture
-def address(server: tuple[Address, subprocess.Popen[bytes]]) -> Address:
-    return server[0]
 
 
 @pytest.fixture
 def locks(address: Address) -> Iterator[list[Lock]]:
-    locks = [
-        BACKEND.connect((address,), LockSettings(owner, TTL_MS, random.Random(owner)))
-        for owner in ("c1", "c2")
-    ]
-    yield locks
-    for lock in locks:
-        lock.close()
+    with clients(BACKEND.connect, address, TTL_MS, 2) as locks:
+        yield locks
 
 
 def members(address: Address, timeout_s: float = 5) -> ConsulMembers:
@@ -162,7 +143,7 @@ def test_no_member_at_all_is_a_refusal_before_anything_was_locked(key: str) -> N
         lock.acquire(NotedClaim(key))
 
 
-def test_what_errors_mean(server: tuple[Address, subprocess.Popen[bytes]], key: str) -> None:
+def test_what_errors_mean(server: Started, key: str) -> None:
     address, process = server
     with pytest.raises(Refused, match="invalid session"):
         members(address).lock(key, "3e0c6e2e-af17-0758-2303-9124463043e7")

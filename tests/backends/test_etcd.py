@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -17,35 +16,19 @@ from lockcheck.history import EventType
 from lockcheck.servers.etcd_wire import ETCD_ERRORS, EtcdMembers, EtcdNode, as_bytes
 from lockcheck.servers.wire import Address, Phase, Refused, WireFailure, classify
 from tests.backends.claims import Acquiring, NotedClaim, queued
-from tests.backends.servers import stopped
+from tests.backends.queueing import granted_in_turn, two_give_up
+from tests.backends.servers import NOWHERE, Started, clients, etcd, stopped
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.cluster
-NOWHERE: Address = ("127.0.0.1", 1)  # nothing listens there
+SERVER = etcd
 TTL_MS = 1000
 
 
 @pytest.fixture
-def server(
-    etcd_server: tuple[Address, subprocess.Popen[bytes]],
-) -> tuple[Address, subprocess.Popen[bytes]]:
-    return etcd_server
-
-
-@pytest.fixture
-def address(server: tuple[Address, subprocess.Popen[bytes]]) -> Address:
-    return server[0]
-
-
-@pytest.fixture
 def locks(address: Address) -> Iterator[list[Lock]]:
-    locks = [
-        BACKEND.connect((address,), LockSettings(owner, TTL_MS, random.Random(owner)))
-        for owner in ("c1", "c2", "c3")
-    ]
-    yield locks
-    for lock in locks:
-        lock.close()
+    with clients(BACKEND.connect, address, TTL_MS, 3) as locks:
+        yield locks
 
 
 def node(address: Address) -> EtcdNode:
@@ -59,21 +42,7 @@ def revoke(address: Address, grant: Grant) -> None:
 
 
 def test_one_at_a_time_in_the_order_in_which_they_came(locks: list[Lock], key: str) -> None:
-    held = locks[0].acquire(NotedClaim(key))
-    second, third = (queued(lock, NotedClaim(key)) for lock in locks[1:])
-    time.sleep(0.1)
-    assert second.is_alive()
-    assert third.is_alive()
-    locks[0].release(held)
-    second.join(10)
-    assert second.grant
-    assert third.is_alive()
-    locks[1].release(second.grant)
-    third.join(10)
-    assert third.grant
-    tokens = [grant.token or 0 for grant in (held, second.grant, third.grant)]
-    assert tokens == sorted(set(tokens)), "a later holder's is greater"
-    locks[2].release(third.grant)
+    granted_in_turn(locks, key)
 
 
 def test_who_does_not_wait_is_not_queued_and_keys_do_not_mix(locks: list[Lock], key: str) -> None:
@@ -123,7 +92,7 @@ def test_a_lease_that_is_gone_is_told_and_its_release_refused(
 
 
 def test_who_is_cut_off_is_told_when_a_lease_has_gone_by(
-    server: tuple[Address, subprocess.Popen[bytes]], locks: list[Lock], key: str
+    server: Started, locks: list[Lock], key: str
 ) -> None:
     claim = NotedClaim(key)
     began = time.monotonic()
@@ -153,13 +122,7 @@ def test_a_waiter_whose_lease_is_gone_is_not_let_in(
 
 
 def test_a_wait_is_bounded_and_leaves_no_place_behind(locks: list[Lock], key: str) -> None:
-    held = locks[0].acquire(NotedClaim(key))
-    with pytest.raises(Refused, match="waited too long"):
-        locks[1].acquire(NotedClaim(key, patience_s=0.2))
-    waiting = queued(locks[2], leaving := NotedClaim(key))
-    leaving.leaving.set()
-    waiting.join(10)
-    assert isinstance(waiting.failure, Refused)
+    held = two_give_up(locks, key)
     locks[0].release(held)
     again = NotedClaim(key)
     locks[0].release(locks[0].acquire(again))
@@ -211,7 +174,7 @@ def test_no_member_at_all_is_a_refusal_before_anything_was_put(key: str) -> None
         lock.acquire(NotedClaim(key))
 
 
-def test_what_errors_mean(server: tuple[Address, subprocess.Popen[bytes]], key: str) -> None:
+def test_what_errors_mean(server: Started, key: str) -> None:
     address, process = server
     put = {"success": [{"request_put": {"key": as_bytes(key), "lease": 12345}}]}
     with pytest.raises(WireFailure) as caught:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import subprocess
 import threading
 from collections.abc import Iterator
 
@@ -16,28 +15,19 @@ from lockcheck.history import EventType
 from lockcheck.servers.etcd_wire import EtcdNode, as_bytes
 from lockcheck.servers.wire import Address, Refused, WireFailure, classify
 from tests.backends.claims import NotedClaim, queued
-from tests.backends.servers import said, stopped
+from tests.backends.queueing import granted_in_turn, two_give_up
+from tests.backends.servers import Started, clients, etcd, said, stopped
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.cluster
+SERVER = etcd
 short = pytest.mark.parametrize("ttl_ms", [2000])  # the others outlast any stall of a machine
-Server = tuple[Address, subprocess.Popen[bytes]]
-
-
-@pytest.fixture
-def address(etcd_server: Server) -> Address:
-    return etcd_server[0]
 
 
 @pytest.fixture
 def locks(address: Address, ttl_ms: int) -> Iterator[list[Lock]]:
-    locks = [
-        BACKEND.connect((address,), LockSettings(owner, ttl_ms, random.Random(owner)))
-        for owner in ("c1", "c2", "c3")
-    ]
-    yield locks
-    for lock in locks:
-        lock.close()
+    with clients(BACKEND.connect, address, ttl_ms, 3) as locks:
+        yield locks
 
 
 def places(address: Address, key: str) -> dict[str, str]:
@@ -55,20 +45,7 @@ def revoke(address: Address, lease: str) -> None:
 def test_one_at_a_time_in_the_order_in_which_they_came(
     locks: list[Lock], address: Address, key: str
 ) -> None:
-    held = locks[0].acquire(NotedClaim(key))
-    second, third = (queued(lock, NotedClaim(key)) for lock in locks[1:])
-    assert second.is_alive()
-    assert third.is_alive()
-    assert locks[0].release(held) == {"removed": 1}
-    second.join(10)
-    assert second.grant
-    assert third.is_alive()
-    locks[1].release(second.grant)
-    third.join(10)
-    assert third.grant
-    tokens = [grant.token or 0 for grant in (held, second.grant, third.grant)]
-    assert tokens == sorted(set(tokens)), "a later holder's is greater"
-    locks[2].release(third.grant)
+    granted_in_turn(locks, key)
     assert places(address, key) == {}
 
 
@@ -121,13 +98,7 @@ def test_a_waiter_whose_lease_is_gone_is_let_in_by_etcd_3_4_and_by_no_later_one(
 def test_a_wait_is_bounded_and_leaves_no_place_behind(
     locks: list[Lock], address: Address, key: str
 ) -> None:
-    held = locks[0].acquire(NotedClaim(key))
-    with pytest.raises(Refused, match="waited too long"):
-        locks[1].acquire(NotedClaim(key, patience_s=0.2))
-    waiting = queued(locks[2], leaving := NotedClaim(key))
-    leaving.leaving.set()
-    waiting.join(10)
-    assert isinstance(waiting.failure, Refused)
+    held = two_give_up(locks, key)
     assert isinstance(held.handle, QueueKey)
     assert set(places(address, key).values()) == {held.handle.lease.id}
     locks[0].release(held)
@@ -151,12 +122,12 @@ def test_a_hold_whose_lease_is_gone_is_told_and_its_release_unknown(
 
 @short
 def test_who_is_cut_off_in_the_queue_has_gone_when_nobody_can_say_so(
-    etcd_server: Server, locks: list[Lock], key: str
+    server: Started, locks: list[Lock], key: str
 ) -> None:
     """Its call was ended, its lease could not be revoked: it may yet be let in."""
     held = locks[0].acquire(NotedClaim(key))
     waiting = queued(locks[1], leaving := NotedClaim(key))
-    with stopped(etcd_server[1]):
+    with stopped(server[1]):
         leaving.leaving.set()
         waiting.join(30)
     assert isinstance(waiting.failure, WireFailure)

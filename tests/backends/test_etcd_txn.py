@@ -2,37 +2,27 @@
 
 from __future__ import annotations
 
-import random
-import subprocess
 from collections.abc import Iterator
 
 import pytest
 
-from lockcheck.backends.base import Lock, LockSettings
+from lockcheck.backends.base import Lock
 from lockcheck.backends.etcd_leased import QueueKey
 from lockcheck.backends.etcd_txn import BACKEND
 from lockcheck.servers.etcd_wire import EtcdNode
 from lockcheck.servers.wire import Address, Refused
 from tests.backends.claims import NotedClaim
+from tests.backends.servers import clients, etcd
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.cluster
-
-
-@pytest.fixture
-def address(etcd_server: tuple[Address, subprocess.Popen[bytes]]) -> Address:
-    return etcd_server[0]
+SERVER = etcd
 
 
 @pytest.fixture
 def locks(address: Address, ttl_ms: int) -> Iterator[list[Lock]]:
-    locks = [
-        BACKEND.connect((address,), LockSettings(owner, ttl_ms, random.Random(owner)))
-        for owner in ("c1", "c2")
-    ]
-    yield locks
-    for lock in locks:
-        lock.close()
+    with clients(BACKEND.connect, address, ttl_ms, 2) as locks:
+        yield locks
 
 
 def leases(address: Address) -> set[str]:

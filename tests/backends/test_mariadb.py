@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import re
-import subprocess
 import time
 from collections.abc import Iterator
 
@@ -17,25 +16,13 @@ from lockcheck.servers.mariadb import MARIADB
 from lockcheck.servers.mariadb_wire import MARIADB_ERRORS, MariadbSession
 from lockcheck.servers.wire import Address, Phase, Refused, WireFailure, classify
 from tests.backends.claims import NotedClaim, queued
-from tests.backends.servers import mariadb, said, stopped
+from tests.backends.queueing import two_give_up
+from tests.backends.servers import NOWHERE, Started, clients, mariadb, said, stopped
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.cluster
-NOWHERE: Address = ("127.0.0.1", 1)  # nothing listens there
+SERVER = mariadb
 TTL_MS = 1000
-
-
-@pytest.fixture(scope="module")
-def server(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[tuple[Address, subprocess.Popen[bytes]]]:
-    with mariadb(tmp_path_factory.mktemp("mariadb")) as server:
-        yield server
-
-
-@pytest.fixture
-def address(server: tuple[Address, subprocess.Popen[bytes]]) -> Address:
-    return server[0]
 
 
 @pytest.fixture
@@ -47,13 +34,8 @@ def admin(address: Address) -> Iterator[MariadbSession]:
 
 @pytest.fixture
 def locks(address: Address) -> Iterator[list[Lock]]:
-    locks = [
-        BACKEND.connect((address,), LockSettings(owner, TTL_MS, random.Random(owner)))
-        for owner in ("c1", "c2")
-    ]
-    yield locks
-    for lock in locks:
-        lock.close()
+    with clients(BACKEND.connect, address, TTL_MS, 2) as locks:
+        yield locks
 
 
 def kill_holder(admin: MariadbSession, key: str) -> None:
@@ -117,7 +99,7 @@ def test_a_silent_client_keeps_it_for_its_ttl_and_a_pinging_one_for_longer(
 
 
 def test_who_is_not_answered_any_more_is_told_when_a_ttl_has_gone_by(
-    server: tuple[Address, subprocess.Popen[bytes]], locks: list[Lock], key: str
+    server: Started, locks: list[Lock], key: str
 ) -> None:
     locks[0].acquire(claim := NotedClaim(key))
     with stopped(server[1]):
@@ -126,14 +108,7 @@ def test_who_is_not_answered_any_more_is_told_when_a_ttl_has_gone_by(
 
 
 def test_a_wait_is_bounded_and_withdraws(locks: list[Lock], key: str) -> None:
-    held = locks[0].acquire(NotedClaim(key))
-    with pytest.raises(Refused, match="waited too long"):
-        locks[1].acquire(NotedClaim(key, patience_s=0.2))
-    leaving = NotedClaim(key)
-    waiting = queued(locks[1], leaving)
-    leaving.leaving.set()
-    waiting.join(10)
-    assert isinstance(waiting.failure, Refused)
+    held = two_give_up(locks, key)
     locks[0].release(held)
     locks[0].release(locks[0].acquire(free := NotedClaim(key)))
     assert "queued" not in free.told, "who gave up holds nothing"

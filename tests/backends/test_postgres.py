@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import random
 import signal
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -20,25 +19,12 @@ from lockcheck.servers.wire import Address, Phase, Refused, WireFailure, classif
 from lockcheck.storage import open_storage
 from lockcheck.storage.base import Ask, Guard
 from tests.backends.claims import Acquiring, NotedClaim
-from tests.backends.servers import postgres
+from tests.backends.servers import NOWHERE, postgres
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.cluster
-NOWHERE: Address = ("127.0.0.1", 1)  # nothing listens there
+SERVER = postgres
 SHORT_MS, LONG_MS = 1000, 60_000  # longer than any test: nothing runs out
-
-
-@pytest.fixture(scope="module")
-def server(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[tuple[Address, subprocess.Popen[bytes]]]:
-    with postgres(tmp_path_factory.mktemp("postgres")) as running:
-        yield running
-
-
-@pytest.fixture
-def address(server: tuple[Address, subprocess.Popen[bytes]]) -> Address:
-    return server[0]
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import socket
-import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -19,19 +18,13 @@ from lockcheck.backends.zookeeper_session import ZooKeeperSession
 from lockcheck.history import EventType
 from lockcheck.servers.wire import Address, Phase, Refused, WireFailure, classify
 from tests.backends.claims import NotedClaim, queued
-from tests.backends.servers import stopped
+from tests.backends.queueing import granted_in_turn, two_give_up
+from tests.backends.servers import NOWHERE, Started, clients, stopped, zookeeper
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.cluster
-NOWHERE: Address = ("127.0.0.1", 1)  # nothing listens there
+SERVER = zookeeper
 TTL_MS = 1000
-
-
-@pytest.fixture
-def server(
-    zookeeper_server: tuple[Address, subprocess.Popen[bytes]],
-) -> tuple[Address, subprocess.Popen[bytes]]:
-    return zookeeper_server
 
 
 def connect(address: Address, owner: str) -> ZooKeeperLock:
@@ -39,17 +32,15 @@ def connect(address: Address, owner: str) -> ZooKeeperLock:
 
 
 @pytest.fixture
-def locks(server: tuple[Address, subprocess.Popen[bytes]]) -> Iterator[list[ZooKeeperLock]]:
-    locks = [connect(server[0], owner) for owner in ("c1", "c2", "c3")]
-    yield locks
-    for lock in locks:
-        lock.close()
+def locks(address: Address) -> Iterator[list[ZooKeeperLock]]:
+    with clients(ZooKeeperLock, address, TTL_MS, 3) as locks:
+        yield locks
 
 
 @pytest.fixture
-def other(server: tuple[Address, subprocess.Popen[bytes]]) -> Iterator[ZooKeeperSession]:
+def other(address: Address) -> Iterator[ZooKeeperSession]:
     """Somebody else's session, who may do to nodes what the lock's clients do not."""
-    session = ZooKeeperSession([server[0]], 10)
+    session = ZooKeeperSession([address], 10)
     assert session.connected(30)
     yield session
     session.end()
@@ -58,21 +49,7 @@ def other(server: tuple[Address, subprocess.Popen[bytes]]) -> Iterator[ZooKeeper
 def test_one_at_a_time_in_the_order_in_which_they_came(
     locks: list[ZooKeeperLock], key: str
 ) -> None:
-    held = locks[0].acquire(NotedClaim(key))
-    second, third = (queued(lock, NotedClaim(key)) for lock in locks[1:])
-    time.sleep(0.1)
-    assert second.is_alive()
-    assert third.is_alive()
-    locks[0].release(held)
-    second.join(10)
-    assert second.grant
-    assert third.is_alive()
-    locks[1].release(second.grant)
-    third.join(10)
-    assert third.grant
-    tokens = [grant.token or 0 for grant in (held, second.grant, third.grant)]
-    assert tokens == sorted(set(tokens)), "a later holder's is greater"
-    assert locks[2].release(third.grant) == {"removed": 1}
+    granted_in_turn(locks, key)
 
 
 def test_who_does_not_wait_is_not_queued_and_keys_do_not_mix(
@@ -102,7 +79,7 @@ def test_heartbeats_hold_it_beyond_its_timeout_and_are_heard_of(
 
 
 def test_who_is_cut_off_is_told_before_anybody_else_is_let_in(
-    server: tuple[Address, subprocess.Popen[bytes]], locks: list[ZooKeeperLock], key: str
+    server: Started, locks: list[ZooKeeperLock], key: str
 ) -> None:
     claim = NotedClaim(key)
     began = time.monotonic()
@@ -169,13 +146,7 @@ def test_a_waiter_whose_node_is_gone_is_not_let_in(
 def test_a_wait_is_bounded_and_leaves_no_place_behind(
     locks: list[ZooKeeperLock], other: ZooKeeperSession, key: str
 ) -> None:
-    held = locks[0].acquire(NotedClaim(key))
-    with pytest.raises(Refused, match="waited too long"):
-        locks[1].acquire(NotedClaim(key, patience_s=0.2))
-    waiting = queued(locks[2], leaving := NotedClaim(key))
-    leaving.leaving.set()
-    waiting.join(10)
-    assert isinstance(waiting.failure, Refused)
+    held = two_give_up(locks, key)
     assert len(other.client.get_children(f"/lock/{key}")) == 1
     locks[0].release(held)
 
@@ -213,9 +184,7 @@ def test_nobody_there_is_a_refusal_before_anything_was_asked(key: str) -> None:
     lock.close()
 
 
-def test_a_server_that_cannot_be_reached_is_passed_by(
-    server: tuple[Address, subprocess.Popen[bytes]], key: str
-) -> None:
+def test_a_server_that_cannot_be_reached_is_passed_by(server: Started, key: str) -> None:
     lock = ZooKeeperLock(
         (NOWHERE, server[0], NOWHERE), LockSettings("c1", TTL_MS, random.Random(1))
     )
@@ -223,7 +192,7 @@ def test_a_server_that_cannot_be_reached_is_passed_by(
     lock.close()
 
 
-def test_close_ends_its_threads(server: tuple[Address, subprocess.Popen[bytes]], key: str) -> None:
+def test_close_ends_its_threads(server: Started, key: str) -> None:
     before = threading.active_count()
     lock = connect(server[0], "c9")
     lock.acquire(NotedClaim(key))

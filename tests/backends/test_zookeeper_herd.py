@@ -2,35 +2,27 @@
 
 from __future__ import annotations
 
-import random
-import subprocess
 from collections.abc import Iterator
 
 import pytest
 from kazoo.client import KazooClient
 
-from lockcheck.backends.base import LockSettings
 from lockcheck.backends.zookeeper_herd import BACKEND, HerdLock
 from lockcheck.backends.zookeeper_nodes import QueueNode
 from lockcheck.history import EventType
 from lockcheck.servers.wire import Address, Refused, WireFailure, classify
 from tests.backends.claims import Acquiring, NotedClaim
-from tests.backends.servers import stopped
+from tests.backends.servers import Started, clients, stopped, zookeeper
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.cluster
-Server = tuple[Address, subprocess.Popen[bytes]]
+SERVER = zookeeper
 
 
 @pytest.fixture
-def locks(zookeeper_server: Server, ttl_ms: int) -> Iterator[list[HerdLock]]:
-    locks = [
-        HerdLock((zookeeper_server[0],), LockSettings(owner, ttl_ms, random.Random(owner)))
-        for owner in ("c1", "c2", "c3")
-    ]
-    yield locks
-    for lock in locks:
-        lock.close()
+def locks(address: Address, ttl_ms: int) -> Iterator[list[HerdLock]]:
+    with clients(HerdLock, address, ttl_ms, 3) as locks:
+        yield locks
 
 
 def watchers(lock: HerdLock, key: str) -> int:
@@ -70,11 +62,11 @@ def test_a_wait_is_bounded(locks: list[HerdLock], key: str) -> None:
 
 @pytest.mark.parametrize("ttl_ms", [2000])
 def test_who_is_cut_off_is_told_and_its_late_release_takes_nothing(
-    zookeeper_server: Server, locks: list[HerdLock], key: str
+    server: Started, locks: list[HerdLock], key: str
 ) -> None:
     claim = NotedClaim(key)
     held = locks[0].acquire(claim)
-    with stopped(zookeeper_server[1]):
+    with stopped(server[1]):
         assert claim.lost_something.wait(30)
         with pytest.raises(WireFailure):
             locks[0].release(held)
@@ -87,13 +79,13 @@ def test_who_is_cut_off_is_told_and_its_late_release_takes_nothing(
 
 
 def test_kazoos_next_session_releases_nothing_of_the_last_one(
-    zookeeper_server: Server, locks: list[HerdLock], key: str
+    server: Started, locks: list[HerdLock], key: str
 ) -> None:
     """When a session has expired, kazoo begins another one by itself."""
     held = locks[0].acquire(claim := NotedClaim(key))
     session = locks[0]._session
     assert session is not None
-    host, port = zookeeper_server[0]
+    host, port = server[0]
     twin = KazooClient(f"{host}:{port}", client_id=session.client.client_id)
     twin.start()
     twin.stop()  # and with it the session that both were in

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import subprocess
 from collections.abc import Iterator
 
 import pytest
@@ -13,20 +12,16 @@ from lockcheck.backends.zookeeper_queue import predecessor
 from lockcheck.backends.zookeeper_rw import SharedLock
 from lockcheck.servers.wire import Address
 from tests.backends.claims import NotedClaim, queued
+from tests.backends.servers import clients, zookeeper
 
 pytestmark = pytest.mark.cluster
-Server = tuple[Address, subprocess.Popen[bytes]]
+SERVER = zookeeper
 
 
 @pytest.fixture
-def locks(zookeeper_server: Server, ttl_ms: int) -> Iterator[list[SharedLock]]:
-    locks = [
-        SharedLock((zookeeper_server[0],), LockSettings(owner, ttl_ms, random.Random(owner)))
-        for owner in ("c1", "c2", "c3", "c4")
-    ]
-    yield locks
-    for lock in locks:
-        lock.close()
+def locks(address: Address, ttl_ms: int) -> Iterator[list[SharedLock]]:
+    with clients(SharedLock, address, ttl_ms, 4) as locks:
+        yield locks
 
 
 def reading(key: str) -> NotedClaim:
