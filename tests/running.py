@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -21,7 +22,10 @@ LOCKCHECK = (sys.executable, "-m", "lockcheck")
 
 
 def lockcheck(
-    *arguments: str, cwd: Path | None = None, timeout_s: float = 240
+    *arguments: str,
+    cwd: Path | None = None,
+    timeout_s: float = 240,
+    variables: Mapping[str, str] | None = None,  # beside those that there are
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [*LOCKCHECK, *arguments],
@@ -30,6 +34,7 @@ def lockcheck(
         check=False,
         cwd=cwd,
         timeout=timeout_s,
+        env={**os.environ, **(variables or {})},
     )
 
 

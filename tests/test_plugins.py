@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
-import os
 import re
-import subprocess
 from functools import cache
 from pathlib import Path
 
@@ -14,7 +12,7 @@ import pytest
 
 import lockcheck as lockcheck_package
 from lockcheck.config import RunConfig
-from tests.running import LOCKCHECK, need
+from tests.running import lockcheck, need
 
 LOCK = '''
 """`SET NX PX` with a counter beside it: a lock of somebody else's."""
@@ -126,7 +124,7 @@ scribble = outside.workload:WORKLOAD
 
 
 def install(folder: Path, entry_points: str = ENTRY_POINTS) -> dict[str, str]:
-    """As pip would: a package, and what it says of itself. The environment that finds it."""
+    """As pip would: a package, and what it says of itself. The variables with which it is found."""
     package, about = folder / "outside", folder / "outside-1.0.dist-info"
     for each in (package, about):
         each.mkdir()
@@ -134,18 +132,7 @@ def install(folder: Path, entry_points: str = ENTRY_POINTS) -> dict[str, str]:
         (package / f"{name}.py").write_text(text)
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: outside\nVersion: 1.0\n")
     (about / "entry_points.txt").write_text(entry_points)
-    return {**os.environ, "PYTHONPATH": str(folder)}
-
-
-def lockcheck(environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*LOCKCHECK, *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=environment,
-        timeout=120,
-    )
+    return {"PYTHONPATH": str(folder)}
 
 
 @pytest.mark.cluster
@@ -153,7 +140,7 @@ def test_a_run_of_nothing_but_what_was_added(tmp_path: Path) -> None:
     need("local")
     words = ["--backend", "counted", "--nemesis", "blink", "--workload", "scribble", "--json"]
     words += ["--guard", "fence", "--time-limit", "5s", "--runtime", "local", "--seed", "1"]
-    said = lockcheck(install(tmp_path), "run", *words, "--out", str(tmp_path / "results"))
+    said = lockcheck("run", *words, "--out", str(tmp_path / "results"), variables=install(tmp_path))
     assert said.returncode == 0, said.stderr + said.stdout
     result = json.loads(said.stdout)
     assert result["counts"]["faults"] >= 1
@@ -161,7 +148,7 @@ def test_a_run_of_nothing_but_what_was_added(tmp_path: Path) -> None:
 
 
 def test_what_was_added_is_listed(tmp_path: Path) -> None:
-    said = lockcheck(install(tmp_path), "list").stdout
+    said = lockcheck("list", variables=install(tmp_path)).stdout
     assert all(name in said for name in ("counted", "blink", "scribble"))
 
 
@@ -174,7 +161,7 @@ def test_what_was_added_is_listed(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_used_is_named(tmp_path: Path, entry_points: str, reason: str) -> None:
-    said = lockcheck(install(tmp_path, entry_points), "run", "--backend", "redis")
+    said = lockcheck("run", "--backend", "redis", variables=install(tmp_path, entry_points))
     assert said.returncode == 2
     assert "outside adds 'odd' to lockcheck.backends" in said.stderr
     assert reason in said.stderr
@@ -225,7 +212,7 @@ def test_containers_have_nothing_of_it(tmp_path: Path) -> None:
     assert config.from_outside() == ()
     asked = ("--backend", "redis", "--workload", "scribble", "--runtime", "docker")
     need("docker")
-    said = lockcheck(install(tmp_path), "run", *asked, "--out", str(tmp_path / "results"))
+    said = lockcheck("run", *asked, "--out", str(tmp_path / "results"), variables=install(tmp_path))
     assert said.returncode == 2
     assert "scribble is not there" in said.stderr
     assert not (tmp_path / "results").exists()

@@ -12,6 +12,7 @@ import pytest
 from tests.running import LOCKCHECK, lockcheck, need
 
 USAGE, CLUSTER = 2, 4
+LOCALLY = ("run", "--backend", "redis", "--runtime", "local")
 
 
 @pytest.mark.parametrize(
@@ -107,14 +108,7 @@ def test_the_order_of_configuration(tmp_path: Path) -> None:
     (tmp_path / "lockcheck.toml").write_text('[run]\nbackend = "redis"\nttl = "1ms"\nclients = 0\n')
 
     def error(*options: str, **environment: str) -> str:
-        said = subprocess.run(
-            [*LOCKCHECK, "run", *options],
-            capture_output=True,
-            text=True,
-            check=False,
-            cwd=tmp_path,
-            env={**os.environ, **environment},
-        )
+        said = lockcheck("run", *options, cwd=tmp_path, variables=environment)
         assert said.returncode == USAGE
         return said.stderr
 
@@ -125,14 +119,8 @@ def test_the_order_of_configuration(tmp_path: Path) -> None:
 
 
 def test_no_docker() -> None:
-    environment = {**os.environ, "DOCKER_HOST": "unix:///nowhere/docker.sock"}
-    said = subprocess.run(
-        [*LOCKCHECK, "run", "--backend", "redis", "--runtime", "docker"],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=environment,
-    )
+    nowhere = {"DOCKER_HOST": "unix:///nowhere/docker.sock"}
+    said = lockcheck("run", "--backend", "redis", "--runtime", "docker", variables=nowhere)
     assert said.returncode == CLUSTER
     assert "the docker runtime cannot run here" in said.stderr
     assert "cure" in said.stderr
@@ -144,27 +132,15 @@ def test_no_namespaces(tmp_path: Path) -> None:
     refusal = tmp_path / "unshare"
     refusal.write_text("#!/bin/sh\nexit 1\n")
     refusal.chmod(0o755)
-    said = subprocess.run(
-        [*LOCKCHECK, "run", "--backend", "redis", "--runtime", "local"],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
-        cwd=tmp_path,
-    )
+    said = lockcheck(*LOCALLY, cwd=tmp_path, variables={"PATH": f"{tmp_path}:{os.environ['PATH']}"})
     assert said.returncode == CLUSTER
     assert "namespaces" in said.stderr
     assert "sysctl" in said.stderr
 
 
 def test_no_redis(tmp_path: Path) -> None:
-    said = subprocess.run(
-        [*LOCKCHECK, "run", "--backend", "redis", "--runtime", "local"],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "LOCKCHECK_REDIS_SERVER": str(tmp_path / "nothing")},
-        cwd=tmp_path,
+    said = lockcheck(
+        *LOCALLY, cwd=tmp_path, variables={"LOCKCHECK_REDIS_SERVER": str(tmp_path / "nothing")}
     )
     assert said.returncode == CLUSTER
     assert "LOCKCHECK_REDIS_SERVER" in said.stderr
@@ -176,14 +152,7 @@ def test_a_server_that_does_not_start(tmp_path: Path) -> None:
     server = tmp_path / "redis-server"
     server.write_text("#!/bin/sh\necho 'FATAL: this one never starts' >&2\nexit 1\n")
     server.chmod(0o755)
-    said = subprocess.run(
-        [*LOCKCHECK, "run", "--backend", "redis", "--runtime", "local"],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "LOCKCHECK_REDIS_SERVER": str(server)},
-        cwd=tmp_path,
-    )
+    said = lockcheck(*LOCALLY, cwd=tmp_path, variables={"LOCKCHECK_REDIS_SERVER": str(server)})
     assert said.returncode == CLUSTER
     assert "FATAL: this one never starts" in said.stdout + said.stderr
     assert "Traceback" not in said.stderr
@@ -204,9 +173,8 @@ def test_a_port_in_use_on_the_host_is_nobodys_business(
 
 
 def test_python_is_called_as_a_module() -> None:
-    said = subprocess.run(
-        [sys.executable, "-m", "lockcheck", "--version"], capture_output=True, text=True, check=True
-    )
+    said = lockcheck("--version")
+    assert said.returncode == 0
     assert said.stdout.startswith("lockcheck, version")
 
 

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from lockcheck.checker import Case, Code, Culprit, Finding, Verdict, judge, judge_scan
+from lockcheck.checker import Case, Code, Culprit, Verdict, judge, judge_scan
 from lockcheck.checker.deadlock import find as deadlocks
-from lockcheck.checker.finding import Blame
 from lockcheck.checker.silent_loss import find as silent_losses
 from lockcheck.checker.soundness import doubts
 from lockcheck.checker.stalls import host_stepped_ns
@@ -19,7 +18,8 @@ from lockcheck.history import History, Terms, read_history
 from lockcheck.history.event import encode_event, terms_event
 from lockcheck.history.scan import scan
 from lockcheck.native import core
-from tests.checker.dsl import codes, events, history, judged, ns
+from tests.checker.dsl import codes, events, history, ns
+from tests.checker.test_blame import LET_IN_EARLY, OUTLIVED, blame
 from tests.checker.test_judge import turns
 
 HISTORIES = Path(__file__).with_name("histories")
@@ -85,26 +85,6 @@ def test_a_holder_that_was_never_told_with_and_without_a_fault(
 
 
 # --- blame ---------------------------------------------------------------------------------------
-
-OUTLIVED = """
-    1 acquire 0-1
-    2 acquire 110-111
-    1 release 130-131
-    2 release 140-141"""
-LET_IN_EARLY = """
-    1 acquire 0-1
-    2 acquire 50-51
-    1 release 60-61
-    2 release 70-71"""
-
-
-def overlap(*lines: str) -> Finding:
-    (finding,) = judged(*lines, ttl_ms=100).of(Code.OVERLAP)
-    return finding
-
-
-def blame(*lines: str) -> Blame:
-    return overlap(*lines).blame
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ from lockcheck.nemesis.vdso_code import this_processor
 from lockcheck.nemesis.vdso_image import prepared
 from lockcheck.nodes.node import Node, NodeSpec, Role
 from lockcheck.servers.base import Clock
+from tests.nemesis import plans
 from tests.nemesis.real import FORKED, RealFleet, RealNode, cluster
 from tests.nemesis.test_vdso import functions_of
 from tests.processes import OneProcess
@@ -49,8 +50,7 @@ def nodes() -> Iterator[Nodes]:
 
 
 def plan(**more: object) -> Plan:
-    told = {"backend": "b", "ttl_ms": 100, "time_limit_ms": 10**6, "clients": 1, "servers": 2}
-    return Plan(**{**told, **more})  # type: ignore[arg-type]
+    return plans.plan("b", 2, **{"ttl_ms": 100, "time_limit_ms": 10**6, "clients": 1, **more})
 
 
 def fault(nodes: Nodes, text: str, *names: str, said: list[Event] | None = None) -> ClockFault:

@@ -9,21 +9,13 @@ import pytest
 from lockcheck.backends import BACKENDS
 from lockcheck.config import RunConfig
 from lockcheck.errors import UserError
-from lockcheck.nemesis import FAULTS, Plan, check_nemesis, drawn, parse_nemesis
+from lockcheck.nemesis import FAULTS, check_nemesis, drawn, parse_nemesis
 from lockcheck.nemesis.base import Refusal
 from lockcheck.nemesis.drawing import applicable
+from tests.nemesis.plans import plan
 
 SEEDS = range(12)
-PLAN = Plan(
-    backend="etcd",
-    ttl_ms=1000,
-    time_limit_ms=15_000,
-    clients=5,
-    servers=3,
-    stores=True,
-    writes=True,
-    leads=True,
-)
+PLAN = plan("etcd", 3, stores=True, writes=True, leads=True)
 LONG = replace(PLAN, time_limit_ms=10_000_000)
 
 

@@ -8,47 +8,16 @@ import pytest
 
 from lockcheck.errors import UserError
 from lockcheck.nemesis import Plan, check_nemesis, longest_ms
+from tests.nemesis.plans import plan
 
-REDIS = Plan(
-    backend="redis",
-    ttl_ms=1000,
-    time_limit_ms=15_000,
-    clients=5,
-    servers=1,
-    stores=True,
-    writes=True,
-)
-REDLOCK = Plan(
-    backend="redlock",
-    ttl_ms=1000,
-    time_limit_ms=15_000,
-    clients=5,
-    servers=5,
-    independent=True,
-)
-ETCD = Plan(
-    backend="etcd",
-    ttl_ms=2000,
-    time_limit_ms=15_000,
-    clients=5,
-    servers=3,
-    stores=True,
-    leads=True,
-    kinds=("etcd",),
-)
-LONG_LEASE = Plan(backend="redis", ttl_ms=10_000, time_limit_ms=15_000, clients=5, servers=1)
-REPLICATED = Plan(
-    backend="redis-failover",
-    ttl_ms=1000,
-    time_limit_ms=15_000,
-    clients=5,
-    servers=6,
-    leads=True,
-    kinds=("redis-replicated", "redis-sentinel"),
-)
+REDIS = plan("redis", 1, stores=True, writes=True)
+REDLOCK = plan("redlock", 5, independent=True)
+ETCD = plan("etcd", 3, ttl_ms=2000, stores=True, leads=True, kinds=("etcd",))
+LONG_LEASE = plan("redis", 1, ttl_ms=10_000)
+REPLICATED = plan("redis-failover", 6, leads=True, kinds=("redis-replicated", "redis-sentinel"))
 REPLICATED_LONG = replace(REPLICATED, ttl_ms=5001)
-NOTHING = Plan(backend="file", ttl_ms=1000, time_limit_ms=15_000, clients=1, servers=0)
-ALONE = Plan(backend="redis", ttl_ms=1000, time_limit_ms=15_000, clients=1, servers=1)
+NOTHING = plan("file", 0, clients=1)
+ALONE = plan("redis", 1, clients=1)
 
 
 @pytest.mark.parametrize(
@@ -144,10 +113,7 @@ def test_the_cure_for_what_takes_too_long_cures() -> None:
     with pytest.raises(UserError) as caught:
         check_nemesis(["pause"], LONG_LEASE)
     seconds = int(caught.value.cure.split()[1].rstrip("s,"))
-    check_nemesis(
-        ["pause"],
-        Plan(backend="b", ttl_ms=10_000, time_limit_ms=seconds * 1000, clients=5, servers=1),
-    )
+    check_nemesis(["pause"], replace(LONG_LEASE, time_limit_ms=seconds * 1000))
 
 
 @pytest.mark.parametrize(
@@ -167,5 +133,5 @@ def test_how_long_a_fault_may_last_beyond_the_run(texts: tuple[str, ...], longes
 @pytest.mark.parametrize("ttl_ms", [50, 1000, 60_000])
 @pytest.mark.parametrize("text", ["pause", "partition", "kill"])
 def test_by_default_a_fault_outlasts_the_lease(ttl_ms: int, text: str) -> None:
-    plan = Plan(backend="b", ttl_ms=ttl_ms, time_limit_ms=10**7, clients=5, servers=1)
-    assert longest_ms([text], plan) > ttl_ms
+    long = plan("b", 1, ttl_ms=ttl_ms, time_limit_ms=10**7)
+    assert longest_ms([text], long) > ttl_ms

@@ -227,16 +227,20 @@ def test_stopped_and_ended_nodes_are_reached_all_the_same(nodes: Nodes, scene: S
     nodes["r1"].signal(19)
     strike = partition(scene, "client", "c1")
     asyncio.run(inject_and_prove(strike))
+    assert astray(nodes["c1"])
     nodes["r1"].end()
     asyncio.run(strike.heal())
+    assert not astray(nodes["c1"])
 
 
 def test_healing_is_harmless_twice_and_in_vain(nodes: Nodes, scene: Scene) -> None:
     strike = partition(scene, "client", "c1")
     asyncio.run(strike.heal())
     asyncio.run(strike.inject())
-    asyncio.run(strike.heal())
-    asyncio.run(strike.heal())
+    assert astray(nodes["c1"])
+    for _ in range(2):
+        asyncio.run(strike.heal())
+        assert not astray(nodes["c1"])
 
 
 def test_a_network_that_fails_keeps_no_other_from_being_mended(nodes: Nodes) -> None:

@@ -95,8 +95,9 @@ def test_several_nodes_at_once(nodes: Nodes) -> None:
 def test_healing_twice_or_a_dead_process_is_harmless(node: RealNode) -> None:
     pause = Pause([node])
     asyncio.run(inject_and_prove(pause))
-    asyncio.run(pause.heal())
-    asyncio.run(pause.heal())
+    for _ in range(2):
+        asyncio.run(pause.heal())
+        assert "T" not in node.thread_states()
     os.kill(node.pids()[0], signal.SIGKILL)
     wait_for(lambda: not node.alive, "it is dead")
     asyncio.run(pause.heal())

@@ -19,13 +19,12 @@ from lockcheck.nemesis.triggers import Trigger
 from lockcheck.nodes.node import Role
 from lockcheck.workloads.aims import stands_there
 from tests.nemesis.made_up import PaperFleet, PaperKind, PaperNode, Play, acted, play
+from tests.nemesis.plans import plan
 from tests.nemesis.test_schedule import granted, released
 
 NAMES = ("c1", "c2", "c3")
 NODES = [PaperNode("r1", Role.SERVER), *(PaperNode(name, Role.CLIENT) for name in NAMES)]
-WITH_STORAGE = Plan(
-    backend="redis", ttl_ms=1000, time_limit_ms=15_000, clients=5, servers=1, writes=True
-)
+WITH_STORAGE = plan("redis", 1, writes=True)
 
 
 @pytest.fixture
