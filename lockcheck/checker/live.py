@@ -22,7 +22,7 @@ from lockcheck.history.model import validity_end_ns
 # How far apart the clients' files may be read, and how many holds are kept for that.
 APART_NS = 5_000 * NS_PER_MS
 MANY = 1_000
-BEFORE_ALL_NS = -(1 << 61)
+BEFORE_ALL_NS, AFTER_ALL_NS = -(1 << 61), 1 << 61
 NOT_OF_THE_CLIENT_ITSELF = frozenset({Notice.STALL, Notice.CLOCK_STEP, Notice.CLOCKS, Notice.TERMS})
 ASKED_OR_GRANTED = (EventType.INVOKE, EventType.OK)
 
@@ -79,7 +79,7 @@ class OverlapWatch:
         Whoever was ended since it was heard of last believes nothing any more."""
         found: defaultdict[str, list[tuple[str, int | str]]] = defaultdict(list)
         for live in sorted(self._holding.values(), key=lambda live: live.start_ns):
-            if live.known_ns > self._ended_ns.get(live.node, BEFORE_ALL_NS):
+            if not self._died_by(live, AFTER_ALL_NS):
                 found[live.key].append((live.node, live.process))
         return dict(found)
 
@@ -93,10 +93,18 @@ class OverlapWatch:
     def settle(self, now_ns: int) -> None:
         """All events up to `now_ns` have been fed: what was over by then can be forgotten.
 
-        It proves no overlap: a holder that nobody has heard of since may have died.
+        It proves no overlap: a holder that nobody has heard of since may have died. One that a
+        fault has ended by then is dropped: with each life of a client there would be one more.
         """
+        dead = [live for live in self._holding.values() if self._died_by(live, now_ns)]
+        for live in dead:
+            self._end(live.process, live.key)
+        self._settle_suspicions()
         for ended in self._ended.values():
             del ended[: bisect_right(ended, now_ns, key=attrgetter("known_ns"))]
+
+    def _died_by(self, live: _Live, now_ns: int) -> bool:
+        return live.known_ns <= self._ended_ns.get(live.node, BEFORE_ALL_NS) <= now_ns
 
     def _asks_again(self, event: Event, live: _Live) -> bool:
         """It asks for what it holds, or is granted it: then it had given up, nobody knows when."""

@@ -47,12 +47,12 @@ class Monitor:
 
     def _take(self, event: Event) -> None:
         self._latest_ns = max(self._latest_ns, event.time)
+        self._watch.feed(event)
         if event.process == NEMESIS:
             self._note_fault(event)
             return
         self._operations += event.type is EventType.INVOKE
         self._acquisitions += event.f == F.ACQUIRE and event.type is EventType.OK
-        self._watch.feed(event)
 
     def _note_fault(self, event: Event) -> None:
         if event.fault is None:

@@ -180,3 +180,22 @@ def test_a_keeper_under_its_clients_name() -> None:
     for event in told:
         watch.feed(event)
     assert watch.holders() == {}
+
+
+def test_it_remembers_no_lives_that_are_over() -> None:
+    """Each is killed while it holds the lock, and comes back under another number."""
+    watch, lives = OverlapWatch(Terms()), 200
+    for life in range(lives):
+        at = life * 1000
+        lines = [
+            f"{life}@n1 acquire {at + 1}-{at + 2}",
+            f"fault kill n1 {at + 3}-{at + 5} effect=ends",
+            f"{10_000 + life}@n2 acquire {at + 500}-{at + 501}",
+            f"{10_000 + life}@n2 release {at + 600}-{at + 601}",
+        ]
+        for event in events(*lines)[1:]:
+            watch.feed(event)
+        watch.settle(ns(at + 700))
+    assert watch.overlaps == 0
+    assert not watch._holding
+    assert not watch._suspected
