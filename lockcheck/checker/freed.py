@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Iterator
 from heapq import heappop, heappush
 
@@ -21,36 +23,54 @@ def freed(case: Case) -> tuple[Freed, ...]:
     if not terms.excludes or 0 < terms.clients <= terms.permits:
         return ()  # nobody has to wait for anybody
     gone = [fault for fault in case.history.faults if fault.effect in FREEING]
-    by_key = case.holds_by_key.values() if gone else ()
-    return tuple(
-        each for fault in gone for holds in by_key for each in _freed(fault, holds, terms.permits)
-    )
+    gone.sort(key=lambda fault: fault.worked_by_ns or fault.start_ns)
+    grants = _Grants(case.holds_by_key, terms.permits) if gone else None
+    return tuple(each for fault in gone if grants for each in grants.freed_by(fault))
 
 
-def _freed(fault: FaultSpan, holds: list[Hold], permits: int) -> Iterator[Freed]:
-    gone_ns, effect = fault.worked_by_ns, fault.effect
-    if gone_ns is None or effect is None:
-        return
-    held = _held_when_ended if effect is Effect.ENDS else _held_when_cut_off
-    for hold in holds:
-        if hold.node in fault.nodes and held(hold, fault.start_ns, gone_ns):
-            # Those who share it may have been let in at any time: they do not show that it is free.
-            others = [h for h in holds if h is not hold and not (h.shared and hold.shared)]
-            granted_ns = _all_held(others, permits, gone_ns)
-            if not _given_back(hold, granted_ns):
-                yield Freed(hold.key, hold.node, effect, gone_ns, granted_ns)
+class _Grants:
+    def __init__(self, holds_by_key: dict[str, list[Hold]], permits: int) -> None:
+        self._by_key = holds_by_key
+        self._starts = {
+            key: [hold.start_ns for hold in holds] for key, holds in holds_by_key.items()
+        }
+        self._permits = permits
+        self._of_node: defaultdict[str, list[Hold]] = defaultdict(list)
+        for hold in (hold for holds in holds_by_key.values() for hold in holds):
+            self._of_node[hold.node].append(hold)
 
+    def freed_by(self, fault: FaultSpan) -> Iterator[Freed]:
+        gone_ns, effect = fault.worked_by_ns, fault.effect
+        if gone_ns is None or effect is None:
+            return
+        was_held = _held_when_ended if effect is Effect.ENDS else _held_when_cut_off
+        for node in fault.nodes:
+            held = [h for h in self._of_node[node] if was_held(h, fault.start_ns, gone_ns)]
+            if effect is Effect.ENDS:  # in its next life a client has nothing of what it had
+                self._of_node[node] = [h for h in self._of_node[node] if h.start_ns > gone_ns]
+            for hold in held:
+                granted_ns = self._granted_again_ns(hold, gone_ns)
+                if not _given_back(hold, granted_ns):
+                    yield Freed(hold.key, hold.node, effect, gone_ns, granted_ns)
 
-def _all_held(others: list[Hold], permits: int, since_ns: int) -> int | None:
-    """When as many of the others hold it as there are permits: so that of who ended is free."""
-    ends: list[int] = []  # of those that hold it
-    for hold in others:
-        while ends and ends[0] <= hold.start_ns:
-            heappop(ends)
-        heappush(ends, hold.end_ns)
-        if hold.start_ns > since_ns and len(ends) >= permits:
-            return hold.start_ns
-    return None
+    def _granted_again_ns(self, gone: Hold, since_ns: int) -> int | None:
+        """When as many others hold it as there are permits: so that of the one who is gone is free.
+
+        Those who share it may have been let in at any time: they do not show that it is free."""
+        holds = self._by_key[gone.key]
+        one_alone = self._permits == 1  # who is granted it then shows it, whoever had it before
+        first = bisect_right(self._starts[gone.key], since_ns) if one_alone else 0
+        ends: list[int] = []  # of those that hold it
+        for number in range(first, len(holds)):
+            hold = holds[number]
+            if hold is gone or (hold.shared and gone.shared):
+                continue
+            while ends and ends[0] <= hold.start_ns:
+                heappop(ends)
+            heappush(ends, hold.end_ns)
+            if hold.start_ns > since_ns and len(ends) >= self._permits:
+                return hold.start_ns
+        return None
 
 
 def _held_when_ended(hold: Hold, began_ns: int, ended_ns: int) -> bool:

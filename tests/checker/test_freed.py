@@ -97,3 +97,12 @@ def test_who_was_cut_off(lines: list[str], expected: list[int | None]) -> None:
     found = freed(Case(history))
     assert [f.after_ns and f.after_ns // NS_PER_MS for f in found] == expected
     assert ("cut off" in freed_again(history.terms, judge(history))) == bool(expected)
+
+
+def test_a_hold_is_freed_by_the_end_of_its_own_life_only() -> None:
+    """What strikes the same client later strikes another one, which has nothing of that."""
+    lives = ["1 acquire 0-1", KILLED, "2 acquire 90-111", "2 release 120-121"]
+    again = "fault kill n1 210-250 effect=ends since=211 proven=212"
+    cut = "fault partition n1 310-900 effect=cuts since=311 proven=312"
+    history = dsl.history(*lives, "7@n1 read:x 200-201", again, cut, "3 acquire 400-411")
+    assert [f.after_ns for f in freed(Case(history))] == [100 * NS_PER_MS]
