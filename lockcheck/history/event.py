@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from typing import Annotated, TypeAlias
 
 import msgspec
+from msgspec.structs import force_setattr as set_in
 
 NS_PER_MS = 1_000_000
 
@@ -119,6 +121,23 @@ def earlier(event: Event, by_ns: int) -> Event:
         return event
     since_ns = None if event.since is None else event.since - by_ns
     return msgspec.structs.replace(event, time=event.time - by_ns, since=since_ns)
+
+
+OFTEN_THE_SAME = ("f", "key", "node", "error", "value", "base")
+
+
+def with_texts_once(events: Iterable[Event]) -> Iterator[Event]:
+    """Equal texts are one object, as are the names of processes: of a long history the copies would
+    take as much memory as all else."""
+    texts: dict[str, str] = {}
+    processes: dict[int | str, int | str] = {}
+    for event in events:
+        set_in(event, "process", processes.setdefault(event.process, event.process))
+        for name in OFTEN_THE_SAME:
+            value = getattr(event, name)
+            if type(value) is str:
+                set_in(event, name, texts.setdefault(value, value))
+        yield event
 
 
 EVERYBODY = 1_000_000  # permits, where nobody is kept out: as many as there could be clients

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lockcheck.history.columns import Columns, read_columns
-from lockcheck.history.event import Event, Terms, earlier
+from lockcheck.history.event import Event, Terms, earlier, with_texts_once
 from lockcheck.history.files import decode_line, events_in
 from lockcheck.history.history import History
 from lockcheck.history.model import Operation
@@ -194,7 +194,7 @@ class Lines:
 
     def __iter__(self) -> Iterator[Event]:
         with self.opener() as lines:
-            for event in events_in(lines, self.source):
+            for event in with_texts_once(events_in(lines, self.source)):
                 yield earlier(event, self.began_ns)
 
 
