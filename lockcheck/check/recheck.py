@@ -26,6 +26,8 @@ from lockcheck.results.publish import publish
 from lockcheck.results.report import render
 from lockcheck.results.store import HISTORY_FILE, Store
 
+NOT_WHOLE = "Its history was missing; this is what the clients' own files still told."
+
 
 @dataclass(frozen=True, slots=True)
 class Checked:
@@ -154,7 +156,9 @@ def _assemble(store: Store) -> None:
     if facts is None:
         raise UserError(f"{store.folder} holds a run that never started", cure="run it again")
     try:
-        store.assemble_history(store.terms(), facts)
+        terms = store.terms()
+        facts = msgspec.structs.replace(facts, problem=facts.problem or NOT_WHOLE)
+        store.assemble_history(terms, facts, store.complete_until_ns(terms.clients))
     except OSError as error:
         raise UserError(f"{store.folder} cannot be written: {error.strerror}") from error
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import chain
+from itertools import chain, takewhile
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -19,7 +19,7 @@ from lockcheck.checker.finding import Judgement
 from lockcheck.errors import ClusterError, HistoryError, UserError, is_out_of_space
 from lockcheck.history import History, Terms, read_history
 from lockcheck.history.event import terms_event
-from lockcheck.history.files import merge_event_files, write_events
+from lockcheck.history.files import merge_event_files, read_events, write_events
 from lockcheck.history.seal import Seal, digest_of, sealed
 from lockcheck.nodes import NODES_FOLDER
 from lockcheck.results.facts import RunFacts
@@ -111,15 +111,26 @@ class Store:
         """As they were when the run began."""
         return read_history(self._parts / TERMS_FILE).terms
 
-    def assemble_history(self, terms: Terms, facts: RunFacts) -> None:
+    def assemble_history(self, terms: Terms, facts: RunFacts, until_ns: int | None = None) -> None:
         """One history out of what the clients, the nemesis and the storage wrote, sealed together
         with what else is to be told of the run."""
         parts = {*self._parts.glob("*/history.jsonl"), *self._parts.glob("*.jsonl")}
         parts -= {self._parts / TERMS_FILE}
-        events = chain([terms_event(terms)], merge_event_files(sorted(parts)))
+        told = merge_event_files(sorted(parts))
+        if until_ns is not None:
+            told = takewhile(lambda event: event.time <= until_ns, told)
+        events = chain([terms_event(terms)], told)
         with self.writing(HISTORY_FILE) as out:
             out.writelines(sealed(events, _pretty(facts)))
         self._write(FACTS_FILE, facts)
+
+    def complete_until_ns(self, clients: int) -> int:
+        """Up to here the lines of all clients are there. What was written last may be missing from
+        a file, as after the machine went down: judged with the others' it would accuse somebody."""
+        return min(_last_ns(self._client_history(number)) for number in range(1, clients + 1))
+
+    def _client_history(self, number: int) -> Path:
+        return self._parts / f"c{number}" / HISTORY_FILE
 
     @property
     def _parts(self) -> Path:
@@ -164,6 +175,14 @@ class Store:
             finally:
                 with suppress(FileNotFoundError):  # it has its name by now
                     os.unlink(unfinished, dir_fd=folder)
+
+
+def _last_ns(history: Path) -> int:
+    last = 0
+    if history.exists():
+        for event in read_events(history, allow_torn_end=True):
+            last = event.time
+    return last
 
 
 def _pretty(value: object) -> bytes:
