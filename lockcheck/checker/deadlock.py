@@ -12,7 +12,6 @@ from lockcheck.checker.check import Check
 from lockcheck.checker.finding import Blame, Code, Culprit, Finding
 from lockcheck.checker.guard import effect_of
 from lockcheck.checker.stalls import total_ns
-from lockcheck.checker.words import at, exactly, span
 from lockcheck.history import Ending, F, History, Hold, Operation, Terms
 from lockcheck.history.event import NS_PER_MS
 
@@ -166,17 +165,6 @@ def _finding(terms: Terms, circle: tuple[_Link, ...]) -> Finding:
         operations=tuple(link.wait.acquire for link in in_order),
         length_ns=until_ns - since_ns,
         blame=blame,
-        note=f"They all waited for {span(until_ns - since_ns)}.",
-        steps=tuple(_step(link) for link in in_order),
-    )
-
-
-def _step(link: _Link) -> str:
-    acquire, answer = link.wait.acquire, link.wait.acquire.answer
-    until = "and was never answered" if answer is None else f"and was answered {at(answer.time)}"
-    return (
-        f"{acquire.node} held {link.hold.key!r} since {exactly(link.hold.start_ns)} and asked for"
-        f" {acquire.key!r} {at(acquire.start_ns)}, {until}."
     )
 
 

@@ -9,16 +9,15 @@ from itertools import pairwise
 from lockcheck.checker.blame import Attribution
 from lockcheck.checker.case import Case
 from lockcheck.checker.check import Check
-from lockcheck.checker.finding import Blame, Code, Culprit, Finding
+from lockcheck.checker.finding import Blame, Code, Culprit, Finding, Reason, Rule
 from lockcheck.checker.guard import effect_of
 from lockcheck.checker.rivals import exclude
-from lockcheck.checker.words import at
 from lockcheck.checker.writes import canonical
 from lockcheck.history import F, Hold, Operation, Terms
 
 Run = tuple[Operation, Hold | None]
 # The holds, earlier first; who is to blame; and why it was no failure of the lock, if it was none.
-Judged = tuple[tuple[Hold, ...], Blame, str]
+Judged = tuple[tuple[Hold, ...], Blame, tuple[Reason, ...]]
 
 
 def find(case: Case) -> Iterator[Finding]:
@@ -38,7 +37,7 @@ def find(case: Case) -> Iterator[Finding]:
 
 
 def _finding(terms: Terms, judged: Judged, before: Operation, after: Operation) -> Finding:
-    holds, blame, reason = judged
+    holds, blame, reasons = judged
     return Finding(
         code=Code.DOUBLE_RUN,
         key=after.key,
@@ -48,7 +47,7 @@ def _finding(terms: Terms, judged: Judged, before: Operation, after: Operation) 
         operations=(before, after),
         length_ns=max(0, after.start_ns - (before.end_ns or before.start_ns)),
         blame=blame,
-        note=reason,
+        reasons=reasons,
     )
 
 
@@ -56,21 +55,21 @@ def _blame(terms: Terms, attribution: Attribution, first: Run, second: Run) -> J
     (before, one), (after, other) = first, second
     if one is None or other is None:
         holds = tuple(hold for hold in (one, other) if hold is not None)
-        return holds, Blame(Culprit.CLIENT, 0, None), "It ran without the lock."
+        return holds, Blame(Culprit.CLIENT, 0, None), (Reason(Rule.RAN_WITHOUT_LOCK),)
     if one is other:
-        return (one,), Blame(Culprit.CLIENT, 0, None), "One holder ran it twice."
+        return (one,), Blame(Culprit.CLIENT, 0, None), (Reason(Rule.RAN_AGAIN),)
     earlier, later = attribution.in_order(one, other)
     promised_ns = attribution.promised_until_ns(earlier, later)
     run = before if earlier is one else after
     if one.process == other.process:
-        reason = "The same client ran it twice."
+        reason = Reason(Rule.RAN_ON_ONE_CLIENT)
     elif not exclude(terms, one, other):
-        reason = "The lock lets both in at once."
+        reason = Reason(Rule.NOT_EXCLUSIVE)
     elif run.end_ns is not None and run.end_ns < later.start_ns:
-        reason = f"It had been done {at(run.end_ns)}, before {later.node} was granted the lock."
+        reason = Reason(Rule.DONE_BEFORE, number=run.end_ns)
     else:
-        return (earlier, later), attribution.blame(earlier, later, run), ""
-    return (earlier, later), Blame(Culprit.CLIENT, 0, promised_ns), reason
+        return (earlier, later), attribution.blame(earlier, later, run), ()
+    return (earlier, later), Blame(Culprit.CLIENT, 0, promised_ns), (reason,)
 
 
 CHECK = Check(

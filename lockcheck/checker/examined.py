@@ -56,8 +56,7 @@ def examine(subject: Subject, patience: Patience) -> list[Examined]:
 
 def reason_of(subject: Subject, answer: Answer) -> str:
     """Its sentence, with those named that it speaks of."""
-    ends = [row for link in answer.circle for row in (link.before, link.after)]
-    return by_node(answer.reason, subject.operations({*answer.rows, *ends, *answer.prefix[-1:]}))
+    return by_node(answer.reason, subject.operations(answer.named))
 
 
 def _examined(

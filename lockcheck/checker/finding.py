@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from enum import StrEnum
+from enum import Enum, StrEnum, auto
+from typing import TYPE_CHECKING
 
 from lockcheck.history import Effect, FaultSpan, Hold, Operation, Stall
+
+if TYPE_CHECKING:  # engines take numpy, which clients of a run do without
+    from lockcheck.checker.linearizability import Answer, Model
 
 
 class Verdict(StrEnum):
@@ -61,6 +65,41 @@ class Blame:
     released_by: Hold | None = None
 
 
+class Rule(Enum):
+    NEVER_ASKED = auto()
+    HELD_BY_ANOTHER = auto()  # by `hold`
+    WHOSE_IS_UNCERTAIN = auto()  # somebody else may have been let in, too
+    LET_IN = auto()  # `hold`
+    UNCONFIRMED = auto()
+    WRITTEN_WITHOUT_LOCK = auto()
+    OVERWROTE_ITS_OWN = auto()
+    RAN_WITHOUT_LOCK = auto()
+    RAN_AGAIN = auto()  # by one holder
+    RAN_ON_ONE_CLIENT = auto()
+    NOT_EXCLUSIVE = auto()
+    DONE_BEFORE = auto()  # at `number` ns
+    REFUSED = auto()  # `number` requests
+    QUEUED = auto()  # at `number` ns
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """What holds and operations do not tell. Its words are in `results/story/notes.py`."""
+
+    rule: Rule
+    hold: Hold | None = None
+    number: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """That no order of the operations explains the answers."""
+
+    model: Model
+    answer: Answer
+    operations: dict[int, Operation]  # those that the answer speaks of, by their rows
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One anomaly with its evidence. `effect` is what it does to the verdict of the run."""
@@ -73,8 +112,8 @@ class Finding:
     operations: tuple[Operation, ...]  # reads, writes and releases at fault, in order
     length_ns: int  # how long two held it; how late the stale write or release came
     blame: Blame
-    note: str = ""  # what the numbers do not say, in one sentence
-    steps: tuple[str, ...] = ()  # the explanation, where it takes more than one sentence, in order
+    reasons: tuple[Reason, ...] = ()
+    proof: Proof | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from lockcheck.checker.blame import Attribution
 from lockcheck.checker.case import Case
 from lockcheck.checker.check import Check
-from lockcheck.checker.finding import Blame, Code, Culprit, Finding
+from lockcheck.checker.finding import Blame, Code, Culprit, Finding, Reason, Rule
 from lockcheck.checker.guard import effect_of
 from lockcheck.checker.order import Spans
 from lockcheck.checker.releases import BlindRelease
@@ -66,7 +66,7 @@ def _finding(
         operations=(release.operation,),
         length_ns=victim.end_ns - answered_ns,
         blame=blame,
-        note=" ".join(_notes(release, victim, third, asked)),
+        reasons=tuple(_reasons(release, victim, third, asked)),
     )
 
 
@@ -85,15 +85,15 @@ def _let_in_by_it(
     return None
 
 
-def _notes(
+def _reasons(
     release: BlindRelease, victim: Hold, third: Hold | None, asked: Spans[Operation]
-) -> Iterator[str]:
+) -> Iterator[Reason]:
     own = (victim.acquire, release.by.acquire)
     others = asked.touching(victim.acquire.start_ns, release.answered_ns or 0)
     if any(all(acquire is not known for known in own) for acquire in others):
-        yield "What it removed was certainly not its own; whose it was, is not certain."
+        yield Reason(Rule.WHOSE_IS_UNCERTAIN)
     if third is not None:
-        yield f"So {third.node} was let in while {victim.node} still held it."
+        yield Reason(Rule.LET_IN, third)
 
 
 CHECK = Check(

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from lockcheck.checker.blame import Attribution
 from lockcheck.checker.case import Case
 from lockcheck.checker.check import Check
-from lockcheck.checker.finding import Blame, Code, Culprit, Finding
+from lockcheck.checker.finding import Blame, Code, Culprit, Finding, Reason, Rule
 from lockcheck.checker.guard import effect_of
 from lockcheck.checker.rivals import exclude
 from lockcheck.checker.versions import Versions
@@ -54,7 +54,7 @@ def _finding(
         operations=tuple(operation for operation in sent if operation is not None),
         length_ns=late_ns,
         blame=blame,
-        note=" ".join(_notes(terms, lost, overwriting, holds)),
+        reasons=tuple(map(Reason, _rules(terms, lost, overwriting, holds))),
     )
 
 
@@ -88,17 +88,17 @@ def _known_ns(*writes: StoredWrite) -> int:
     return 0
 
 
-def _notes(
+def _rules(
     terms: Terms, lost: StoredWrite, overwriting: StoredWrite, holds: tuple[Hold, ...]
-) -> Iterator[str]:
+) -> Iterator[Rule]:
     if not lost.acknowledged:
-        yield "Its client never learned that it was accepted; another was based on the same value."
+        yield Rule.UNCONFIRMED
     if lost.hold is None or overwriting.hold is None:
-        yield "It was written without the lock."
+        yield Rule.WRITTEN_WITHOUT_LOCK
     elif len(holds) == 1:
-        yield "One holder overwrote its own update."
+        yield Rule.OVERWROTE_ITS_OWN
     elif not exclude(terms, *holds):
-        yield "The lock lets both in at once."
+        yield Rule.NOT_EXCLUSIVE
 
 
 CHECK = Check(

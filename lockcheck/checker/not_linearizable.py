@@ -10,12 +10,11 @@ import numpy as np
 from lockcheck.checker.case import Case
 from lockcheck.checker.check import Check
 from lockcheck.checker.examined import MOST_TOLD, Examined, examine, key_name, reason_of
-from lockcheck.checker.finding import Blame, Code, Culprit, Finding, Verdict
+from lockcheck.checker.finding import Blame, Code, Culprit, Finding, Proof, Verdict
 from lockcheck.checker.guard import effect_of
 from lockcheck.checker.linearizability import Answer, Model, endless
 from lockcheck.checker.modelling import is_leased, is_lock, misfit, nested_instead
 from lockcheck.checker.subject import EventSubject, Subject
-from lockcheck.checker.words import by_node, full_stop, told
 from lockcheck.history import F, Hold, Operation, Terms
 from lockcheck.history.table import NOTHING, Table
 
@@ -79,8 +78,7 @@ def _finding(subject: Subject, examined: Examined, key: int, answer: Answer) -> 
         operations=tuple(operations),
         length_ns=0,
         blame=blame,
-        note=full_stop(reason_of(subject, answer)),
-        steps=tuple(_steps(subject, examined.model, answer)),
+        proof=_proof(subject, examined.model, answer),
     )
 
 
@@ -129,21 +127,10 @@ def _grants(operation: Operation) -> bool:
     return operation.f == F.ACQUIRE and operation.ok
 
 
-def _steps(subject: Subject, model: Model, answer: Answer) -> Iterator[str]:
-    yield f"Judged by the model {model.name}: {model.meaning}."
-    if answer.circle:
-        for link in answer.circle[:MOST_STEPS]:
-            before, after = subject.operations((link.before, link.after))
-            why = by_node(link.reason, (before, after))
-            yield f"{told(before)} has to come before {told(after)}: {why}."
-        yield "That is a circle, so no order can be right."
-    elif answer.prefix:
-        last = answer.prefix[-MOST_STEPS:]
-        yield f"The longest order that is right has {len(answer.prefix)} operations; it ends with:"
-        yield from (told(operation) for operation in subject.operations(last))
-        if answer.stuck_on is not None:
-            [stuck] = subject.operations((answer.stuck_on,))
-            yield f"No order can go on past {told(stuck)}."
+def _proof(subject: Subject, model: Model, answer: Answer) -> Proof:
+    rows = {*answer.named, *answer.prefix[-MOST_STEPS:]}
+    rows |= set() if answer.stuck_on is None else {answer.stuck_on}
+    return Proof(model, answer, dict(zip(rows, subject.operations(rows), strict=True)))
 
 
 def _name(table: Table, key: int) -> str:

@@ -11,7 +11,6 @@ from lockcheck.checker.case import Case
 from lockcheck.checker.check import Check
 from lockcheck.checker.finding import Blame, Code, Culprit, Finding
 from lockcheck.checker.guard import effect_of
-from lockcheck.checker.order import concurrent
 from lockcheck.history import Hold, Terms
 
 # A hold is reported against this many of those that it found, those that end last. So up to nine
@@ -84,18 +83,16 @@ def _last_to_end(alone: list[Hold], sharing: list[Hold]) -> list[Hold]:
 
 def _finding(terms: Terms, holds: tuple[Hold, ...], blame: Blame) -> Finding:
     """The first two of `holds` are the pair that is to blame, in the order of their grants."""
-    earlier, later, *others = holds
     all_since_ns = max(hold.start_ns for hold in holds)
     return Finding(
         code=Code.OVERLAP,
-        key=earlier.key,
+        key=holds[0].key,
         time_ns=all_since_ns,
         effect=effect_of(terms, Code.OVERLAP, blame),
         holds=holds,
         operations=() if blame.release is None else (blame.release,),
         length_ns=min(hold.end_ns for hold in holds) - all_since_ns,
         blame=blame,
-        note=" ".join(_notes(earlier, later, len(others), blame)),
     )
 
 
@@ -116,22 +113,6 @@ def _weight(blame: Blame) -> tuple[int, int]:
     several leases that were outlived, the one that was outlived longest."""
     by_ns = blame.by_ns if blame.who is Culprit.SERVICE else -blame.by_ns
     return EXCUSES.index(blame.who), by_ns
-
-
-def _notes(earlier: Hold, later: Hold, others: int, blame: Blame) -> Iterator[str]:
-    if others:
-        yield f"There are {others + 1} permits, and {others + 2} held one."
-    if earlier.shared or later.shared:
-        sharing, alone = (earlier, later) if earlier.shared else (later, earlier)
-        yield f"{sharing.node} shared it with others, {alone.node} was to have it alone."
-    if concurrent(earlier, later):
-        yield "Both asked for it at the same time, so which of them was let in first is a guess."
-        if earlier.start_ns > later.start_ns:
-            yield "The first one's answer came last: it stood still before it read it."
-    if blame.who is Culprit.CLIENT and blame.release is not None and blame.released_by is not None:
-        certain = blame.release.ok and blame.release.start_ns > earlier.start_ns
-        verb = "took it away" if certain else "may have taken it away"
-        yield f"A blind release by {blame.released_by.node} {verb}."
 
 
 CHECK = Check(

@@ -47,14 +47,7 @@ def _finding(
         operations=(renewal,),
         length_ns=late_ns,
         blame=blame,
-        note=_note(hold, other, renewal),
     )
-
-
-def _note(hold: Hold, other: Hold, renewal: Operation) -> str:
-    if other.end_ns > (renewal.end_ns or renewal.start_ns):
-        return f"{other.node} still held it then."
-    return f"{other.node} had let go by then; {hold.node} was never granted it again."
 
 
 CHECK = Check(

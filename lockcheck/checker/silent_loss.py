@@ -13,7 +13,7 @@ from lockcheck.checker.finding import Code, Finding
 from lockcheck.checker.guard import effect_of
 from lockcheck.checker.rivals import rivals_of
 from lockcheck.checker.stalls import total_ns
-from lockcheck.history import Ending, Hold, Terms
+from lockcheck.history import Hold, Terms
 from lockcheck.history.event import NS_PER_MS
 
 
@@ -87,7 +87,6 @@ def _finding(
         operations=() if released is None else (released,),
         length_ns=length_ns,
         blame=blame,
-        note="It was told so in the end." if hold.ending is Ending.LOST else "",
     )
 
 

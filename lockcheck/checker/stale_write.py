@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from lockcheck.checker.blame import Attribution
 from lockcheck.checker.case import Case
 from lockcheck.checker.check import Check
-from lockcheck.checker.finding import Blame, Code, Culprit, Finding
+from lockcheck.checker.finding import Code, Finding
 from lockcheck.checker.guard import effect_of
 from lockcheck.checker.order import certainly_earlier
 from lockcheck.checker.writes import StoredWrite
-from lockcheck.history import Ending, Hold, Operation, Terms
+from lockcheck.history import Hold, Operation, Terms
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,20 +98,7 @@ def _finding(terms: Terms, attribution: Attribution, newer: _Taken, stale: _Take
         operations=(newer.operation, write),
         length_ns=0 if promised_ns is None else max(0, write.start_ns - promised_ns),
         blame=blame,
-        note=" ".join(_notes(earlier, write, blame)),
     )
-
-
-def _notes(earlier: Hold, write: Operation, blame: Blame) -> Iterator[str]:
-    promised_ns = blame.promised_until_ns
-    if blame.who in (Culprit.HOLDER, Culprit.MACHINE) and (
-        promised_ns is None or write.start_ns <= promised_ns
-    ):
-        yield "It was begun within the lease and was in flight when the lease ran out."
-    if write.unknown:
-        yield "Its client never learned that it was accepted."
-    if write.start_ns > earlier.end_ns and earlier.ending is not Ending.LAST_SEEN:
-        yield f"The client wrote although its hold had ended ({earlier.ending})."
 
 
 CHECK = Check(

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from lockcheck.checker.blame import Attribution
 from lockcheck.checker.case import Case
 from lockcheck.checker.check import Check
-from lockcheck.checker.finding import Blame, Code, Culprit, Finding
+from lockcheck.checker.finding import Blame, Code, Culprit, Finding, Reason, Rule
 from lockcheck.checker.guard import effect_of
 from lockcheck.checker.stalls import clipped, total_ns
-from lockcheck.checker.words import span
 from lockcheck.history import Ending, F, Hold, Operation, Stall, Terms
 from lockcheck.history.event import NS_PER_MS
 
@@ -174,11 +173,7 @@ def _finding(case: Case, free: _Free, asked: list[Operation]) -> Finding:
         operations=(*refused[: FEWEST_REFUSED - 1], refused[-1]),
         length_ns=end_ns - since_ns,
         blame=blame,
-        note=(
-            "By then every hold had been released, or its lease had run out, and every fault was"
-            f" healed. {len(asked)} requests were refused from then on, for"
-            f" {span(end_ns - since_ns)}, up to the end."
-        ),
+        reasons=(Reason(Rule.REFUSED, number=len(asked)),),
     )
 
 

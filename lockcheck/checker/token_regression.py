@@ -114,7 +114,6 @@ def _finding(terms: Terms, attribution: Attribution, earlier: Hold, later: Hold)
         operations=(earlier.acquire, later.acquire),
         length_ns=0,
         blame=blame,
-        note="Two grants have one token." if earlier.token == later.token else "",
     )
 
 

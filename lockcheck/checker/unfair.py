@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from lockcheck.checker.blame import Attribution
 from lockcheck.checker.case import Case
 from lockcheck.checker.check import Check
-from lockcheck.checker.finding import Blame, Code, Culprit, Finding
+from lockcheck.checker.finding import Blame, Code, Culprit, Finding, Reason, Rule
 from lockcheck.checker.guard import effect_of
 from lockcheck.checker.rivals import exclude
-from lockcheck.checker.words import at, span
 from lockcheck.history import Hold, Terms
 from lockcheck.history.event import NS_PER_MS
 
@@ -103,10 +102,7 @@ def _finding(terms: Terms, attribution: Attribution, waiting: _Waiting, passing:
         operations=(waiter.acquire, passing.acquire),
         length_ns=late_ns,
         blame=blame,
-        note=(
-            f"{waiter.node} had its place {at(waiting.queued_ns)},"
-            f" {span(passing.acquire.start_ns - waiting.queued_ns)} before {passing.node} asked."
-        ),
+        reasons=(Reason(Rule.QUEUED, number=waiting.queued_ns),),
     )
 
 

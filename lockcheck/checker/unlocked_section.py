@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from lockcheck.checker.case import Case
 from lockcheck.checker.check import Check
-from lockcheck.checker.finding import Blame, Code, Culprit, Finding, Verdict
+from lockcheck.checker.finding import Blame, Code, Culprit, Finding, Reason, Rule, Verdict
 from lockcheck.checker.guard import effect_of
 from lockcheck.checker.order import Spans
 from lockcheck.history import Ending, F, Hold, Operation, Terms
@@ -99,15 +99,15 @@ def _finding(
         operations=(*asked, change),
         length_ns=0,
         blame=blame,
-        note=" ".join(_notes(refused, holder)),
+        reasons=tuple(_reasons(refused, holder)),
     )
 
 
-def _notes(refused: Operation | None, holder: Hold | None) -> Iterator[str]:
+def _reasons(refused: Operation | None, holder: Hold | None) -> Iterator[Reason]:
     if refused is None:
-        yield "It never asked for it."
+        yield Reason(Rule.NEVER_ASKED)
     if holder is not None:
-        yield f"{holder.node} certainly held it at that moment."
+        yield Reason(Rule.HELD_BY_ANOTHER, holder)
 
 
 def _effect(terms: Terms, change: Operation, blame: Blame) -> Verdict:

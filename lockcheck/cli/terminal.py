@@ -168,6 +168,7 @@ def print_verdict(
 
 
 def _print_worst_incident(console: Console, narrative: Narrative) -> None:
+    from lockcheck.results.story.codes import note
     from lockcheck.results.story.incidents import told_by_evidence
     from lockcheck.results.story.step import weightiest
 
@@ -183,7 +184,7 @@ def _print_worst_incident(console: Console, narrative: Narrative) -> None:
             )
         console.print()
         if incident.main in told_by_evidence(incident):  # of the others the steps say it already
-            _print_reason(console, incident.main.note, story.reasons[:1])
+            _print_reason(console, note(incident.main), story.reasons[:1])
         _print_rows(console, [("whose fault", _plain(story.blame))])
         _print_rows(console, [("what helps", _plain(story.prevention))])
         if more:

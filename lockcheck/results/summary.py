@@ -15,6 +15,7 @@ from lockcheck.checker.finding import Definition, Finding, Freed, Judgement
 from lockcheck.checker.words import by_its_clock
 from lockcheck.history import FaultSpan, History, Hold, Operation
 from lockcheck.history.event import NS_PER_MS
+from lockcheck.results.story.codes import in_full, note
 from lockcheck.results.story.incidents import Incident
 from lockcheck.results.story.narrative import Story, narrative_of
 from lockcheck.results.story.seen import why_idle
@@ -184,8 +185,8 @@ def _summaries(findings: Iterable[Finding], began_ns: int) -> Iterable[FindingSu
             blame=blame.who,
             by_ms=_ms(blame.by_ns),
             fault=_fault(blame.fault) if blame.fault else None,
-            note=_text(finding.note),
-            steps=_writable(finding.steps),
+            note=_text(note(finding)),
+            steps=_writable(in_full(finding)),
             holds=tuple(map(_hold, finding.holds[:MOST_EVIDENCE])),
             operations=tuple(map(_operation, finding.operations[:MOST_EVIDENCE])),
         )

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from lockcheck.checker import Blame, Culprit, Finding, Verdict
+from lockcheck.results.story.codes import note
 from tests.checker.dsl import judged, ns
 
 OUTLIVED = """
@@ -107,7 +108,7 @@ def test_a_client_that_read_its_answer_late_was_granted_first() -> None:
     is at fault."""
     finding = overlap(READ_ITS_ANSWER_LATE.format(first="", second=""))
     assert [hold.process for hold in finding.holds] == [1, 2]
-    assert "answer came last" in finding.note
+    assert "answer came last" in note(finding)
     assert (finding.blame.who, finding.blame.by_ns) == (Culprit.HOLDER, ns(60))
     assert (finding.time_ns, finding.length_ns) == (ns(150), ns(10))
 
@@ -290,11 +291,11 @@ def test_a_blind_release_explains_why_a_third_was_let_in(release: str, who: Culp
         assert finding.blame.released_by
         assert finding.blame.released_by.process == 1
         certain = release.endswith(BLIND)
-        assert ("n1 took it away" in finding.note) == certain
-        assert ("n1 may have taken it away" in finding.note) != certain
+        assert ("n1 took it away" in note(finding)) == certain
+        assert ("n1 may have taken it away" in note(finding)) != certain
         assert finding.operations == (finding.blame.release,)
     else:
-        assert finding.note == ""
+        assert note(finding) == ""
         assert finding.operations == ()
 
 
@@ -305,7 +306,7 @@ def test_a_release_that_may_have_removed_its_own_lock_is_no_proof() -> None:
     found = judged(lines, ttl_ms=100).findings
     (finding,) = (f for f in found if f.code == "overlap")
     assert finding.blame.who is Culprit.CLIENT
-    assert "may have taken it away" in finding.note
+    assert "may have taken it away" in note(finding)
 
 
 def test_the_last_release_before_the_third_was_let_in_is_named() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from lockcheck.checker import Case, Culprit, Finding, Verdict
 from lockcheck.checker.deadlock import find
+from lockcheck.results.story.codes import in_full
 from tests.checker.dsl import history, ns
 
 
@@ -116,7 +117,7 @@ def test_what_is_said() -> None:
     assert (finding.key, finding.time_ns, finding.length_ns) == ("a", ns(20), ns(1980))
     assert finding.blame.by_ns == 0
     assert (finding.blame.who, finding.effect) == (Culprit.CLIENT, Verdict.VIOLATION)
-    assert finding.steps[0].startswith("n1 held 'a' since 0.001 s and asked for 'b' at 0.010 s")
+    assert in_full(finding)[0].startswith("n1 held 'a' since 0.001 s and asked for 'b' at 0.010 s")
 
 
 def test_four_in_a_circle_beside_others_that_wait() -> None:
@@ -125,7 +126,7 @@ def test_four_in_a_circle_beside_others_that_wait() -> None:
     lines += [f"{n} acquire:k{n - 4} {20 + n}-3000!" for n in range(4, 7)]
     (finding,) = found(*lines)
     assert {hold.process for hold in finding.holds} == {0, 1, 2, 3}
-    assert len(finding.steps) == 4
+    assert len(in_full(finding)) == 4
 
 
 def test_a_writer_waits_for_each_of_the_readers() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from lockcheck.checker import Case, Culprit, Finding, Verdict
 from lockcheck.checker.double_run import find
+from lockcheck.results.story.codes import note
 from tests.checker.dsl import history, judged, ns
 
 
@@ -54,11 +55,11 @@ CLIENTS = {
 }
 
 
-@pytest.mark.parametrize(("lines", "note"), CLIENTS.values(), ids=CLIENTS)
-def test_the_jobs_own_mark_is_missing(lines: str, note: str) -> None:
+@pytest.mark.parametrize(("lines", "said"), CLIENTS.values(), ids=CLIENTS)
+def test_the_jobs_own_mark_is_missing(lines: str, said: str) -> None:
     (finding,) = found(lines)
     assert finding.blame.who is Culprit.CLIENT
-    assert note in finding.note
+    assert said in note(finding)
     assert [operation.f for operation in finding.operations] == ["run", "run"]
 
 
@@ -102,7 +103,7 @@ def test_a_lock_that_lets_both_in_is_not_to_blame(shared: str, permits: int) -> 
     lines = f"1 acquire 0-1 {shared} \n 2 acquire 3-4 {shared} \n 1 run 5-6 a \n 2 run 5-6 a"
     (finding,) = found(lines, permits=permits)
     assert finding.blame.who is Culprit.CLIENT
-    assert "lets both in" in finding.note
+    assert "lets both in" in note(finding)
 
 
 @pytest.mark.parametrize(
@@ -117,10 +118,10 @@ def test_done_before_the_other_one_was_let_in_or_not(done: str, who: Culprit) ->
     assert finding.blame.who is who
 
 
-@pytest.mark.parametrize(("lines", "note"), CLIENTS.values(), ids=CLIENTS)
-def test_nobody_was_late_where_the_mark_is_missing(lines: str, note: str) -> None:
+@pytest.mark.parametrize(("lines", "said"), CLIENTS.values(), ids=CLIENTS)
+def test_nobody_was_late_where_the_mark_is_missing(lines: str, said: str) -> None:
     (finding,) = found(lines)
-    assert note in finding.note
+    assert said in note(finding)
     assert finding.blame.by_ns == 0
 
 

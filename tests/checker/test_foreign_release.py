@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from lockcheck.checker import Culprit, Finding, Verdict
+from lockcheck.results.story.codes import note
 from tests.checker.dsl import judged, ns
 
 BLIND = '= {"removed": 1, "blind": true}'
@@ -32,7 +33,7 @@ def test_the_lock_of_another_was_taken_away() -> None:
     assert finding.blame.who is Culprit.CLIENT
     assert finding.blame.released_by is finding.holds[0]
     assert finding.blame.release is finding.operations[0]
-    assert finding.note == ""
+    assert note(finding) == ""
 
 
 ACCEPTED = {
@@ -88,7 +89,7 @@ def test_a_client_that_knew_it_had_lost_the_lock_and_released_all_the_same() -> 
 def test_a_third_that_was_let_in_by_it_is_named() -> None:
     (finding,) = foreign(TAKEN, "3 acquire 125-126 \n 3 release 160-161")
     assert [hold.process for hold in finding.holds] == [1, 2, 3]
-    assert "n3 was let in while n2 still held it" in finding.note
+    assert "n3 was let in while n2 still held it" in note(finding)
 
 
 @pytest.mark.parametrize("third", ["3 acquire 151-152", "3 acquire 215-216"])
@@ -114,9 +115,9 @@ def test_the_victim_is_the_last_that_was_let_in() -> None:
 
 def test_it_says_so_where_it_may_have_been_yet_another_ones() -> None:
     (finding,) = foreign(TAKEN, "3 acquire 115-118?")
-    assert "certainly not its own" in finding.note
+    assert "certainly not its own" in note(finding)
     (finding,) = foreign(TAKEN, "3 acquire 115-118!")
-    assert finding.note == ""
+    assert note(finding) == ""
 
 
 @pytest.mark.parametrize("guard", ["fence", "cas"])

@@ -6,6 +6,7 @@ import pytest
 
 from lockcheck.checker import Culprit, Finding, Verdict
 from lockcheck.checker.versions import _overwriters
+from lockcheck.results.story.codes import note
 from tests.checker.dsl import judged, ns
 
 LOST = """
@@ -32,7 +33,7 @@ def test_an_update_was_overwritten_by_one_that_had_not_seen_it(ledger: bool) -> 
     assert told == [("read", 1), ("write", 2), ("write", 1)]
     assert (finding.blame.who, finding.blame.by_ns) == (Culprit.HOLDER, ns(30))
     assert (finding.time_ns, finding.length_ns) == (ns(131), ns(30))
-    assert finding.note == ""
+    assert note(finding) == ""
 
 
 CHAIN = """
@@ -179,7 +180,7 @@ def test_an_unacknowledged_update_without_a_rival_is_not_missed() -> None:
 def test_an_unacknowledged_update_is_lost_where_another_has_the_same_base() -> None:
     (finding,) = lost(UNANSWERED.format(base="a"), "storage write 1 x base=a seq=2")
     assert finding.operations[0].invoke.value == "x"
-    assert "never learned" in finding.note
+    assert "never learned" in note(finding)
 
 
 def test_an_unacknowledged_update_that_was_not_taken_is_not_missed() -> None:
@@ -271,7 +272,7 @@ def test_a_holder_that_overwrote_itself_cannot_blame_the_lock() -> None:
     )
     assert finding.blame.who is Culprit.CLIENT
     assert len(finding.holds) == 1
-    assert "its own update" in finding.note
+    assert "its own update" in note(finding)
 
 
 def test_a_client_that_did_not_look_cannot_blame_the_lock() -> None:
@@ -284,7 +285,7 @@ def test_a_client_without_the_lock_cannot_blame_it() -> None:
     lines = CHAIN.format(first="null", third="a").replace("3 acquire 12-13", "3 acquire 12-13!")
     (finding,) = lost(lines)
     assert finding.blame.who is Culprit.CLIENT
-    assert "without the lock" in finding.note
+    assert "without the lock" in note(finding)
 
 
 def test_the_machine_is_the_machine_only_without_a_guard() -> None:
@@ -325,7 +326,7 @@ def test_a_lock_that_lets_both_in_is_not_to_blame(shared: str, permits: int) -> 
         permits=permits,
     )
     assert finding.blame.who is Culprit.CLIENT
-    assert "lets both in" in finding.note
+    assert "lets both in" in note(finding)
 
 
 # --- who is to blame, and how late it was -------------------------------------------------------

@@ -10,6 +10,7 @@ import pytest
 from lockcheck.checker import CHECKS, Case, Code, Culprit, Judgement, Verdict, judge
 from lockcheck.checker.finding import Definition
 from lockcheck.checker.linearizability import Patience
+from lockcheck.results.story.codes import in_full, note
 from tests.checker.dsl import codes, history, judged
 
 EXPLAINED = {
@@ -132,7 +133,7 @@ def test_no_order_explains(lines: str, terms: dict[str, Any]) -> None:
     assert judgement.verdict is Verdict.VIOLATION
     [finding] = judgement.of(Code.NOT_LINEARIZABLE)
     assert finding.operations
-    assert finding.note.endswith(".")
+    assert note(finding).endswith(".")
     assert finding.blame.who in (Culprit.SERVICE, Culprit.CLIENT)
 
 
@@ -144,15 +145,16 @@ def test_the_check_by_itself_finds_the_same() -> None:
 
 def test_a_circle_is_written_out() -> None:
     [finding] = judged(UNEXPLAINED["an old value"][0]).findings
-    assert sum("has to come before" in step for step in finding.steps) >= 2
-    assert finding.steps[-1] == "That is a circle, so no order can be right."
+    assert sum("has to come before" in step for step in in_full(finding)) >= 2
+    assert in_full(finding)[-1] == "That is a circle, so no order can be right."
 
 
 def test_the_longest_order_is_written_out() -> None:
     [finding] = judged(UNEXPLAINED["an old value that was written twice"][0]).findings
-    assert any(step.startswith("The longest order that is right has 3") for step in finding.steps)
-    assert finding.steps[-1].startswith("No order can go on past n2 read k: 7")
-    assert len(finding.steps) == 1 + 1 + 3 + 1
+    steps = in_full(finding)
+    assert any(step.startswith("The longest order that is right has 3") for step in steps)
+    assert steps[-1].startswith("No order can go on past n2 read k: 7")
+    assert len(steps) == 1 + 1 + 3 + 1
 
 
 REFUSED = "1 acquire 0-1 \n 1 release 5-6! \n 2 acquire 7-8 \n 2 release 9-10"
@@ -228,7 +230,7 @@ def test_a_model_that_does_not_fit(lines: str, terms: dict[str, Any], doubt: str
 def test_what_is_said_of_a_register() -> None:
     [finding] = judged(UNEXPLAINED["an old value"][0]).findings
     assert (finding.length_ns, finding.blame.by_ns, finding.holds) == (0, 0, ())
-    assert finding.steps[0].startswith("Judged by the model register: ")
+    assert in_full(finding)[0].startswith("Judged by the model register: ")
     good = definitions(EXPLAINED["a register"][0])["k"]
     assert good.sentence == "An order of its operations explains all answers."
     wrong = definitions(UNEXPLAINED["an old value"][0])["k"]

@@ -8,6 +8,7 @@ import pytest
 
 from lockcheck.checker import Case, Code, Culprit, Finding, Verdict
 from lockcheck.checker.overlap import PAIRS_EACH, find, overlapping
+from lockcheck.results.story.codes import note
 from tests.checker.dsl import history, judged, ns
 
 NO_OVERLAP = {
@@ -218,12 +219,12 @@ def test_a_renewal_extends_validity_only_in_time(renewed: str, expected: list[st
 def test_an_overlap_is_told_by_who_was_let_in_first() -> None:
     (finding,) = overlaps("1 acquire 0-1", "2 acquire 3-4", "1 release 8-9", "2 release 9-10")
     assert [hold.process for hold in finding.holds] == [1, 2]
-    assert finding.note == ""
+    assert note(finding) == ""
 
 
 def test_concurrent_acquires_are_noted() -> None:
     (finding,) = overlaps("1 acquire 0-3", "2 acquire 1-4", "1 release 8-9", "2 release 8-9")
-    assert "at the same time" in finding.note
+    assert "at the same time" in note(finding)
 
 
 def test_up_to_nine_at_once_are_told_pair_by_pair() -> None:
@@ -276,7 +277,7 @@ def test_those_who_share_do_not_exclude_each_other(
     findings = overlaps(one, other, "1 release 8-9 \n 2 release 9-10", ttl_ms=100)
     assert [finding.code for finding in findings] == expected
     for finding in findings:
-        assert ("shared it with others" in finding.note) == ("shared" in one + other)
+        assert ("shared it with others" in note(finding)) == ("shared" in one + other)
 
 
 def test_a_writer_among_readers_is_told_with_those_that_end_last() -> None:
@@ -308,7 +309,7 @@ def test_no_more_hold_a_semaphore_than_it_has_permits() -> None:
     assert (finding.time_ns, finding.length_ns) == (ns(51), ns(9))
     # The promise to 1 would have been over first.
     assert (finding.blame.who, finding.blame.by_ns) == (Culprit.SERVICE, ns(49))
-    assert finding.note == "There are 2 permits, and 3 held one."
+    assert note(finding) == "There are 2 permits, and 3 held one."
 
 
 @pytest.mark.parametrize(
@@ -415,7 +416,7 @@ def test_all_who_held_a_permit_are_named_in_the_order_of_their_grants() -> None:
 )
 def test_who_shared_it_is_said(first: str, second: str, said: str) -> None:
     (finding,) = overlaps(f"1 acquire 0-1 {first} \n 2 acquire 2-3 {second}", SEEN)
-    assert finding.note == said
+    assert note(finding) == said
 
 
 SEEN = "1 renew 8-9 \n 2 renew 8-9 \n 1 release 10-11 \n 2 release 10-11"
@@ -424,7 +425,7 @@ SEEN = "1 renew 8-9 \n 2 renew 8-9 \n 1 release 10-11 \n 2 release 10-11"
 def test_an_answer_that_came_late_is_said() -> None:
     late = "1 acquire 0-7 token=1 \n 2 acquire 2-3 token=2"
     (finding,) = overlaps(late, SEEN)
-    assert "The first one's answer came last" in finding.note
+    assert "The first one's answer came last" in note(finding)
     (finding,) = overlaps(late.replace("token=2", "token=0"), SEEN)
-    assert "is a guess" in finding.note
-    assert "came last" not in finding.note
+    assert "is a guess" in note(finding)
+    assert "came last" not in note(finding)

@@ -8,6 +8,7 @@ import pytest
 
 from lockcheck.checker import Case, Culprit, Finding, Verdict
 from lockcheck.checker.revived import find
+from lockcheck.results.story.codes import note
 from tests.checker.dsl import history, ns
 
 HISTORY = """
@@ -64,12 +65,12 @@ def test_rejects() -> None:
     assert renewal.start_ns == ns(120)
     assert (finding.blame.who, finding.blame.by_ns) == (Culprit.SERVICE, ns(9))
     assert finding.time_ns == ns(121)
-    assert "still held it" in finding.note
+    assert "still held it" in note(finding)
 
 
 def test_even_if_nobody_holds_it_any_more() -> None:
     (finding,) = found(told(released="115-116"))
-    assert "had let go" in finding.note
+    assert "had let go" in note(finding)
 
 
 def test_the_first_that_should_have_been_refused() -> None:
@@ -107,4 +108,4 @@ def test_a_renewal_sent_at_the_moment_of_the_others_grant_is_not_the_one() -> No
 @pytest.mark.parametrize(("released", "held"), [("120.5-122", False), ("121.5-122", True)])
 def test_whether_it_was_still_held_when_the_renewal_was_answered(released: str, held: bool) -> None:
     (finding,) = found(told(released=released))
-    assert ("still held it" in finding.note) is held
+    assert ("still held it" in note(finding)) is held

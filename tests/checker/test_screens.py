@@ -20,6 +20,7 @@ from lockcheck.history import Event, EventType, F, History, Notice, Terms
 from lockcheck.history.event import STORAGE, encode_event, terms_event
 from lockcheck.history.scan import Scan, scan
 from lockcheck.native import core
+from lockcheck.results.story.codes import note
 from tests.checker.dsl import events as told_by
 from tests.long_histories import lock, register
 from tests.simulation import Fault, FaultKind, Plan, Target, simulated_events
@@ -173,7 +174,7 @@ def scanned(events: list[Event]) -> Scan:
 
 def told(judgement: Judgement) -> list[tuple[object, ...]]:
     return [
-        (f.code, f.key, f.time_ns, f.effect, f.length_ns, f.holds, f.operations, f.blame, f.note)
+        (f.code, f.key, f.time_ns, f.effect, f.length_ns, f.holds, f.operations, f.blame, note(f))
         for f in judgement.findings
     ]
 

@@ -8,6 +8,7 @@ import pytest
 
 from lockcheck.checker import Case, Code, Culprit, Finding, Verdict
 from lockcheck.checker.silent_loss import find
+from lockcheck.results.story.codes import note
 from tests.checker.dsl import codes, history, judged, ns
 
 LOST = """
@@ -110,7 +111,7 @@ def test_behind_a_guard_it_is_shown(guard: str) -> None:
 
 def test_told_too_late() -> None:
     (finding,) = found(LOST.replace("1 release {end}-900", "1 lost 400"))
-    assert "in the end" in finding.note
+    assert "in the end" in note(finding)
 
 
 def test_whoever_entered_again_in_between_was_told_that_it_holds_it() -> None:

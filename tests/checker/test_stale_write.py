@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lockcheck.checker import Case, Culprit, Finding, Verdict
+from lockcheck.results.story.codes import note
 from tests.checker.dsl import codes, history, judged, ns
 
 STALE = """
@@ -29,7 +30,7 @@ def test_a_stale_write(ledger: bool) -> None:
     assert (finding.time_ns, finding.length_ns) == (ns(131), ns(30))
     assert (finding.blame.who, finding.blame.by_ns) == (Culprit.HOLDER, ns(30))
     assert finding.effect is Verdict.VIOLATION
-    assert finding.note == ""
+    assert note(finding) == ""
 
 
 ACCEPTED = {
@@ -102,7 +103,7 @@ def test_the_storage_knows_of_writes_that_no_client_saw_answered() -> None:
     unanswered = STALE.replace("130-131 a seq=2", "130-150? a").replace("1 release 132-133!", "")
     assert stale(unanswered) == []
     (finding,) = stale(unanswered, "storage write 1 a seq=2")
-    assert "never learned" in finding.note
+    assert "never learned" in note(finding)
     assert finding.time_ns == ns(130)
 
 
@@ -127,7 +128,7 @@ def test_a_write_in_flight_when_the_lease_ran_out() -> None:
     lines = STALE.replace("1 write 130-131 a seq=2", "1 write 90-131 a seq=2")
     (finding,) = stale(lines)
     assert (finding.blame.who, finding.blame.by_ns, finding.length_ns) == (Culprit.HOLDER, 0, 0)
-    assert "in flight" in finding.note
+    assert "in flight" in note(finding)
 
 
 def test_a_pause_between_the_invocation_and_the_sending_explains_it() -> None:
@@ -150,7 +151,7 @@ def test_a_client_that_wrote_after_it_had_let_go(ending: str) -> None:
     lines = STALE.replace("1 release 132-133!", ending)
     (finding,) = stale(lines)
     assert (finding.blame.who, finding.blame.by_ns) == (Culprit.CLIENT, ns(70))
-    assert "although its hold had ended" in finding.note
+    assert "although its hold had ended" in note(finding)
 
 
 def test_a_client_that_had_released_in_time_cannot_blame_the_lock() -> None:
@@ -169,7 +170,7 @@ def test_a_write_at_the_very_moment_of_the_loss_was_in_time() -> None:
     lines = STALE.replace("1 release 132-133!", "1 lost 130")
     (finding,) = stale(lines)
     assert finding.blame.who is Culprit.HOLDER
-    assert finding.note == ""
+    assert note(finding) == ""
 
 
 def test_a_client_that_watches_its_validity_was_paused_after_the_look() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from lockcheck.checker import Case, Culprit, Finding, Verdict, judge
 from lockcheck.checker.stuck import find
+from lockcheck.results.story.codes import note
 from tests.checker.dsl import history, ns
 
 
@@ -157,8 +158,8 @@ def test_what_is_said() -> None:
     assert finding.operations[-1].end_ns == ns(2905)
     assert finding.blame.fault
     assert finding.blame.fault.name == "restart"
-    assert "20 requests were refused" in finding.note
-    assert "for 2.704 s" in finding.note
+    assert "20 requests were refused" in note(finding)
+    assert "for 2.704 s" in note(finding)
 
 
 def test_what_the_machine_explains_is_unknown() -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from lockcheck.checker import Case, Code, Culprit, Finding, Verdict
 from lockcheck.checker.token_regression import find
+from lockcheck.results.story.codes import note
 from tests.checker.dsl import history, judged, ns
 
 
@@ -138,5 +139,5 @@ def test_one_who_had_it_alone_is_not_forgotten_among_many_who_shared_it() -> Non
 def test_what_is_said() -> None:
     (same,) = found("1 acquire 0-1 token=4 \n 2 acquire 2-3 token=4")
     (lower,) = found("1 acquire 0-1 token=4 \n 2 acquire 2-3 token=3")
-    assert (same.note, lower.note) == ("Two grants have one token.", "")
+    assert (note(same), note(lower)) == ("Two grants have one token.", "")
     assert (same.length_ns, same.blame.by_ns) == (lower.length_ns, lower.blame.by_ns) == (0, 0)

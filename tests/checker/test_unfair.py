@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from lockcheck.checker import Case, Culprit, Finding, Verdict
 from lockcheck.checker.unfair import find
+from lockcheck.results.story.codes import note
 from tests.checker.dsl import history, ns
 
 
@@ -38,7 +39,7 @@ def test_it_asked_later_and_was_granted_first() -> None:
     assert [operation.process for operation in finding.operations] == [1, 2]
     assert (finding.blame.who, finding.effect) == (Culprit.SERVICE, Verdict.VIOLATION)
     assert (finding.time_ns, finding.length_ns) == (ns(70), ns(40))
-    assert "n1 had its place at 0.005 s, 0.0050 s before n2 asked" in finding.note
+    assert "n1 had its place at 0.005 s, 0.0050 s before n2 asked" in note(finding)
 
 
 TOLD = {

@@ -10,6 +10,7 @@ import pytest
 from lockcheck.checker import Case, Culprit, Finding, Verdict
 from lockcheck.checker.unlocked_section import find
 from lockcheck.history import History
+from lockcheck.results.story.codes import note
 from tests.checker.dsl import events, history, judged, ns
 
 
@@ -66,7 +67,7 @@ def test_rejects(lines: str) -> None:
     assert (finding.time_ns, finding.blame.who) == (ns(12), Culprit.CLIENT)
     assert (finding.length_ns, finding.blame.by_ns) == (0, 0)
     assert {operation.process for operation in finding.operations} == {2}
-    assert "n1 certainly held it" in finding.note
+    assert "n1 certainly held it" in note(finding)
 
 
 def test_work_in_the_moment_of_the_loss_was_done_under_the_lock() -> None:
@@ -79,15 +80,15 @@ def test_each_of_them_is_told() -> None:
     lines = HELD + "2 acquire 10-11! \n 2 write 12-13 b \n 2 write 60-61 c \n 2 write 62-63! d"
     first, second = found(lines)
     assert (first.time_ns, second.time_ns) == (ns(12), ns(60))
-    assert second.note == ""
+    assert note(second) == ""
     assert [o.process for o in first.operations] == [2, 2]
 
 
 def test_whether_it_ever_asked() -> None:
     (refused,) = found(HELD, "2 acquire 10-11! error=held", "2 write 12-13 b")
-    assert "never asked" not in refused.note
+    assert "never asked" not in note(refused)
     (never,) = found(HELD, "2 write 12-13 b")
-    assert never.note.startswith("It never asked for it.")
+    assert note(never).startswith("It never asked for it.")
 
 
 @pytest.mark.parametrize(

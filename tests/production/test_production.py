@@ -15,6 +15,7 @@ from lockcheck.check.recheck import recheck
 from lockcheck.checker import Code, Culprit, Judgement, Verdict
 from lockcheck.checker.linearizability import endless
 from lockcheck.formats import Asked
+from lockcheck.results.story.codes import note
 from tests.production.day import day
 from tests.production.mistakes import with_a_mistake
 from tests.production.service import Lived, lived
@@ -71,7 +72,7 @@ def accused(found: Lived, folder: Path, kind: str = A_LOCK) -> str:
     judgement = judged(found, folder, kind)
     if judgement.verdict is Verdict.OK:
         return ""
-    said = [f"{each.code} of {each.key}: {each.note}" for each in judgement.findings]
+    said = [f"{each.code} of {each.key}: {note(each)}" for each in judgement.findings]
     return f"{found.day}: {(said or judgement.doubts)[:2]}"
 
 

@@ -16,8 +16,13 @@ from lockcheck.checker.finding import (
     Definition,
     Finding,
     Judgement,
+    Proof,
+    Reason,
+    Rule,
     Verdict,
 )
+from lockcheck.checker.linearizability import Answer, Because
+from lockcheck.checker.linearizability.models import register
 from lockcheck.history import F, History
 from tests.checker.dsl import history, ns
 
@@ -128,7 +133,11 @@ def stuck() -> Case:
         f"{2 + n % 2} acquire {2000 + 50 * n}-{2001 + 50 * n}! error=held" for n in range(9)
     ]
     told = history("1 acquire 0-1 ttl_ms=100", *attempts)
-    return found(Code.STUCK, told, holds=(0,), operations=tuple(range(1, 10)), time_ns=ns(1000))
+    reasons = (Reason(Rule.REFUSED, number=9),)
+    refused = tuple(range(1, 10))
+    return found(
+        Code.STUCK, told, holds=(0,), operations=refused, time_ns=ns(1000), reasons=reasons
+    )
 
 
 def deadlock() -> Case:
@@ -139,10 +148,7 @@ def deadlock() -> Case:
         1 acquire:k2 10-
         2 acquire:k3 11-
         3 acquire:k1 12-""")
-    steps = tuple(f"n{n} held k{n} and asked for k{n % 3 + 1}" for n in (1, 2, 3))
-    return found(
-        Code.DEADLOCK, told, Culprit.CLIENT, holds=(0, 1, 2), operations=(3, 4, 5), steps=steps
-    )
+    return found(Code.DEADLOCK, told, Culprit.CLIENT, holds=(0, 1, 2), operations=(3, 4, 5))
 
 
 def unfair() -> Case:
@@ -151,7 +157,10 @@ def unfair() -> Case:
         3 acquire 20-31
         3 release 55-56
         2 release 70-71""")
-    return found(Code.UNFAIR, told, holds=(0, 1), operations=(0, 1), time_ns=ns(60))
+    reasons = (Reason(Rule.QUEUED, number=ns(5)),)
+    return found(
+        Code.UNFAIR, told, holds=(0, 1), operations=(0, 1), time_ns=ns(60), reasons=reasons
+    )
 
 
 def not_linearizable() -> Case:
@@ -163,10 +172,12 @@ def not_linearizable() -> Case:
         4 cas:x 40-41! [7,8]
         4 add:x 42-43? 9
         2 write:x 50- 3""")
-    steps = ("As a register.", "process 2 read 2 before process 3 read 1", "That is a circle.")
+    circle = Because(1, 2, "it was read"), Because(2, 3, "it ended before")
+    answer = Answer(False, "zones", "1 was read after 2", circle=circle)
+    proof = Proof(register(), answer, dict(enumerate(told.operations)))
     return found(
-        Code.NOT_LINEARIZABLE, somebody_elses(told), operations=(0, 1, 2, 3), steps=steps,
-        note="1 was read after 2",
+        Code.NOT_LINEARIZABLE, somebody_elses(told), operations=(0, 1, 2, 3),
+        proof=proof,
     )  # fmt: skip
 
 

@@ -19,7 +19,6 @@ from tests.results.made_up import (
     double_run,
     found,
     judgement,
-    not_linearizable,
     revived,
     silent_loss,
     stuck,
@@ -200,7 +199,8 @@ def test_a_release_that_let_a_job_run_twice_is_told_as_such() -> None:
 
 def test_behind_a_guard_a_lock_that_nobody_gets_is_not_the_guards_failure() -> None:
     told = history("1 acquire 0-1", "2 acquire 10-20!", guard="fence", workload="register")
-    case = found(Code.STUCK, told, holds=(0,), operations=(1,))
+    reasons = stuck().finding.reasons
+    case = found(Code.STUCK, told, holds=(0,), operations=(1,), reasons=reasons)
     assert "The storage was to refuse" not in story.tell(told, case.finding).prevention
 
 
@@ -231,20 +231,20 @@ def test_why_it_is_certain() -> None:
     case = deadlock()
     [reason] = story.tell(case.history, case.finding).reasons
     assert reason.about == ""
-    assert reason.sentences[0] == "n1 held k1 and asked for k2."
+    assert reason.sentences[0].startswith("n1 held 'k1' since 0.001 s and asked for 'k2'")
     text = words(report(case.history, judgement=judgement(case.history, case.finding)))
     places = [text.index(sentence) for sentence in reason.sentences]
     assert places == sorted(places)
 
 
 def test_a_long_explanation_keeps_its_ends() -> None:
-    case = not_linearizable()
-    steps = tuple(f"step {number}" for number in range(1000))
-    [reason] = story.tell(case.history, replace(case.finding, steps=steps)).reasons
+    case = deadlock()
+    (first, *_), (asked, *_) = case.finding.holds, case.finding.operations
+    long = replace(case.finding, holds=(first,) * 1000, operations=(asked,) * 1000)
+    [reason] = story.tell(case.history, long).reasons
     assert len(reason.sentences) == 25
-    assert reason.sentences[0] == "step 0."
+    assert reason.sentences[0] == reason.sentences[-1]
     assert reason.sentences[12] == "… and 976 more steps …"
-    assert reason.sentences[-1] == "step 999."
 
 
 # --- what belongs together ---------------------------------------------------------------------
@@ -266,11 +266,11 @@ def test_what_shares_holds_with_an_overlap_is_a_part_of_it(make: Callable[[], Ca
     assert incident.main.code is Code.OVERLAP
     told = story.tell_incident(case.history, incident)
     assert told.title == "n1 held k for 0.800 s beyond its lease, while n2 was let in"
-    assert told.harm[0] == f"{TITLES[case.finding.code]}."
+    assert told.harm[0].startswith(f"{TITLES[case.finding.code]}.")
     said = story.headline(case.history, judgement(case.history, *both))
     what = {Code.SILENT_LOSS: "silent loss", Code.REVIVED: "revived lease"}[case.finding.code]
     assert f"With it came 1 {what}." in said
-    twice = judgement(case.history, *both, replace(case.finding, note="again"))
+    twice = judgement(case.history, *both, replace(case.finding, length_ns=1))
     plural = {Code.SILENT_LOSS: "silent losses", Code.REVIVED: "revived leases"}[case.finding.code]
     assert f"With it came 2 {plural}." in story.headline(case.history, twice)
 

@@ -10,7 +10,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from lockcheck.checker.finding import Code, Definition, Judgement, Verdict
+from lockcheck.checker.finding import Code, Definition, Judgement, Proof, Verdict
+from lockcheck.checker.linearizability import Answer
+from lockcheck.checker.linearizability.models import register
 from lockcheck.cli.terminal import print_verdict
 from lockcheck.history import History
 from lockcheck.results.facts import RunFacts
@@ -69,7 +71,7 @@ def test_a_register_is_no_lock(capsys: pytest.CaptureFixture[str], violated: boo
     if violated:
         assert "Object by object: is there an order" in page
         assert "x (register): No order explains it." in terminal
-        assert "because 1 was read after 2. As a register." in terminal
+        assert "because 1 was read after 2. Judged by the model register: what was" in terminal
 
 
 def test_nothing_found_in_a_register() -> None:
@@ -224,7 +226,10 @@ def test_nothing_in_the_evidence_becomes_markup(capsys: pytest.CaptureFixture[st
         )
         for o in case.finding.operations
     )
-    finding = replace(case.finding, key=ATTACK, operations=evil, steps=(ATTACK,), note=ATTACK)
+    answer = Answer(False, ATTACK, ATTACK, prefix=tuple(range(len(evil))), stuck_on=0)
+    model = replace(register(), name=ATTACK, meaning=ATTACK)
+    proof = Proof(model, answer, dict(enumerate(evil)))
+    finding = replace(case.finding, key=ATTACK, operations=evil, proof=proof)
     told = Definition(ATTACK, ATTACK, ATTACK, Verdict.VIOLATION, 1, ATTACK)
     judged = judgement(case.history, finding, definitions=(told,))
     html = elsewhere(case.history, judged)

@@ -37,7 +37,7 @@ def test_a_finding_with_all_that_it_stands_on() -> None:
     assert told["code"] == "deadlock"
     assert told["blame"] == "client"
     assert told["nodes"] == ["n1", "n2", "n3"]
-    assert told["steps"][0] == "n1 held k1 and asked for k2"
+    assert told["steps"][0].startswith("n1 held 'k1' since 0.001 s and asked for 'k2'")
     assert told["holds"][0] == {
         "node": "n1", "process": 1, "key": "k1", "start_ms": 1.0, "end_ms": 10.0, "token": None,
     }  # fmt: skip

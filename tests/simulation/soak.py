@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from lockcheck.checker import Finding, Judgement, Verdict, judge
 from lockcheck.history import History
+from lockcheck.results.story.codes import note
 from tests.simulation import simulate
 from tests.simulation.combinations import COMBINATIONS
 
@@ -44,9 +45,8 @@ def accusations(history: History, judgement: Judgement) -> tuple[str, ...]:
 
 
 def _told(finding: Finding) -> str:
-    note = finding.note or "no note"
     at_ms = finding.time_ns / 1e6
-    return f"{finding.code} by {finding.blame.who} at {at_ms:.3f} ms ({note})"
+    return f"{finding.code} by {finding.blame.who} at {at_ms:.3f} ms ({note(finding) or 'no note'})"
 
 
 def tried(case: tuple[int, str]) -> Outcome:

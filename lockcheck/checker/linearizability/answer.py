@@ -42,5 +42,11 @@ class Answer:
     stuck_on: int | None = None  # the operation that no order could go past
 
     @property
+    def named(self) -> set[int]:
+        """The rows that its reason speaks of."""
+        ends = [row for link in self.circle for row in (link.before, link.after)]
+        return {*self.rows, *ends, *self.prefix[-1:]}
+
+    @property
     def told(self) -> bool:
         return self.linearizable is not None

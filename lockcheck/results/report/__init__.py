@@ -25,6 +25,7 @@ from lockcheck.results.facts import RunFacts
 from lockcheck.results.report.clocks import charts
 from lockcheck.results.report.glossary import glossary
 from lockcheck.results.report.timeline import last_moment_ns, timeline
+from lockcheck.results.story.codes import note
 from lockcheck.results.story.definitions import side_by_side
 from lockcheck.results.story.incidents import Incident, told_by_evidence
 from lockcheck.results.story.narrative import Narrative, Story, again, narrative_of
@@ -61,9 +62,10 @@ class _Told:
     def harm(self) -> list[str]:
         """What the heading does not say already."""
         [alone, *others] = self.incident.findings
+        noted = note(alone)
         if not others and told_by_evidence(self.incident):
-            return [full_stop(alone.note)] if alone.note else []
-        return list(self.story.harm) if others or alone.note else []
+            return [full_stop(noted)] if noted else []
+        return list(self.story.harm) if others or noted else []
 
 
 def render(history: History, judgement: Judgement, facts: RunFacts) -> str:

@@ -6,12 +6,13 @@ The others are told by the operations in their evidence.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from lockcheck.checker.finding import Code, Finding
 from lockcheck.checker.words import LOCKING, listed, lock_name, names, node_of, plain, span
 from lockcheck.history import F
+from lockcheck.results.story import notes
 
 NAMED_AT_MOST = 4
 Last = tuple[str, str]  # the last step: whom it befell, and what
@@ -25,6 +26,8 @@ class Words:
     cure: str = ""  # what would prevent it; {guard}: how the data can be protected besides
     title: Callable[[Finding], str] = lambda _: ""
     last: Callable[[Finding], Last] = lambda _: ("", "")
+    note: Callable[[Finding], Iterable[str]] = lambda _: ()  # beside the judge's reasons
+    in_full: Callable[[Finding], Iterable[str]] = lambda _: ()  # where it takes more than a note
 
 
 def anomalies(code: Code, number: int) -> str:
@@ -40,6 +43,16 @@ def deed(finding: Finding) -> str:
     return CODES[finding.code].did.format(
         who=guilty(finding), other=_other(finding), key=lock_name(finding.key), job=_job(finding)
     )
+
+
+def note(finding: Finding) -> str:
+    """What the numbers do not say."""
+    ruled = (notes.ruled(finding, reason) for reason in finding.reasons)
+    return " ".join((*ruled, *CODES[finding.code].note(finding)))
+
+
+def in_full(finding: Finding) -> tuple[str, ...]:
+    return tuple(CODES[finding.code].in_full(finding))
 
 
 def about_a_lock(finding: Finding) -> bool:
@@ -139,8 +152,8 @@ def _no_order_title(finding: Finding) -> str:
 
 
 CODES = {
-    Code.OVERLAP: Words(one="overlap", many="overlaps"),
-    Code.STALE_WRITE: Words(one="stale write", many="stale writes"),
+    Code.OVERLAP: Words(one="overlap", many="overlaps", note=notes.overlap),
+    Code.STALE_WRITE: Words(one="stale write", many="stale writes", note=notes.stale_write),
     Code.LOST_UPDATE: Words(one="lost write", many="lost writes"),
     Code.FOREIGN_RELEASE: Words(one="blind release", many="blind releases"),
     Code.DOUBLE_RUN: Words(
@@ -180,6 +193,7 @@ CODES = {
         ),
         title=_token_title,
         last=_token_last,
+        note=notes.token_regression,
     ),
     Code.REVIVED: Words(
         one="revived lease",
@@ -194,6 +208,7 @@ CODES = {
             f"{guilty(f)} renewed its lease on {lock_name(f.key)} after {_other(f)} had held it"
         ),
         last=lambda f: (guilty(f), f"its renewal was granted, and {_other(f)} had held the lock"),
+        note=notes.revived,
     ),
     Code.SILENT_LOSS: Words(
         one="silent loss",
@@ -206,6 +221,7 @@ CODES = {
         ),
         title=_silent_loss_title,
         last=lambda f: (guilty(f), "had lost the lock by now, and nobody had told it"),
+        note=notes.silent_loss,
     ),
     Code.DEADLOCK: Words(
         one="deadlock",
@@ -217,6 +233,8 @@ CODES = {
         ),
         title=_deadlock_title,
         last=lambda _: ("clients", "from here on each waits for the next one in the circle"),
+        note=notes.deadlock,
+        in_full=notes.deadlock_in_full,
     ),
     Code.STUCK: Words(
         one="stuck lock",
@@ -256,6 +274,8 @@ CODES = {
         ),
         title=_no_order_title,
         last=lambda _: ("lockcheck", "no order of the operations explains this"),
+        note=notes.no_order,
+        in_full=notes.no_order_in_full,
     ),
 }
 # Told by who held the lock when. Where others are part of one incident, these tell its cause.

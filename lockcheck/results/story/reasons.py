@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lockcheck.checker.finding import Finding
 from lockcheck.checker.words import amount, full_stop
-from lockcheck.results.story.codes import BY_EVIDENCE
+from lockcheck.results.story.codes import BY_EVIDENCE, in_full
 from lockcheck.results.story.incidents import Incident
 from lockcheck.results.story.titles import title
 
@@ -24,12 +25,14 @@ class Reason:
 def reasons_of(incident: Incident) -> tuple[Reason, ...]:
     """One for each finding that explains itself, the main one first; the same words only once."""
     main = incident.main
-    told = [f for f in incident.findings if f.steps and (f is main or f.code in BY_EVIDENCE)]
+    told = [f for f in incident.findings if f is main or f.code in BY_EVIDENCE]
     told.sort(key=lambda finding: finding is not main)
-    by_words = {finding.steps: finding for finding in reversed(told)}
-    chosen = [f for f in told if by_words[f.steps] is f][:FINDINGS_EXPLAINED]
+    by_words: dict[tuple[str, ...], Finding] = {}
+    for finding in told:
+        by_words.setdefault(in_full(finding), finding)
+    chosen = [(f, said) for said, f in by_words.items() if said][:FINDINGS_EXPLAINED]
     alone = len(incident.findings) == 1
-    return tuple(Reason("" if alone else title(f), shortened(f.steps)) for f in chosen)
+    return tuple(Reason("" if alone else title(f), shortened(said)) for f, said in chosen)
 
 
 def shortened(steps: tuple[str, ...], each: int = SENTENCES_AT_EACH_END) -> tuple[str, ...]:

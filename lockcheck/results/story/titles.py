@@ -20,7 +20,7 @@ from lockcheck.checker.words import (
     times,
 )
 from lockcheck.history import F, Hold, Operation
-from lockcheck.results.story.codes import BY_EVIDENCE, CODES, anomalies
+from lockcheck.results.story.codes import BY_EVIDENCE, CODES, anomalies, note
 from lockcheck.results.story.incidents import (
     Incident,
     identity,
@@ -219,11 +219,11 @@ def _lost_writes(incident: Incident, numbers: Numbers) -> Iterator[str]:
 
 def _noted(text: str, found: Iterable[Finding]) -> str:
     """What the numbers do not say, where it does not repeat itself too often."""
-    notes = Counter(f.note for f in found)
+    notes = Counter(map(note, found))
     total = notes.total()
     told = [
-        full_stop(note) if often == total else f"({often:,} of them: {full_stop(note)})"
-        for note, often in notes.most_common(NOTES_AT_MOST + 1)
-        if note and (often > 1 or total <= NOTES_AT_MOST)
+        full_stop(said) if often == total else f"({often:,} of them: {full_stop(said)})"
+        for said, often in notes.most_common(NOTES_AT_MOST + 1)
+        if said and (often > 1 or total <= NOTES_AT_MOST)
     ]
     return " ".join([f"{text}.", *told[:NOTES_AT_MOST]])
