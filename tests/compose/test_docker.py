@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from docker.types import IPAMConfig, IPAMPool
 
 from lockcheck.compose import launching
 from lockcheck.compose.docker import runtime as docker_runtime
+from lockcheck.compose.docker.agent_container import CAPABILITIES
 from lockcheck.compose.docker.cleanup import remove_run
 from lockcheck.compose.docker.compose_file import Names, free_subnets
 from lockcheck.compose.docker.compose_up import taken_subnets
@@ -31,6 +33,7 @@ from tests.waiting import wait_for
 
 pytestmark = [pytest.mark.docker, pytest.mark.cluster]
 
+CAP_MKNOD = 27
 REPOSITORY = Path(__file__).parents[2]
 
 # Keeps the nodes of a plan until it is killed: a lockcheck whose terminal went away.
@@ -90,6 +93,20 @@ def test_nodes_come_up_are_collected_and_leave_nothing(
     assert (nodes / "c1").is_dir()
     assert (nodes / "agent.log").read_text() == ""
     assert things_of(plan.run_id) == []
+
+
+def test_the_agent_has_the_capabilities_that_it_needs_and_cannot_write_to_its_image(
+    runtime: DockerRuntime, engine: docker.DockerClient, tmp_path: Path
+) -> None:
+    plan = small_plan(tmp_path)
+    asked = "grep CapPrm /proc/self/status; touch /etc/x; touch /x"
+    with started(runtime, plan):
+        agent = engine.containers.get(Names(plan.run_id).agent)
+        said = agent.exec_run(["sh", "-c", asked]).output.decode()
+    rights = int(re.findall(r"CapPrm:\s+(\w+)", said)[0], 16)
+    assert rights.bit_count() == len(CAPABILITIES)
+    assert not rights >> CAP_MKNOD & 1  # which an engine gives to every container
+    assert said.count("Read-only file system") == 2
 
 
 def test_closing_twice_is_once(runtime: DockerRuntime, tmp_path: Path) -> None:
