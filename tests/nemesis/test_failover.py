@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from lockcheck.errors import FaultError
-from lockcheck.history import Event, EventType, F
 from lockcheck.nemesis import Plan, parse_nemesis
 from lockcheck.nemesis.base import Strike, wait_until
 from lockcheck.nemesis.holders import Holders
@@ -29,6 +28,7 @@ from lockcheck.servers.redis_sentinel import REDIS_SENTINEL
 from lockcheck.workloads.aims import AIMS
 from tests.backends.servers import found
 from tests.nemesis.real import RealFleet, RealNode, cluster
+from tests.nemesis.told import granted
 
 pytestmark = pytest.mark.cluster
 
@@ -121,10 +121,6 @@ def failover(scene: Scene, words: str) -> Strike:
     return step.kind.strike(step, ("r1",), scene)
 
 
-def grant(client: str) -> Event:
-    return Event(time=1, process=0, type=EventType.OK, f=F.ACQUIRE, key="k1", node=client)
-
-
 class Clients:
     """c1 is granted the lock as soon as it is hunted; c2 tries at whatever primary it is told."""
 
@@ -148,7 +144,7 @@ class Clients:
         primary = await self._group.named()
         said = await self._group.ask(primary, "SET", "lock:k1", f"{client}:x", "NX", "PX", "60000")
         if said == "OK":
-            self._scene.holders.observe(grant(client))
+            self._scene.holders.observe(granted(client))
         return primary.name if said == "OK" else ""
 
 
@@ -204,7 +200,7 @@ def test_a_lock_that_the_primary_does_not_have_proves_nothing_and_all_is_healed(
 
     async def granted_elsewhere() -> None:
         await wait_until(lambda: any((tmp_path / "c1" / AIMS).iterdir()), "c1 is hunted", 20)
-        scene.holders.observe(grant("c1"))
+        scene.holders.observe(granted("c1"))
 
     async def play(_clients: Clients) -> None:
         elsewhere = asyncio.create_task(granted_elsewhere())

@@ -13,7 +13,7 @@ from lockcheck.nemesis.holders import Holders
 from lockcheck.nemesis.hunt import hunting
 from lockcheck.nemesis.triggers import Trigger
 from tests.nemesis.made_up import acted
-from tests.nemesis.test_schedule import granted, released
+from tests.nemesis.told import granted, lost, released
 
 NAMES = ("c1", "c2", "c3")
 
@@ -28,10 +28,6 @@ def workdir(tmp_path: Path) -> Path:
 def asked(workdir: Path) -> list[str]:
     """Which clients are asked to go on with what they do under the lock."""
     return [name for name in NAMES if list((workdir / name / "aims").iterdir())]
-
-
-def lost(node: str) -> Event:
-    return Event(time=0, process=0, type=EventType.INFO, f="lost", key="k1", node=node)
 
 
 def test_who_holds_what(tmp_path: Path) -> None:

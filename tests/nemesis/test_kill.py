@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from lockcheck.errors import FaultError
-from lockcheck.history import Event, EventType, F
 from lockcheck.nemesis import Plan, kept, parse_nemesis
 from lockcheck.nemesis.base import Strike, wait_until
 from lockcheck.nemesis.holders import Holders
@@ -19,6 +18,7 @@ from lockcheck.nemesis.links import Links
 from lockcheck.nemesis.scene import Scene
 from lockcheck.workloads.aims import AIMS
 from tests.nemesis.real import FORKED, RealFleet, RealNode, cluster
+from tests.nemesis.told import granted
 
 pytestmark = pytest.mark.cluster
 
@@ -154,17 +154,13 @@ class Watching(RealFleet):
         await super().end(name)
 
 
-def grant(node: str, key: str = "k1") -> Event:
-    return Event(time=1, process=0, type=EventType.OK, f=F.ACQUIRE, key=key, node=node)
-
-
 async def roll(strike: Strike, scene: Scene, *grants: str) -> str:
     """With these clients being granted the lock, one after the other, as soon as it is begun."""
     began_ns, fleet = time.monotonic_ns(), scene.fleet
     rolling = asyncio.create_task(strike.inject())
     await asyncio.sleep(0)  # it asks who holds on
     for node in grants:
-        scene.holders.observe(grant(node))
+        scene.holders.observe(granted(node))
     since_ns = await rolling
     assert isinstance(fleet, Watching)
     assert began_ns <= (since_ns or 0) <= fleet.ended_first_ns

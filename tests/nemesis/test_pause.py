@@ -17,6 +17,7 @@ from lockcheck.nemesis.base import DidNotLastError, wait_until
 from lockcheck.nemesis.pause import Pause
 from lockcheck.nemesis.schedule import Nemesis
 from tests.nemesis.real import FORKED, RealFleet, RealNode, cluster
+from tests.nemesis.told import granted
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.cluster
@@ -133,10 +134,6 @@ def test_a_zombie_proves_nothing(node: RealNode) -> None:
         asyncio.run(inject_and_prove(Pause([node])))
 
 
-def grant_to(node: str, time: int = 0) -> Event:
-    return Event(time=time, process=0, type=EventType.OK, f="acquire", key="k1", node=node)
-
-
 def run_nemesis(nodes: Nodes, text: str, workdir: Path, *, at_once: bool) -> list[Event]:
     """A nemesis for a lease of 100 ms, until its first fault has been proven."""
     said: list[Event] = []
@@ -155,7 +152,7 @@ def run_nemesis(nodes: Nodes, text: str, workdir: Path, *, at_once: bool) -> lis
         )
         nemesis.start()
         while not any(event.type is EventType.OK for event in said):
-            nemesis.observe(grant_to("c1"))
+            nemesis.observe(granted("c1"))
             await asyncio.sleep(0.005)
         await nemesis.finish(at_once=at_once)
 

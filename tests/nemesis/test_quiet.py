@@ -7,14 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from msgspec import structs
 
 from lockcheck.history import Event, EventType
 from lockcheck.nemesis.base import Plan, wait_until
 from lockcheck.nemesis.quiet import Quiet, longest_quiet_ms
 from lockcheck.nodes.node import Role
 from tests.nemesis.made_up import PaperKind, PaperNode, acted, play
-from tests.nemesis.test_schedule import granted
+from tests.nemesis.told import granted
 
 PLAN = Plan(backend="b", ttl_ms=200, time_limit_ms=1000, clients=2, servers=1, keys=("k1", "k2"))
 INVOKE, OK, INFO = EventType.INVOKE, EventType.OK, EventType.INFO
@@ -28,7 +27,7 @@ def asked(key: str = "k1", time: int = BEGAN_NS) -> Event:
 
 
 def got(key: str = "k1", time: int = BEGAN_NS) -> Event:
-    return structs.replace(granted("c1"), key=key, time=time)
+    return granted("c1", key, time)
 
 
 def test_it_ends_when_each_lock_was_asked_for_and_granted_since() -> None:

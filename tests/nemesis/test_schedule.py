@@ -10,21 +10,14 @@ from pathlib import Path
 import pytest
 
 from lockcheck.errors import FaultError
-from lockcheck.history import Effect, Event, EventType, History
+from lockcheck.history import Effect, EventType, History
 from lockcheck.nemesis.base import DidNotLastError, FaultKind, Plan, Step, wait_until
 from lockcheck.nodes.node import Role
 from tests.nemesis.made_up import Paper, PaperFleet, PaperKind, PaperNode, acted, play
+from tests.nemesis.told import granted, released
 
 INVOKE, OK, INFO = EventType.INVOKE, EventType.OK, EventType.INFO
 CLIENTS = [PaperNode(name, Role.CLIENT) for name in ("c1", "c2", "c3")]
-
-
-def granted(node: str) -> Event:
-    return Event(time=0, process=0, type=OK, f="acquire", key="k1", node=node)
-
-
-def released(node: str) -> Event:
-    return Event(time=0, process=0, type=INVOKE, f="release", key="k1", node=node)
 
 
 def test_what_a_fault_says(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from lockcheck.nodes.node import Role
 from lockcheck.workloads.aims import stands_there
 from tests.nemesis.made_up import PaperFleet, PaperKind, PaperNode, Play, acted, play
 from tests.nemesis.plans import plan
-from tests.nemesis.test_schedule import granted, released
+from tests.nemesis.told import granted, released
 
 NAMES = ("c1", "c2", "c3")
 NODES = [PaperNode("r1", Role.SERVER), *(PaperNode(name, Role.CLIENT) for name in NAMES)]

@@ -143,12 +143,21 @@ def test_a_table_without_keepers_is_left_as_it_is() -> None:
     assert has_keepers(replace(table, owner=table.owner + 1))
 
 
-@pytest.mark.parametrize(("promised", "expected"), [(17, True), (40, False)])
-def test_two_who_renew_at_once(promised: int, expected: bool) -> None:
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        ("9 renew 5-9 until=17 of=0", "0 renew 7-8 until=15", True),
+        ("9 renew 5-9 until=40 of=0", "0 renew 7-8 until=15", False),
+        ("9 renew 5-9 until=17 of=0", "8 renew 5-9 until=16 of=0", True),
+        ("9 renew 5-9 until=17 of=0", "8 renew 5-9 until=40 of=0", False),
+        ("9 renew 5-9 until=40 of=0", "8 renew 5-9 until=17 of=0", False),
+    ],
+)
+def test_two_who_renew_at_once(one: str, other: str, expected: bool) -> None:
     table, until = leased(f"""
         0 acquire 0-2 until=10
-        9 renew 5-9 until={promised} of=0
-        0 renew 7-8 until=15
+        {one}
+        {other}
         1 acquire 18-20 until=60""")
     decision = decide(table, MODELS["owner-mutex"], until)
     assert decision.linearizable is expected
