@@ -14,6 +14,7 @@ from lockcheck.history import EventType
 from lockcheck.servers.redis import REDIS_ERRORS, RedisNode
 from lockcheck.servers.wire import Address, Phase, Refused, WireFailure, classify
 from tests.backends.claims import NotedClaim
+from tests.backends.servers import NOWHERE
 
 ON_REDIS = [
     name
@@ -23,7 +24,6 @@ ON_REDIS = [
     and not backend.promises.waits
 ]
 COMPARING = [name for name in ON_REDIS if name != "redis-naive"]
-NOWHERE: Address = ("127.0.0.1", 1)  # nothing listens there
 
 
 def client(backend: str, servers: tuple[Address, ...], owner: str, ttl_ms: int = 1000) -> Lock:

@@ -18,10 +18,9 @@ from lockcheck.servers.redis_primary import PRIMARY, RedisPrimary
 from lockcheck.servers.wire import Address, Phase, Refused, WireFailure, classify
 from tests.backends.claims import NotedClaim
 from tests.backends.redis_cluster import Cluster, redis_cluster
-from tests.backends.servers import stopped
+from tests.backends.servers import NOWHERE, stopped
 from tests.waiting import wait_for
 
-NOWHERE: Address = ("127.0.0.1", 1)  # nothing listens there
 LONG_MS = 60_000  # no lease runs out, and no deadline is met, while a slow machine thinks
 
 

@@ -410,19 +410,16 @@ def test_long_histories_of_what_works_are_judged_from_columns_alone(lines: Itera
 
 def test_a_token_is_compared_with_all_before_it() -> None:
     """Not with the one that was answered just before: that was concurrent, and lower."""
-    events = []
-    for process, asked, granted, token in ((0, 1, 10, 5), (1, 2, 13, 3), (2, 16, 17, 4)):
-        for time, kind, f, told in (
-            (asked, EventType.INVOKE, F.ACQUIRE, None),
-            (granted, EventType.OK, F.ACQUIRE, token),
-            (granted + 1, EventType.INVOKE, F.RELEASE, None),
-            (granted + 2, EventType.OK, F.RELEASE, None),
-        ):
-            events.append(Event(time, process, kind, f, key="k", token=told))
-    events.sort(key=lambda event: event.time)
-    judgement, _ = judge_scan(scanned(events))
+    told = told_by("""
+        0 acquire 1-10 token=5
+        0 release 11-12
+        1 acquire 2-13 token=3
+        1 release 14-15
+        2 acquire 16-17 token=4
+        2 release 18-19""")
+    judgement, _ = judge_scan(scanned(told))
     assert [f.code.value for f in judgement.findings].count("token-regression") == 1
-    assert judgement == judge(History.of(events))
+    assert judgement == judge(History.of(told))
 
 
 def test_keepers_and_queues_are_judged_from_columns_too() -> None:
