@@ -172,18 +172,21 @@ DONE: dict[str, Callable[[Trial], Ended]] = {
     done.__name__: done for done in (interrupted, killed, bereaved, starved, filled, crowded)
 }
 NEEDS_ROOT = (filled,)
+UNDISTURBED = ("crowded",)
 
 
 # --- what must not come of it --------------------------------------------------------------------
 
 
-def wrong(trial: Trial, end: Ended) -> Iterator[str]:
+def wrong(name: str, trial: Trial, end: Ended) -> Iterator[str]:
     if end.code not in CODES:
         yield f"exit {end.code}"
     if end.code in VERDICTS and VERDICTS[end.code] != _verdict(end):
         yield f"exit {end.code} for {_verdict(end)}"
     if end.code == 1:
         yield "a right lock is accused"
+    if name in UNDISTURBED and end.code not in VERDICTS:
+        yield "no verdict although nothing stood in its way"
     if "Traceback" in end.errors or "this is a bug" in end.errors:
         yield "a traceback"
     run_id = trial.run_id()
@@ -213,7 +216,7 @@ def try_one(
     trial = Trial(choices, runtime, folder / f"{runtime}-{number}")
     try:
         end = done(trial)
-        return done.__name__, end, list(wrong(trial, end))
+        return done.__name__, end, list(wrong(done.__name__, trial, end))
     except (subprocess.TimeoutExpired, AssertionError) as error:
         return done.__name__, None, [f"{type(error).__name__}: {error}"]
 

@@ -35,11 +35,11 @@ def up(
     compose: Sequence[str], plan: ClusterPlan, taken: list[IPv4Network], on: ComposeDocument
 ) -> None:
     """Another run may take a subnet between our look and our `up`: then the next one is tried."""
-    file = plan.folder / COMPOSE_FILE
     said = ""
     for subnet in islice(free_subnets(plan.run_id, taken), MOST_SUBNETS_TRIED):
-        file.write_text(json.dumps(on(subnet), indent=2) + "\n")  # JSON is YAML
-        said = _compose_up(compose, file)
+        document = json.dumps(on(subnet), indent=2) + "\n"  # JSON is YAML
+        (plan.folder / COMPOSE_FILE).write_text(document)  # for whoever wants to know
+        said = _compose_up(compose, document)
         if TAKEN not in said.lower():
             break
     else:
@@ -50,17 +50,18 @@ def up(
     if said:
         raise ClusterError(
             f"Compose could not bring up the nodes:\n    {said}",
-            cure=f"what it was given is in {file}",
+            cure=f"what it was given is in {COMPOSE_FILE} in the run's folder",
         )
 
 
-def _compose_up(compose: Sequence[str], file: Path) -> str:
+def _compose_up(compose: Sequence[str], document: str) -> str:
     """Empty if it worked, else its last words. Not in our session: Ctrl-C is ours to handle."""
-    files = ["--file", str(file), "--project-directory", str(file.parent)]
+    files = ["--file", "-", "--project-directory", "/", "--env-file", os.devnull]
     command = [*compose, "--ansi", "never", *files, "up"]
     options = ["--detach", "--no-build", "--pull", "never", "--quiet-pull", "--no-color"]
     with subprocess.Popen(
         [*command, *options],
+        stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
@@ -68,7 +69,7 @@ def _compose_up(compose: Sequence[str], file: Path) -> str:
         start_new_session=True,
     ) as process:
         try:
-            _, said = process.communicate(timeout=UP_TIMEOUT_S)
+            _, said = process.communicate(document, timeout=UP_TIMEOUT_S)
         except subprocess.TimeoutExpired:
             return f"no answer within {UP_TIMEOUT_S} s"
         finally:
