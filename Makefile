@@ -7,7 +7,7 @@ STAMP  := $(VENV)/installed
 
 FUZZED := tests/checker tests/formats tests/history tests/production tests/simulation
 
-.PHONY: demo test lint table test-faults mixes torture endurance bench fuzz clean
+.PHONY: demo test lint table test-faults mixes torture damage endurance bench fuzz clean
 
 demo: $(STAMP)  ## See a Redlock lose its lock, and why
 	@$(BIN)/lockcheck run --backend redlock --nemesis pause; code=$$?; \
@@ -36,6 +36,9 @@ mixes: $(STAMP)  ## Right locks under any fault and any three, which must not be
 torture: $(STAMP)  ## What runs must outlive, for an hour: make torture SEED=2 MINUTES=60
 	$(BIN)/python -m tests.torture --seed $(or $(SEED),1) --minutes $(or $(MINUTES),60) \
 	  --local $(or $(LOCAL),500) --docker $(or $(DOCKER),100)
+
+damage: $(STAMP)  ## Verdicts of runs whose files were damaged: make damage RUNS="results/*/" NUMBER=5000
+	$(BIN)/python -m tests.damage --number $(or $(NUMBER),5000) $(RUNS)
 
 endurance: $(STAMP)  ## Many clients for long, memory flat and the run judged: make endurance MINUTES=30 CLIENTS=40
 	$(BIN)/python -m tests.endurance --minutes $(or $(MINUTES),30) --clients $(or $(CLIENTS),40)

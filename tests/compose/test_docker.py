@@ -102,7 +102,9 @@ def test_the_agent_has_the_capabilities_that_it_needs_and_cannot_write_to_its_im
     asked = "grep CapPrm /proc/self/status; touch /etc/x; touch /x"
     with started(runtime, plan):
         agent = engine.containers.get(Names(plan.run_id).agent)
-        said = b"".join(agent.exec_run(["sh", "-c", asked], stream=True).output).decode()
+        output = agent.exec_run(["sh", "-c", asked]).output
+    assert isinstance(output, bytes)
+    said = output.decode()
     rights = int(re.findall(r"CapPrm:\s+(\w+)", said)[0], 16)
     assert rights.bit_count() == len(CAPABILITIES)
     assert not rights >> CAP_MKNOD & 1  # which an engine gives to every container
