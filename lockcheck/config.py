@@ -1,8 +1,9 @@
-"""What a run is to be: one value, checked once, saved with the run, and written as a command.
+"""Everything a run is given: one value, saved with the run, and written as a command.
 
 Each field says how it is given. The options of `lockcheck run`, the variables LOCKCHECK_RUN_...,
 the [run] table of lockcheck.toml, the command that runs it again and the stored config.json all
-come from these fields, and the agent and the clients are given the same value.
+come from these fields, and the agent and the clients are given the same value. Whether it makes
+sense is checked in `run/validation.py`.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from lockcheck.servers.versions import versions_asked
 from lockcheck.storage import STORAGES
 from lockcheck.storage.base import Guard
 from lockcheck.workloads import WORKLOADS, Workload
-from lockcheck.workloads.session import PATIENCE_TTLS
+from lockcheck.workloads.claims import PATIENCE_TTLS
 
 if TYPE_CHECKING:  # clients have no use for faults, and start sooner without them
     from lockcheck.nemesis import Plan
@@ -173,45 +174,6 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
             keys=self.key_names(),
         )
 
-    def checked(self) -> RunConfig:
-        """With its faults drawn, where that is left to the seed; raises UserError with the cure
-        where it makes no sense."""
-        from lockcheck.nemesis import check_nemesis, drawn
-
-        for name, setting in settings().items():
-            _check(name, setting, getattr(self, name))
-        self._check_workload()
-        if self.think_ms > self.time_limit_ms:
-            raise UserError(
-                f"--think {duration_words(self.think_ms)} is longer than the whole run",
-                cure=f"below --time-limit {duration_words(self.time_limit_ms)}",
-            )
-        if not self.out.isprintable():
-            raise UserError("--out has characters that cannot be encoded", cure="choose another")
-        backend = self.backend_under_test()
-        backend.check_ttl(self.ttl_ms)
-        self.servers_under_test()
-        nemesis = drawn(self.nemesis, self.plan_for_faults(), self.seed)
-        check_nemesis(nemesis, self.plan_for_faults())
-        self._check_guard()
-        if self.check_validity and not self.workload_to_run().stores:
-            raise UserError(
-                f"--check-validity needs reads and writes, and workload {self.workload} has none",
-                cure=self._workloads_that_store(),
-            )
-        if self.check_validity and not backend.promises.tells_validity:
-            raise UserError(
-                f"{self.backend} does not tell its clients for how long their hold is valid, so "
-                "there is nothing to check",
-                cure="leave --check-validity out: it tells them when they have lost it",
-            )
-        if self.lease_clock is not Clock.MONOTONIC and not self.check_validity:
-            raise UserError(
-                f"--lease-clock {self.lease_clock} has no effect without --check-validity",
-                cure="add --check-validity, so that clients check what is left of their lease",
-            )
-        return msgspec.structs.replace(self, nemesis=nemesis)
-
     def from_outside(self) -> tuple[str, ...]:
         """What of it packages have added that are installed here."""
         from lockcheck.nemesis import FAULTS, parse_nemesis
@@ -220,52 +182,6 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
         added = [name for name in (self.backend,) if BACKENDS.is_from_outside(name)]
         added += [name for name in (self.workload,) if WORKLOADS.is_from_outside(name)]
         return (*added, *(name for name in kinds if FAULTS.is_from_outside(name)))
-
-    def _check_workload(self) -> None:
-        workload, backend = self.workload_to_run(), self.backend_under_test()
-        if workload.needs is not None and not workload.suits(backend.promises):
-            able = [name for name, lock in BACKENDS.items() if workload.suits(lock.promises)]
-            those = f"; {workload.name} goes with: {', '.join(able)}" if able else ""
-            raise UserError(
-                f"workload {workload.name} needs {workload.needs.words}, and {backend.name} is "
-                f"not one ({backend.promises.words()})",
-                cure=f"--workload {backend.workload} is what {backend.name} is for{those}",
-            )
-        permits = backend.promises.permits
-        if permits > 1 and self.clients <= permits:
-            raise UserError(
-                f"{self.clients} clients can never use up the {permits} permits of "
-                f"{backend.name}, so there is nothing to test",
-                cure=f"--clients {permits + 1} or more",
-            )
-
-    def _workloads_that_store(self) -> str:
-        promises = self.backend_under_test().promises
-        able = [w.name for w in WORKLOADS.values() if w.stores and w.suits(promises)]
-        if not able:
-            return f"leave it out: what {self.backend} lets in together protects no register"
-        return f"use --workload {' or '.join(able)}"
-
-    def _check_guard(self) -> None:
-        if self.guard is Guard.NONE:
-            return
-        if not self.workload_to_run().stores:
-            raise UserError(
-                f"--guard {self.guard} needs a storage, and workload {self.workload} has none",
-                cure=self._workloads_that_store(),
-            )
-        if not STORAGES[self.backend_under_test().storage].apart:
-            raise UserError(
-                f"{self.backend} reads and writes in its own transactions: there is no storage "
-                "beside it to guard anything",
-                cure="leave --guard out",
-            )
-        if self.guard is Guard.FENCE and not self.backend_under_test().promises.fencing:
-            able = [name for name, backend in BACKENDS.items() if backend.promises.fencing]
-            raise UserError(
-                f"{self.backend} gives no fencing tokens, so the storage has none to check",
-                cure=f"--guard cas works with every lock; tokens come with: {', '.join(able)}",
-            )
 
     def command(self) -> str:
         """What runs this again: what is not as it would be without a word."""
@@ -324,18 +240,3 @@ REGISTRIES: dict[str, Collection[str]] = {
     "guard": tuple(Guard),
     "lease clock": tuple(Clock),
 }
-
-
-def _check(name: str, setting: Setting, value: object) -> None:
-    if setting.choices and str(value) not in REGISTRIES[setting.choices]:
-        known = ", ".join(REGISTRIES[setting.choices])
-        raise UserError(f"unknown {setting.choices} {value!r}", cure=f"choose from: {known}")
-    if not isinstance(value, int) or isinstance(value, bool):
-        return
-    low, high = setting.low, setting.high
-    if (low is None or value >= low) and (high is None or value <= high):
-        return
-    told = duration_words if name.endswith(IN_MS) else str
-    limits = [f"at least {told(low)}"] if low is not None else []
-    limits += [f"at most {told(high)}"] if high is not None else []
-    raise UserError(f"{option_of(name)} {told(value)} is out of range", cure=" and ".join(limits))

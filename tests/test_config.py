@@ -19,6 +19,7 @@ from lockcheck.config import RUNTIMES, RunConfig, read_config, settings
 from lockcheck.durations import duration_words, parse_duration_ms
 from lockcheck.errors import UserError
 from lockcheck.nemesis import nemesis_choices
+from lockcheck.run.validation import validated
 from lockcheck.servers.base import Clock
 from lockcheck.storage.base import Guard
 from lockcheck.workloads import WORKLOADS
@@ -181,7 +182,7 @@ def test_what_a_lock_cannot_be_used_for(
     backend: str, asked: dict[str, Any], words: list[str]
 ) -> None:
     with pytest.raises(UserError) as refused:
-        RunConfig(backend=backend, seed=1, nemesis=("none",), **asked).checked()
+        validated(RunConfig(backend=backend, seed=1, nemesis=("none",), **asked))
     said = f"{refused.value} {refused.value.cure}"
     assert [word for word in words if word not in said] == []
 

@@ -9,6 +9,7 @@ import pytest
 
 from lockcheck.nemesis import FAULTS, parse_nemesis
 from lockcheck.nemesis.drawing import applicable
+from lockcheck.run.validation import validated
 from tests.mixes import AT_ONCE, RIGHT, Mix, mixes, try_mix
 from tests.running import need
 
@@ -27,7 +28,7 @@ def test_every_fault_is_drawn_alone_and_together() -> None:
 
 
 def test_they_can_be_run_and_are_the_same_again() -> None:
-    assert [mix.config().checked() for mix in MANY]
+    assert [validated(mix.config()) for mix in MANY]
     assert list(mixes(300)) == MANY
     assert all(parse_nemesis(text) for mix in MANY for text in mix.faults)
 

@@ -11,6 +11,7 @@ from lockcheck.backends.expected import Expected
 from lockcheck.checker import CHECKS
 from lockcheck.checker.finding import Culprit, Verdict
 from lockcheck.run.plan import servers_of
+from lockcheck.run.validation import validated
 from tests import demands
 from tests.demands import demands_of
 from tests.running import RUNTIMES, need
@@ -50,7 +51,7 @@ def test_no_two_rows_are_the_same() -> None:
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_an_expectation_can_be_run_and_come_true(row: Row) -> None:
     expected = row.expected
-    row.config().checked()  # the nemesis is one, it fits, the guard is allowed ...
+    validated(row.config())  # the nemesis is one, it fits, the guard is allowed ...
     Verdict(expected.verdict)
     assert set(expected.findings) <= {str(code) for code in CHECKS}
     assert not expected.blame or expected.blame in {str(who) for who in Culprit}

@@ -47,7 +47,6 @@ class Attribution:
         self._terms = history.terms
         self._ttl_ms = history.terms.ttl_ms
         self._faults = history.faults
-        self._steps = history.clock_steps
         self._clients = history.clients
         self._fault_starts = [fault.start_ns for fault in self._faults]  # in their order
         healed = (inf if f.healed_ns is None else f.healed_ns for f in self._faults)
@@ -180,13 +179,16 @@ class Attribution:
         stalled_ns = total_ns(clipped(self._stalls[node], start_ns, end_ns))
         if stalled_ns * HEARTBEATS > (self._ttl_ms or 0) * NS_PER_MS:
             return False
-        near = self._faults_near(start_ns, end_ns)
-        return not any(f.touches(start_ns, end_ns) and self._disturbs(f, node) for f in near)
+        return not any(self._disturbs(f, node) for f in self._faults_at(start_ns, end_ns))
 
-    def _faults_near(self, start_ns: int, end_ns: int) -> tuple[FaultSpan, ...]:
-        """All that touch that time are among them, and of a long run few others."""
+    def _faults_at(self, start_ns: int, end_ns: int) -> list[FaultSpan]:
+        """All that touch that time; of a long run's faults, few others are looked at."""
         first = bisect_left(self._healed_by, start_ns)
-        return self._faults[first : bisect_right(self._fault_starts, end_ns)]
+        near = self._faults[first : bisect_right(self._fault_starts, end_ns)]
+        return [fault for fault in near if fault.touches(start_ns, end_ns)]
+
+    def _proven_at(self, start_ns: int, end_ns: int) -> list[FaultSpan]:
+        return [f for f in self._faults_at(start_ns, end_ns) if f.proven_ns is not None]
 
     def _disturbs(self, fault: FaultSpan, node: str) -> bool:
         """A cut has two sides, of which one may be told; what befalls only other clients is no
@@ -204,17 +206,13 @@ class Attribution:
         acted_ns = earlier.end_ns if write is None else write.start_ns
         until_ns = acted_ns if promised_ns is None else promised_ns
         by_ns = max(0, until_ns - later.start_ns)
-        release = self._taken_by(earlier, later)
-        if release is not None:
+        took = self._taken_by(earlier, later)
+        if took is not None:
             return Blame(
-                Culprit.CLIENT,
-                by_ns,
-                promised_ns,
-                release=release.operation,
-                released_by=release.by,
+                Culprit.CLIENT, by_ns, promised_ns, release=took.operation, released_by=took.by
             )
         start_ns, let_in_ns = earlier.acquire.start_ns, later.start_ns
-        stepped_ns = host_stepped_ns(self._steps, self._faults, start_ns, let_in_ns)
+        stepped_ns = host_stepped_ns(self._history.clock_steps, self._faults, start_ns, let_in_ns)
         if promised_ns is not None and by_ns <= stepped_ns:  # else the step explains a part only
             return Blame(Culprit.MACHINE, by_ns, promised_ns)
         fault = self.fault_anywhere(start_ns, let_in_ns, (earlier.start_ns, let_in_ns))
@@ -236,8 +234,7 @@ class Attribution:
         """Of the servers' faults, or else of any, the one that lasted longest in that time; one
         that only slows them down where there is no other. Rather than one that was healed before
         each of the later moments, one that was not."""
-        near = self._faults_near(start_ns, end_ns)
-        active = [fault for fault in near if _explains(fault, start_ns, end_ns)]
+        active = self._proven_at(start_ns, end_ns)
         told = [fault for fault in active if not self._clients.issuperset(fault.nodes or [""])]
         told = told or active
         likely = [fault for fault in told if fault.effect is not Effect.SLOWS] or told
@@ -263,8 +260,7 @@ class Attribution:
 
     def _fault_on(self, hold: Hold, until_ns: int) -> FaultSpan | None:
         start_ns = hold.acquire.start_ns
-        near = self._faults_near(start_ns, until_ns)
-        active = [fault for fault in near if _explains(fault, start_ns, until_ns)]
+        active = self._proven_at(start_ns, until_ns)
         struck = [fault for fault in active if hold.node in fault.nodes]
         mine = struck or [fault for fault in active if fault.concerns(hold.node)]
         return _longest(mine, start_ns, until_ns)
@@ -277,8 +273,8 @@ class Attribution:
         None where a fault of ours kept the node from running: then the stall is that fault.
         """
         start_ns = hold.acquire.start_ns
-        near = self._faults_near(start_ns, done_ns)
-        struck = any(f.keeps_still(hold.node, start_ns, done_ns) for f in near)
+        at_the_time = self._faults_at(start_ns, done_ns)
+        struck = any(f.keeps_still(hold.node, start_ns, done_ns) for f in at_the_time)
         if promised_ns is None or struck or done_ns <= promised_ns:
             return ()
         stalls = clipped(self._stalls[hold.node], start_ns, done_ns)
@@ -297,10 +293,6 @@ def _had_let_go(earlier: Hold, later: Hold, write: Operation) -> bool:
         return False
     released_in_time = earlier.ending is Ending.RELEASED and earlier.end_ns <= later.start_ns
     return write.start_ns > earlier.end_ns or released_in_time
-
-
-def _explains(fault: FaultSpan, start_ns: int, end_ns: int) -> bool:
-    return fault.proven_ns is not None and fault.touches(start_ns, end_ns)
 
 
 def _longest(faults: list[FaultSpan], start_ns: int, end_ns: int) -> FaultSpan | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,9 +11,9 @@ import click
 from lockcheck import __version__
 from lockcheck.check.collecting import not_collecting
 from lockcheck.cli.gate import as_json as json_of
-from lockcheck.cli.gate import print_error, printable, say, tell
+from lockcheck.cli.gate import print_error, printable, say
 from lockcheck.cli.options import Duration, LateChoice, Size, read_config_file
-from lockcheck.cli.run_options import RunCommand, config_from
+from lockcheck.cli.run_options import RunCommand, config_from, stored_config
 from lockcheck.errors import InternalError, UserError
 from lockcheck.run.signals import unwinding_when_terminated
 
@@ -50,7 +49,7 @@ def main(context: click.Context) -> None:
     context.default_map = read_config_file(Path(CONFIG_FILE), main.commands)
     if context.invoked_subcommand in context.default_map:
         where = f"settings of [{context.invoked_subcommand}] in {Path(CONFIG_FILE).absolute()}"
-        tell(partial(print_error, f"used: {where}", ""))
+        print_error(f"used: {where}")
 
 
 @main.command("run", cls=RunCommand)
@@ -65,27 +64,12 @@ def run_command(
     context: click.Context, /, again: str | None, as_json: bool, **given: object
 ) -> int:
     """Run a lock under faults, and judge what happened."""
-    config = config_from(context, given, _stored(again))
-    return _run_and_tell(config, as_json=as_json)
-
-
-def _stored(again: str | None) -> RunConfig | None:
-    if again is None:
-        return None
-    from lockcheck.check.recheck import run_folder
-    from lockcheck.config import read_config
-    from lockcheck.results.store import CONFIG_FILE
-
-    store = run_folder(again, _out_of_runs())
-    if store is None:
-        raise UserError(
-            f"{again} is not the folder of a run", cure="name the folder of a run, or `latest`"
-        )
-    return read_config(store.folder / CONFIG_FILE)
+    stored = stored_config(again, _out_of_runs()) if again is not None else None
+    return _run_and_tell(config_from(context, given, stored), as_json=as_json)
 
 
 def _run_and_tell(config: RunConfig, *, as_json: bool) -> int:
-    from lockcheck.cli.terminal import Terminal
+    from lockcheck.cli.terminal import Terminal, print_verdict
     from lockcheck.run.execute import execute
 
     with Terminal() as terminal:
@@ -93,16 +77,10 @@ def _run_and_tell(config: RunConfig, *, as_json: bool) -> int:
     if as_json:
         _print_json(outcome)
     else:
-        _print_outcome(outcome)
+        print_verdict(outcome.history, outcome.judgement, outcome.store.report, outcome.facts)
     if outcome.error is not None:
-        tell(partial(print_error, outcome.error.message, outcome.error.cure))
+        print_error(outcome.error.message, outcome.error.cure)
     return outcome.exit_code
-
-
-def _print_outcome(outcome: RunOutcome) -> None:
-    from lockcheck.cli.terminal import print_verdict
-
-    print_verdict(outcome.history, outcome.judgement, outcome.store.report, outcome.facts)
 
 
 def _print_json(outcome: RunOutcome) -> None:
@@ -207,13 +185,9 @@ def check_command(
             seal = "sealed" if checked.sealed else "not sealed"
             print_verdict(checked.history, checked.judgement, checked.report, checked.facts, seal)
     for note in checked.notes:
-        tell(partial(print_error, note, ""))
+        print_error(note)
     if checked.unwritten:
-        tell(
-            partial(
-                print_error, f"judged, but the result could not be written: {checked.unwritten}", ""
-            )
-        )
+        print_error(f"judged, but the result could not be written: {checked.unwritten}")
     return checked.exit_code
 
 
@@ -246,7 +220,7 @@ def export_command(history: str, format_: str, from_: str | None, out: str | Non
     with unwinding_when_terminated():
         notes = export(history, format_, Asked(format=from_ or ""), to, _out_of_runs())
     for note in notes:
-        tell(partial(print_error, note, ""))
+        print_error(note)
     return 0
 
 

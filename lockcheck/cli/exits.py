@@ -6,12 +6,12 @@ import io
 import os
 import sys
 import traceback
-from functools import partial
+from contextlib import suppress
 
 import click
 
 from lockcheck.cli.commands import main
-from lockcheck.cli.gate import lines_of, print_error, tell
+from lockcheck.cli.gate import UNHEARD, lines_of, print_error
 from lockcheck.cli.outlived import outlive_readers
 from lockcheck.errors import InternalError, LockcheckError, UserError, is_out_of_space
 from lockcheck.run.signals import Terminated
@@ -31,7 +31,7 @@ def _exit_code() -> int:
     try:
         code = _main()
     except click.ClickException as error:
-        tell(partial(_show, error))
+        _show(error)
         return UserError.exit_code
     except click.Abort as left:  # what click makes of a Ctrl-C
         raise KeyboardInterrupt from left
@@ -63,11 +63,12 @@ def _show(error: click.ClickException) -> None:
 
 
 def _print_lines(text: str) -> None:
-    click.echo("\n".join(lines_of(text)), err=True, nl=False)
+    with suppress(*UNHEARD):
+        click.echo("\n".join(lines_of(text)), err=True, nl=False)
 
 
 def _failed(message: str, cure: str, code: int = InternalError.exit_code) -> int:
-    tell(partial(print_error, message, cure))
+    print_error(message, cure)
     return code
 
 
@@ -90,6 +91,5 @@ def _cannot_write(error: OSError) -> int:
 
 
 def _is_a_bug() -> int:
-    said = f"{traceback.format_exc()}lockcheck: this is a bug; please report the above\n"
-    tell(partial(_print_lines, said))
+    _print_lines(f"{traceback.format_exc()}lockcheck: this is a bug; please report the above\n")
     return InternalError.exit_code

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
 from contextlib import suppress
 
 import click
 import msgspec
+
+UNHEARD = (OSError, ValueError, AttributeError)  # the stream is closed, full, or not there
 
 
 def printable(text: str) -> str:
@@ -33,14 +34,10 @@ def say(text: str) -> None:
     click.echo(printable(text))
 
 
-def print_error(message: str, cure: str) -> None:
+def print_error(message: str, cure: str = "") -> None:
+    """Where nobody can be told, the exit code still says it."""
     first, *more = lines_of(message)
     lines = [f"lockcheck: {first}", *(f"  {line}" for line in more)]
     lines += [f"  cure: {printable(cure)}"] if cure else []
-    sys.stderr.write("".join(f"{line}\n" for line in lines))
-
-
-def tell(say: Callable[[], object]) -> None:
-    """Where nobody can be told, the exit code still says it."""
-    with suppress(OSError, ValueError, AttributeError):
-        say()
+    with suppress(*UNHEARD):
+        sys.stderr.write("".join(f"{line}\n" for line in lines))

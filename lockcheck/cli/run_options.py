@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -64,6 +65,20 @@ def _option(field: str, setting: Setting) -> click.Option:
     if setting.metavar:
         details["metavar"] = setting.metavar
     return click.Option([name], show_default=default is not None, **details)
+
+
+def stored_config(run: str, out: Path) -> RunConfig:
+    from lockcheck.check.recheck import run_folder
+    from lockcheck.config import read_config
+    from lockcheck.errors import UserError
+    from lockcheck.results.store import CONFIG_FILE
+
+    store = run_folder(run, out)
+    if store is None:
+        raise UserError(
+            f"{run} is not the folder of a run", cure="name the folder of a run, or `latest`"
+        )
+    return read_config(store.folder / CONFIG_FILE)
 
 
 def config_from(

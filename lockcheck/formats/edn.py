@@ -63,15 +63,11 @@ TOKEN = re.compile(
 CLOSERS = {"[": "]", "(": ")", "{": "}", "#{": "}"}
 
 
-class _Discard:
-    """`#_`: the next value is none."""
+DISCARD = object()  # `#_`: the next value is none
 
 
 class _Tag(str):
     __slots__ = ()
-
-
-DISCARD = _Discard()
 
 
 def read_forms(data: IO[bytes], source: str) -> Iterator[Form]:
@@ -178,9 +174,7 @@ class _Reader:
         opener, outside = self._stack[-1]
         if CLOSERS[opener] != closer:
             raise self._error(f"`{closer}` closes a `{opener}`")
-        items = self._items
-        if self._marked:
-            items = self._settled(items)
+        items = self._settled(self._items) if self._marked else self._items
         value = self._built(opener, items)
         self._stack.pop()
         outside.append(value)
@@ -205,24 +199,15 @@ class _Reader:
         if not self._stack:
             self._begin()
         if not self._stack and self._unwrap:
-            built = {key: self._flat_value(text) for key, text in entries}
+            built = {
+                key: self._keyword(text) if text[0] == ":" else _flat_value(text)
+                for key, text in entries
+            }
         else:
-            built = {f":{key}": self._inner_value(text) for key, text in entries}
+            built = {f":{key}": _flat_value(text) for key, text in entries}
         if len(built) != len(entries):
             raise self._error("a map with the same key twice")
         self._items.append(built)
-
-    def _flat_value(self, text: str) -> object:
-        first = text[0]
-        return self._keyword(text) if first == ":" else self._inner_value(text)
-
-    def _inner_value(self, text: str) -> object:
-        first = text[0]
-        if first == '"':
-            return text[1:-1]
-        if first == "[":
-            return [_inner(each) for each in text[1:-1].replace(",", " ").split()]
-        return _inner(text)
 
     # --- tags and discards -------------------------------------------------------------------
 
@@ -295,7 +280,11 @@ class _Reader:
         return known
 
 
-def _inner(text: str) -> object:
+def _flat_value(text: str) -> object:
+    if text[0] == '"':
+        return text[1:-1]
+    if text[0] == "[":
+        return [_flat_value(each) for each in text[1:-1].replace(",", " ").split()]
     if text[0] == ":":
         return text
     return CONSTANTS[text] if text in CONSTANTS else int(text)

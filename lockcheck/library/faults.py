@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import count
-from types import TracebackType
 
 import msgspec
 from msgspec import structs
@@ -134,12 +133,7 @@ class Fault:
         self._log.note(struck.proven)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Raises FaultError where it was not healed, or was over before."""
         self._note_heal(EventType.INVOKE)
         try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import struct
-from types import TracebackType
 
 from lockcheck.nodes.netlink import CREATE, REPLACE, Kernel, attribute, device_with
 
@@ -26,13 +25,8 @@ class Neighbours:
     def __enter__(self) -> Neighbours:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._kernel.__exit__(kind, error, trace)
+    def __exit__(self, *_: object) -> None:
+        self._kernel.close()
 
     def send_astray(self, address: str) -> None:
         """From now on, what is sent to it reaches nobody."""

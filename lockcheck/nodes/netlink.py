@@ -13,7 +13,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from errno import ENODEV
 from fcntl import ioctl
-from types import TracebackType
 from typing import Self
 
 ERROR, REQUEST, ACKNOWLEDGE = 2, 0x1, 0x4
@@ -47,12 +46,10 @@ class Kernel:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        _kind: type[BaseException] | None,
-        _error: BaseException | None,
-        _trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
         self._socket.close()
 
     def ask(self, kind: int, flags: int, body: bytes) -> None:

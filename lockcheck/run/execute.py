@@ -32,6 +32,7 @@ from lockcheck.run.experiment import Watcher, await_ready, conduct, keep
 from lockcheck.run.plan import Rows, node_specs, plan_rows, servers_of, terms
 from lockcheck.run.room import available_bytes, too_long
 from lockcheck.run.signals import ignoring_signals, interrupted_once
+from lockcheck.run.validation import validated
 from lockcheck.servers.base import NOT_INSTALLED, check_drivers, driver_versions
 from lockcheck.servers.versions import check_versions, server_of
 from lockcheck.workloads.session import LONGEST_THINK
@@ -60,7 +61,7 @@ class RunOutcome:
 
 def execute(config: RunConfig, watcher: Watcher) -> RunOutcome:
     """Cluster, clients, history, judgement, report: the report is written whatever happens."""
-    config = config.checked()
+    config = validated(config)
     runtime, why = choose_runtime(config.runtime, servers_of(config))
     _check_what_is_here(config, runtime.name)
     store = Store.create(Path(config.out))

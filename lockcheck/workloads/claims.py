@@ -12,12 +12,17 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from lockcheck.backends.base import Mode, Renewal
+from lockcheck.backends.base import Grant, Mode, Renewal
 from lockcheck.errors import InternalError
 from lockcheck.history import EventType
 from lockcheck.servers.wire import ErrorRow, Refused, WireFailure, classify
+from lockcheck.storage.base import Served
 from lockcheck.workloads.aims import LATEST_AT_WORK
 from lockcheck.workloads.recorder import Pending, Recorder
+
+# Who stands in a queue gives up after this many leases, and asks again: a lock that nobody gets
+# any more must be seen to be one.
+PATIENCE_TTLS = 4
 
 
 @dataclass(slots=True)
@@ -29,11 +34,11 @@ class RecordedClaim:
     ttl_ms: int
     recorder: Recorder
     errors: tuple[ErrorRow, ...]
-    gives_up_at: float
     stopping: threading.Event
     wake: Callable[[], None]  # the client, where it thinks: it has lost something
     now: Callable[[], float] = time.monotonic
     process: int = field(init=False)
+    gives_up_at: float = field(init=False)
     since: float = field(init=False)
     valid_until: float | None = None
     waited: bool = False
@@ -44,6 +49,7 @@ class RecordedClaim:
 
     def __post_init__(self) -> None:
         self.process = self.recorder.process
+        self.gives_up_at = time.monotonic() + PATIENCE_TTLS * self.ttl_ms / 1000
         self.since = self.now()
 
     # --- what the backend asks and tells -----------------------------------------------------
@@ -102,6 +108,21 @@ class RecordedClaim:
         """Nothing that happens to it from here on matters."""
         with self._guard:
             self.over = True
+
+
+@dataclass(slots=True, eq=False)
+class Held:
+    """One grant. Of a reentrant lock a client can have several, and each is given back."""
+
+    claim: RecordedClaim
+    grant: Grant
+    lost: bool = False
+    # Under way until the release is confirmed, with the numbers that the storage gave them.
+    writes: list[tuple[Pending, Served]] = field(default_factory=list)
+
+    @property
+    def key(self) -> str:
+        return self.claim.key
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from lockcheck.workloads.base import EXCLUSION, Workload
-from lockcheck.workloads.session import Held, Session
+from lockcheck.workloads.claims import Held
+from lockcheck.workloads.session import Session
 
 PREFIX = "job-"
 

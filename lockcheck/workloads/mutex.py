@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from lockcheck.workloads.base import Workload
-from lockcheck.workloads.session import Held, Session
+from lockcheck.workloads.claims import Held
+from lockcheck.workloads.session import Session
 
 
 def run(session: Session) -> None:

@@ -122,25 +122,18 @@ class Recorder:
         valid_ms: float | None = None,
         seq: int | None = None,
     ) -> None:
-        invoke = pending.invoke
-        self._write(
-            Event(
-                time=0,
-                process=invoke.process,
-                type=outcome,
-                f=invoke.f,
-                key=invoke.key,
-                value=value,
-                base=invoke.base,
-                token=token,
-                valid_ms=None if valid_ms is None else round(valid_ms, 3),
-                seq=seq,
-                of=invoke.of,
-                shared=invoke.shared,
-                error=error,
-            )
+        answer = structs.replace(
+            pending.invoke,
+            type=outcome,
+            value=value,
+            token=token,
+            valid_ms=None if valid_ms is None else round(valid_ms, 3),
+            seq=seq,
+            error=error,
+            ttl_ms=None,
         )
-        self._retire_or_reuse(invoke.process, outcome)
+        self._write(answer)
+        self._retire_or_reuse(answer.process, outcome)
 
     def _retire_or_reuse(self, process: int | str, outcome: EventType) -> None:
         """After an `info` nobody knows what it did: it does nothing any more."""

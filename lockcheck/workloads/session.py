@@ -9,48 +9,26 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lockcheck.backends.base import Backend, Grant, Lock, LockSettings, Mode
+from lockcheck.backends.base import Backend, Lock, LockSettings, Mode
 from lockcheck.history import EventType, F
 from lockcheck.history.event import WAITED
 from lockcheck.servers.wire import Address, Refused, WireFailure, classify
-from lockcheck.storage.base import Ask, Served, Storage
+from lockcheck.storage.base import Ask, Storage
 from lockcheck.workloads.aims import POLL_S, Aims, Point
-from lockcheck.workloads.claims import RecordedClaim
-from lockcheck.workloads.recorder import Pending, Recorder
+from lockcheck.workloads.claims import Held, RecordedClaim
+from lockcheck.workloads.recorder import Recorder
 
 CHANGING = frozenset({F.WRITE, F.RUN})
 LONGEST_THINK = 1.5  # the longest work under the lock, against the usual one
-# Who stands in a queue gives up after this many leases, and asks again: a lock that nobody gets
-# any more must be seen to be one.
-PATIENCE_TTLS = 4
 LONGEST_AIM_S = 60.0  # a nemesis that aims and never strikes must not hold a client for ever
 CLOSING_S = 5.0
-
-
-class SectionOver(Exception):
-    """The critical section cannot go on: the client lost the lock, or lost track of itself."""
-
-
-@dataclass(slots=True, eq=False)
-class Held:
-    """One grant. Of a reentrant lock a client can have several, and each is given back."""
-
-    claim: RecordedClaim
-    grant: Grant
-    lost: bool = False
-    # Under way until the release is confirmed, with the numbers that the storage gave them.
-    writes: list[tuple[Pending, Served]] = field(default_factory=list)
-
-    @property
-    def key(self) -> str:
-        return self.claim.key
 
 
 Section = Callable[["Session", Held], object]
 
 
-def exclusively(_session: Session) -> Mode:
-    return Mode.EXCLUSIVE
+class SectionOver(Exception):
+    """The critical section cannot go on: the client lost the lock, or lost track of itself."""
 
 
 @dataclass(slots=True)
@@ -77,9 +55,11 @@ class Session:
 
     # --- a workload's loop -------------------------------------------------------------------
 
-    def take_turns(self, section: Section, mode: Callable[[Session], Mode] = exclusively) -> None:
-        """The usual loop: some lock, the section under it, a rest; until the client is to leave.
-        In which mode is decided once for a turn, or those that are refused more often get rare."""
+    def take_turns(
+        self, section: Section, mode: Callable[[Session], Mode] = lambda _: Mode.EXCLUSIVE
+    ) -> None:
+        """The usual loop: some lock, the section under it, a rest; until the client has to leave.
+        The mode is chosen once per turn, or the one that is refused more often would get rare."""
         wanted = mode(self)
         while not self.stopping.is_set():
             if self.locked(self.any_key(), section, wanted):
@@ -145,14 +125,12 @@ class Session:
         return held
 
     def _claim(self, key: str, mode: Mode) -> RecordedClaim:
-        ttl_ms = self.settings.ttl_ms
         return RecordedClaim(
             key=key,
             mode=mode,
-            ttl_ms=ttl_ms,
+            ttl_ms=self.settings.ttl_ms,
             recorder=self.recorder,
             errors=self.backend.errors,
-            gives_up_at=time.monotonic() + PATIENCE_TTLS * ttl_ms / 1000,
             stopping=self.stopping,
             wake=self._told.set,
             now=self.settings.now_s,
@@ -239,7 +217,7 @@ class Session:
     # --- what it protects --------------------------------------------------------------------
 
     def read(self, held: Held) -> str | None:
-        return self._serve(held, F.READ, value=None, base=None)
+        return self._serve(held, F.READ)
 
     def update(self, held: Held) -> None:
         """Read, think for a while, write back what was read with one's own mark."""
@@ -254,12 +232,14 @@ class Session:
 
     def look(self, held: Held) -> str | None:
         """At the last job that was done."""
-        return self._serve(held, F.LOOK, value=None, base=None)
+        return self._serve(held, F.LOOK)
 
     def run_job(self, held: Held, job: str, last: str | None) -> None:
         self._serve(held, F.RUN, value=job, base=last)
 
-    def _serve(self, held: Held, f: str, value: str | None, base: str | None) -> str | None:
+    def _serve(
+        self, held: Held, f: str, value: str | None = None, base: str | None = None
+    ) -> str | None:
         recorder, token = self.recorder, held.grant.token
         if self.check_validity:  # who does not look right before it acts may act too late
             self._heed()
@@ -267,20 +247,13 @@ class Session:
         later = self.backend.promises.commits and self.storage is None and f in CHANGING
         invoke = recorder.begins_to_write if later else recorder.invoke
         pending = invoke(f, held.key, value=value, base=base, token=token)
-        ask = Ask(
-            f,
-            held.key,
-            recorder.process,
-            value=value,
-            base=base,
-            token=token,
-            shared=held.claim.mode is Mode.SHARED,
-        )
+        shared = held.claim.mode is Mode.SHARED
+        ask = Ask(f, held.key, recorder.process, value, base, token, shared)
         if f in CHANGING:
             self._aims.stand(Point.WRITE)
         asked = time.monotonic()
         try:
-            served = self._served(held, ask)
+            served = self.storage.serve(ask) if self.storage else self.lock.serve(held.grant, ask)
         except (Refused, WireFailure) as failure:
             errors = self.storage.errors if self.storage else self.backend.errors
             recorder.answer(pending, *classify(errors, failure))
@@ -292,17 +265,13 @@ class Session:
             held.writes.append((pending, served))
         else:
             outcome = EventType.FAIL if served.refusal else EventType.OK
-            recorder.answer(
-                pending, outcome, value=served.value, seq=served.seq, error=served.refusal or None
-            )
+            why = served.refusal or None
+            recorder.answer(pending, outcome, why, value=served.value, seq=served.seq)
         if served.refusal:
             self._lose(held, "the storage refused it")
             raise SectionOver
         self._heed()
         return served.value
-
-    def _served(self, held: Held, ask: Ask) -> Served:
-        return self.storage.serve(ask) if self.storage else self.lock.serve(held.grant, ask)
 
     # --- time --------------------------------------------------------------------------------
 

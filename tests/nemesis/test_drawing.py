@@ -12,6 +12,7 @@ from lockcheck.errors import UserError
 from lockcheck.nemesis import FAULTS, check_nemesis, drawn, parse_nemesis
 from lockcheck.nemesis.base import Refusal
 from lockcheck.nemesis.drawing import applicable
+from lockcheck.run.validation import validated
 from tests.nemesis.plans import plan
 
 SEEDS = range(12)
@@ -31,9 +32,9 @@ def test_the_seed_decides_and_several_differ() -> None:
 @pytest.mark.parametrize("name", BACKENDS)
 def test_what_is_drawn_can_be_run(name: str) -> None:
     for seed in SEEDS:
-        config = RunConfig(backend=name, seed=seed, nemesis=("all",)).checked()
+        config = validated(RunConfig(backend=name, seed=seed, nemesis=("all",)))
         assert "all" not in config.nemesis
-        assert config.checked() == config
+        assert validated(config) == config
         assert "--nemesis all" not in config.command()
 
 

@@ -12,6 +12,7 @@ from lockcheck.errors import UserError
 from lockcheck.history.event import EVERYBODY
 from lockcheck.nodes.node import Role
 from lockcheck.run.plan import begin_orders, node_specs, plan_rows, storage_node, terms
+from lockcheck.run.validation import validated
 from lockcheck.servers.base import Clock
 from lockcheck.storage.base import Guard
 from tests.checker.dsl import codes, judged
@@ -52,8 +53,8 @@ def test_who_lets_go_of_a_lost_client_is_said_where_it_is_not_the_lease(tmp_path
 
 def test_transactions_need_no_guard() -> None:
     with pytest.raises(UserError, match="its own transactions"):
-        config("postgres-row", guard=Guard.CAS).checked()
-    assert config("postgres-row").checked()
+        validated(config("postgres-row", guard=Guard.CAS))
+    assert validated(config("postgres-row"))
 
 
 def test_clients_of_a_pooler_speak_to_the_pooler() -> None:
@@ -101,5 +102,5 @@ def test_clients_that_count_by_the_wall_clock_believe_by_clocks_of_their_own() -
     assert (told.honours_validity, told.own_clocks) == (True, True)
     assert not terms(config("redlock", check_validity=True)).own_clocks
     with pytest.raises(UserError, match="has no effect") as refused:
-        config("redlock", lease_clock=Clock.WALL).checked()
+        validated(config("redlock", lease_clock=Clock.WALL))
     assert "--check-validity" in refused.value.cure

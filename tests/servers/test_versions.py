@@ -15,6 +15,7 @@ from lockcheck.config import RunConfig
 from lockcheck.errors import ClusterError, UserError
 from lockcheck.nodes.node import NodeSpec, Role
 from lockcheck.run.plan import node_specs, plan_rows, servers_of
+from lockcheck.run.validation import validated
 from lockcheck.servers import SERVERS, Server
 from lockcheck.servers.base import unpacked
 from lockcheck.servers.versions import check_kind, check_versions, program_of, server_of
@@ -47,7 +48,7 @@ def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_servers_under_test_get_the_version_and_the_storage_does_not() -> None:
-    specs = node_specs(config("redis", "redis=7").checked())
+    specs = node_specs(validated(config("redis", "redis=7")))
     kinds = {spec.name: spec.kind for spec in specs if spec.role is not Role.CLIENT}
     assert kinds == {"r1": "redis=7", "s1": "redis"}
     assert servers_of(config("redis", "redis=7")) == ("redis", "redis=7")
@@ -69,12 +70,12 @@ def test_the_servers_under_test_get_the_version_and_the_storage_does_not() -> No
 )
 def test_what_there_is_not_is_refused(backend: str, version: tuple[str, ...], cure: str) -> None:
     with pytest.raises(UserError, match="--version") as refused:
-        config(backend, *version).checked()
+        validated(config(backend, *version))
     assert cure in refused.value.cure
 
 
 def test_the_version_of_a_program_is_that_of_all_kinds_that_run_it() -> None:
-    servers = config("redis-failover", "redis=7").checked().servers_under_test()
+    servers = validated(config("redis-failover", "redis=7")).servers_under_test()
     assert {spec.kind for spec in servers} == {"redis-replicated=7", "redis-sentinel=7"}
     assert {server_of(spec.kind).unpacked_as for spec in servers} == {"redis-7"}
 

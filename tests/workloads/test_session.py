@@ -17,9 +17,10 @@ from lockcheck.history import Event, EventWriter, read_history
 from lockcheck.history.model import Ending
 from lockcheck.servers.wire import Address, ErrorRow, Phase, Refused, WireFailure
 from lockcheck.storage.base import Ask, Served, Storage
+from lockcheck.workloads.claims import Held
 from lockcheck.workloads.mutex import WORKLOAD as MUTEX
 from lockcheck.workloads.recorder import Recorder
-from lockcheck.workloads.session import Held, SectionOver, Session
+from lockcheck.workloads.session import SectionOver, Session
 from tests.waiting import wait_for
 
 

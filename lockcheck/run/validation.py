@@ -1,0 +1,122 @@
+"""Whether a run makes sense: checked once, before anything is started."""
+
+from __future__ import annotations
+
+import msgspec
+
+from lockcheck.backends import BACKENDS
+from lockcheck.config import IN_MS, REGISTRIES, RunConfig, Setting, option_of, settings
+from lockcheck.durations import duration_words
+from lockcheck.errors import UserError
+from lockcheck.nemesis import check_nemesis, drawn
+from lockcheck.servers.base import Clock
+from lockcheck.storage import STORAGES
+from lockcheck.storage.base import Guard
+from lockcheck.workloads import WORKLOADS
+
+
+def validated(config: RunConfig) -> RunConfig:
+    """With its faults drawn, where that is left to the seed. Raises a UserError with the cure."""
+    for name, setting in settings().items():
+        _check_setting(name, setting, getattr(config, name))
+    _check_workload(config)
+    if config.think_ms > config.time_limit_ms:
+        raise UserError(
+            f"--think {duration_words(config.think_ms)} is longer than the whole run",
+            cure=f"below --time-limit {duration_words(config.time_limit_ms)}",
+        )
+    if not config.out.isprintable():
+        raise UserError("--out has characters that cannot be encoded", cure="choose another")
+    config.backend_under_test().check_ttl(config.ttl_ms)
+    config.servers_under_test()
+    nemesis = drawn(config.nemesis, config.plan_for_faults(), config.seed)
+    check_nemesis(nemesis, config.plan_for_faults())
+    _check_guard(config)
+    _check_validity(config)
+    return msgspec.structs.replace(config, nemesis=nemesis)
+
+
+def _check_setting(name: str, setting: Setting, value: object) -> None:
+    if setting.choices and str(value) not in REGISTRIES[setting.choices]:
+        known = ", ".join(REGISTRIES[setting.choices])
+        raise UserError(f"unknown {setting.choices} {value!r}", cure=f"choose from: {known}")
+    if not isinstance(value, int) or isinstance(value, bool):
+        return
+    low, high = setting.low, setting.high
+    if (low is None or value >= low) and (high is None or value <= high):
+        return
+    words = duration_words if name.endswith(IN_MS) else str
+    limits = [f"at least {words(low)}"] if low is not None else []
+    limits += [f"at most {words(high)}"] if high is not None else []
+    raise UserError(f"{option_of(name)} {words(value)} is out of range", cure=" and ".join(limits))
+
+
+def _check_workload(config: RunConfig) -> None:
+    workload, backend = config.workload_to_run(), config.backend_under_test()
+    if workload.needs is not None and not workload.suits(backend.promises):
+        able = [name for name, lock in BACKENDS.items() if workload.suits(lock.promises)]
+        those = f"; {workload.name} goes with: {', '.join(able)}" if able else ""
+        raise UserError(
+            f"workload {workload.name} needs {workload.needs.words}, and {backend.name} is "
+            f"not one ({backend.promises.words()})",
+            cure=f"--workload {backend.workload} is what {backend.name} is for{those}",
+        )
+    permits = backend.promises.permits
+    if permits > 1 and config.clients <= permits:
+        raise UserError(
+            f"{config.clients} clients can never use up the {permits} permits of "
+            f"{backend.name}, so there is nothing to test",
+            cure=f"--clients {permits + 1} or more",
+        )
+
+
+def _check_guard(config: RunConfig) -> None:
+    if config.guard is Guard.NONE:
+        return
+    backend = config.backend_under_test()
+    if not config.workload_to_run().stores:
+        raise UserError(
+            f"--guard {config.guard} needs a storage, and workload {config.workload} has none",
+            cure=_workloads_that_store(config),
+        )
+    if not STORAGES[backend.storage].apart:
+        raise UserError(
+            f"{config.backend} reads and writes in its own transactions: there is no storage "
+            "beside it to guard anything",
+            cure="leave --guard out",
+        )
+    if config.guard is Guard.FENCE and not backend.promises.fencing:
+        able = [name for name, lock in BACKENDS.items() if lock.promises.fencing]
+        raise UserError(
+            f"{config.backend} gives no fencing tokens, so the storage has none to check",
+            cure=f"--guard cas works with every lock; tokens come with: {', '.join(able)}",
+        )
+
+
+def _check_validity(config: RunConfig) -> None:
+    if not config.check_validity:
+        if config.lease_clock is not Clock.MONOTONIC:
+            raise UserError(
+                f"--lease-clock {config.lease_clock} has no effect without --check-validity",
+                cure="add --check-validity, so that clients check what is left of their lease",
+            )
+        return
+    if not config.workload_to_run().stores:
+        raise UserError(
+            f"--check-validity needs reads and writes, and workload {config.workload} has none",
+            cure=_workloads_that_store(config),
+        )
+    if not config.backend_under_test().promises.tells_validity:
+        raise UserError(
+            f"{config.backend} does not tell its clients for how long their hold is valid, so "
+            "there is nothing to check",
+            cure="leave --check-validity out: it tells them when they have lost it",
+        )
+
+
+def _workloads_that_store(config: RunConfig) -> str:
+    promises = config.backend_under_test().promises
+    able = [w.name for w in WORKLOADS.values() if w.stores and w.suits(promises)]
+    if not able:
+        return f"leave it out: what {config.backend} lets in together protects no register"
+    return f"use --workload {' or '.join(able)}"
