@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.running import LOCKCHECK, lockcheck, need
+from tests.running import LOCKCHECK, RUNTIMES, lockcheck, need, traces_of
 
 USAGE, CLUSTER = 2, 4
 LOCALLY = ("run", "--backend", "redis", "--runtime", "local")
@@ -147,6 +147,25 @@ def test_no_redis(tmp_path: Path) -> None:
 
 
 @pytest.mark.cluster
+@pytest.mark.parametrize("runtime", RUNTIMES)
+def test_too_few_open_files(runtime: str, tmp_path: Path) -> None:
+    """Said before anything is there that could not be removed again."""
+    need(runtime)
+    limit = 'ulimit -n 40; exec "$@"'
+    options = ("--backend", "redis", "--runtime", runtime, "--out", str(tmp_path))
+    said = subprocess.run(
+        ["bash", "-c", limit, "bash", *LOCKCHECK, "run", *options],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert said.returncode == CLUSTER, said.stderr
+    assert "a run with 7 nodes takes 92 open files, and 40 are allowed" in said.stderr
+    assert "cure: raise the limit: ulimit -n 1024" in said.stderr
+    [folder] = [path for path in tmp_path.iterdir() if not path.is_symlink()]
+    assert traces_of(folder.name, runtime) == []
+
+
 def test_a_server_that_does_not_start(tmp_path: Path) -> None:
     need("local")
     server = tmp_path / "redis-server"

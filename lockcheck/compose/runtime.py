@@ -7,6 +7,7 @@ above this line knows whether a node is a container or a process in a network na
 
 from __future__ import annotations
 
+import resource
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -14,8 +15,11 @@ from pathlib import Path
 from typing import ClassVar
 
 from lockcheck.agent.link import AgentLink
+from lockcheck.errors import ClusterError
 from lockcheck.nodes import NODES_FOLDER
 from lockcheck.nodes.node import NodeSpec
+
+OPEN_FILES, OPEN_FILES_OF_A_NODE = 64, 4  # more than it was ever seen to take
 
 Say = Callable[[str], None]  # one line of progress for a person
 
@@ -38,6 +42,20 @@ class ClusterPlan:
     def kinds(self) -> frozenset[str]:
         """Of the programs that its nodes run: kinds of server, and "client"."""
         return frozenset(node.kind for node in self.nodes)
+
+
+def allow_open_files(plan: ClusterPlan) -> None:
+    """Before there is anything that could not be removed again for want of them."""
+    wanted = OPEN_FILES + OPEN_FILES_OF_A_NODE * len(plan.nodes)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < wanted:
+        nodes = len(plan.nodes)
+        raise ClusterError(
+            f"a run with {nodes} nodes takes {wanted} open files, and {hard} are allowed",
+            cure=f"raise the limit: ulimit -n {max(1024, wanted)}",
+        )
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 class Cluster(ABC):

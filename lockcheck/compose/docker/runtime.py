@@ -31,7 +31,7 @@ from lockcheck.compose.docker.introduction import introduced
 from lockcheck.compose.images.build import bring_images
 from lockcheck.compose.images.recipes import CLIENT_IMAGE
 from lockcheck.compose.launching import image_of, node_orders, programs_in_images
-from lockcheck.compose.runtime import Cluster, ClusterPlan, Runtime, Say
+from lockcheck.compose.runtime import Cluster, ClusterPlan, Runtime, Say, allow_open_files
 from lockcheck.errors import ClusterError
 from lockcheck.servers.faketime import IN_IMAGE
 
@@ -55,6 +55,7 @@ class DockerRuntime(Runtime):
         compose = compose_and_version()
         if (reason := self.why_not()) or compose is None:
             raise ClusterError("the docker runtime cannot run here", cure=reason)
+        allow_open_files(plan)
         clean_docker(say)
         wanted = {image_of(node) for node in plan.nodes} | {CLIENT_IMAGE}
         images = bring_images(sorted(wanted), say)

@@ -24,7 +24,7 @@ from lockcheck.agent.link import AgentLink
 from lockcheck.agent.own_folder import OwnFolder, identity_of
 from lockcheck.compose.launching import CLIENT, node_orders, programs_on_host
 from lockcheck.compose.local.fetching import bring_faketime, bring_server, why_no_server
-from lockcheck.compose.runtime import Cluster, ClusterPlan, Runtime, Say
+from lockcheck.compose.runtime import Cluster, ClusterPlan, Runtime, Say, allow_open_files
 from lockcheck.errors import ClusterError
 from lockcheck.nodes.node import NodeFacts
 from lockcheck.servers.faketime import find_library
@@ -85,6 +85,7 @@ class LocalRuntime(Runtime):
         servers = plan.kinds - {CLIENT}
         if reason := self.why_not(sorted(servers)):
             raise ClusterError("the local runtime cannot run here", cure=reason)
+        allow_open_files(plan)
         for kind in sorted(servers):
             bring_server(server_of(kind), say)
         if any(node.faketime for node in plan.nodes):
