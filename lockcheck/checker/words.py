@@ -18,7 +18,7 @@ from lockcheck.history.event import NS_PER_MS
 NS_PER_S = 1000 * NS_PER_MS
 LONGEST_VALUE = 40
 LOCKING = frozenset({F.ACQUIRE, F.RELEASE, F.RENEW})
-_OPENINGS = {"A", "The", "No", "Stale", "Lost"}  # the words of ours that a title begins with
+_OPENINGS = {"A", "In", "The", "No", "Stale", "Lost"}  # the words of ours that a title begins with
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six")
 
 

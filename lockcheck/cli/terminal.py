@@ -158,13 +158,13 @@ def print_verdict(
     if free := freed_again(history.terms, judgement):
         _print_rows(console, [("free again", _plain(free))])
     if idle := not_exercised(judgement):
-        _print_rows(console, [("not felt", _plain(idle))])
+        _print_rows(console, [("no effect", _plain(idle))])
     # Whole, however long: a path or a command that is broken in two cannot be copied.
     if report is not None:
         console.print(_label("report") + "  " + _plain(str(report)), soft_wrap=True)
     if facts.rerun_command:
-        name, command = again(history.terms, facts.rerun_command)
-        console.print(_label(name) + "  " + _plain(command), soft_wrap=True)
+        command, _ = again(history.terms, facts.rerun_command)
+        console.print(_label("run again") + "  " + _plain(command), soft_wrap=True)
 
 
 def _print_worst_incident(console: Console, narrative: Narrative) -> None:

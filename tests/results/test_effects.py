@@ -145,3 +145,29 @@ def test_a_band_in_the_lane_of_each_node(
     assert [data["lanes"][number]["name"] for number in band["lanes"]] == lanes
     assert (band["start"], band["since"]) == (5000, since * 1000)
     assert drawn.kinds >= {"fault"}
+
+
+IN_FLIGHT = """
+    1 acquire:k1 0-1
+    1 write:k1 10-1610 late base=a seq=2
+    2 acquire:k1 1005-1006
+    2 write:k1 1009-1010 new base=a seq=1
+    2 release:k1 1012-1013
+    1 release:k1 1612-1613! error=not-owner"""
+
+
+@pytest.mark.parametrize(
+    ("fault", "title"),
+    [
+        ("pause n1 12-1608 effect=stops", "n1 was paused with a write to k1 under way, which"),
+        ("partition n1 12-1608 effect=cuts", "n1 was cut off with a write to k1 under way, which"),
+        ("partition n1 5-8 effect=cuts", "a write of n1 to k1, begun within its lease,"),
+    ],
+)
+def test_who_had_begun_to_write_in_time_did_not_sleep_first(fault: str, title: str) -> None:
+    told = history(IN_FLIGHT, f"fault {fault}", ledger=True, ttl_ms=1000)
+    [incident] = story.incidents(judge(told).findings)
+    said = story.incident_title(incident)
+    assert said.startswith(f"{title} arrived 0.610 s after ")
+    assert "slept" not in said
+    assert story.headline(told, judge(told)).count("At 1.610 s") == 1

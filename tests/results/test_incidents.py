@@ -73,9 +73,9 @@ def test_the_title_is_about_the_incident(many: History) -> None:
 
 def test_the_headline_counts_incidents_not_pairs(many: History) -> None:
     assert story.headline(many, judge(many)) == (
-        "60 of 61 acknowledged writes lost (98 %) and 1 stale write accepted (from a client whose "
-        "lock had gone to another). At 1.111 s: c1 slept through its lease on k1, then wrote at "
-        "once, 1.003 s after its end, while others were let in 60 times (c2 first)."
+        "60 of 61 acknowledged writes lost (98 %), overwritten by 1 stale write (from a client "
+        "whose lock had gone to another). At 2.102 s: c1 slept through its lease on k1, then wrote "
+        "at once, 1.003 s after its end, while others were let in 60 times (c2 first)."
     )
 
 
@@ -127,8 +127,9 @@ def test_behind_a_guard_the_refused_write_is_told() -> None:
     assert incident.effect is Verdict.OK
     refused = [step.text for step in told.steps if step.kind is story.Kind.REFUSED]
     assert refused == ["tried to write late with token 40; refused: fenced: token 40 is below 100"]
-    assert "the lock overlapped once; the guard refused the one stale write" in story.headline(
-        history, judge(history)
+    assert (
+        "the lock overlapped 60 times in 1 incident; the guard refused the one stale write"
+        in story.headline(history, judge(history))
     )
     assert told.prevention.startswith("Nothing more")
 
@@ -180,8 +181,8 @@ def test_several_incidents_are_counted_and_the_first_is_told() -> None:
         outlived_lease(run, 100 + 2000 * number)
     history = run.history()
     text = story.headline(history, judge(history))
-    assert "3 stale writes accepted" in text
-    assert ". 3 incidents, the first at 1.111 s: c2 slept through its lease on k1" in text
+    assert "overwritten by 3 stale writes" in text
+    assert ". 3 incidents, the first at 1.401 s: c2 slept through its lease on k1" in text
     assert "Each time a client had outlived its lease (by up to 0.303 s)" in text
 
 

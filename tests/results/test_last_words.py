@@ -57,7 +57,7 @@ def test_it_fits_a_narrow_terminal(capsys: pytest.CaptureFixture[str]) -> None:
 def test_what_wraps_stays_aligned(capsys: pytest.CaptureFixture[str]) -> None:
     lines = last_words(capsys, meets_many())
     head = next(i for i, line in enumerate(lines) if line.startswith(" VIOLATION   60 of 61"))
-    assert lines[head + 1].startswith(" " * 13 + "(from a client")
+    assert lines[head + 1].startswith(" " * 13 + "write (from a client")
     step = next(i for i, line in enumerate(lines) if " others  58 more holds" in line)
     assert lines[step + 1].index("came") == lines[step].index("58 more")
 

@@ -78,7 +78,7 @@ def words(html: str) -> str:
 def test_the_verdict_comes_first_and_in_words() -> None:
     text = words(report(of_one_incident()))
     verdict = text.index("Violation")
-    assert verdict < text.index("At 1.111 s: c2 slept through its lease on k1")
+    assert verdict < text.index("At 1.401 s: c2 slept through its lease on k1")
     assert verdict < text.index("Timeline") < text.index("What was found")
 
 
@@ -271,7 +271,7 @@ def test_what_a_fault_waited_for_and_whether_anybody_felt_it() -> None:
         *(8_000_000, 8_000_000, 8_001_000, 8_501_000)
     ]
     assert drawn["quiet"] == 9_000_000
-    assert "partition of r1 and r2 at 8.000 s: meanwhile" in words(html)
+    assert "partition of r1 and r2 at 8.000 s: as long as it lasted" in words(html)
 
 
 def crowd(clients: int) -> History:
@@ -335,7 +335,8 @@ def test_one_client_is_told_once_with_the_command_that_mends_it() -> None:
         report(history, judgement=judged, rerun_command="lockcheck run --clients 1 --ttl 2s")
     )
     assert text.count("There was only one client") == 1
-    assert "More clientslockcheck run --clients 5 --ttl 2s" in text
+    assert "Run it again, with more clientslockcheck run --clients 5 --ttl 2s" in text
+    assert "The command at the top runs it again, with more clients." in text
 
 
 def test_the_words_of_the_headline_are_explained_beside_it_and_only_there() -> None:

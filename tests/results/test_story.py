@@ -234,9 +234,9 @@ def incident() -> tuple[History, Judgement]:
 def test_headline_of_a_violation_says_what_and_whose(incident: tuple[History, Judgement]) -> None:
     words = story.headline(*incident)
     assert words == (
-        "1 acknowledged write lost and 1 stale write accepted (from a client whose lock had gone "
-        "to another). At 1.111 s: c2 slept through its lease on k1, then wrote at once, 0.303 s "
-        "after its end, while c4 was let in."
+        "1 acknowledged write lost, overwritten by 1 stale write (from a client whose lock had "
+        "gone to another). At 1.401 s: c2 slept through its lease on k1, then wrote at once, "
+        "0.303 s after its end, while c4 was let in."
     )
 
 
@@ -425,3 +425,21 @@ def test_without_the_storages_word_the_clients_answers_count() -> None:
 
 def test_without_a_guard_nothing_is_refused(incident: tuple[History, Judgement]) -> None:
     assert story.refused_writes(incident[0]) == ()
+
+
+# --- stale writes and lost ones ---------------------------------------------------------------
+
+
+def test_a_stale_write_that_overwrote_nothing_is_counted_beside_the_lost_ones() -> None:
+    run = Recording()
+    outlived_lease(run)
+    outlived_lease(run, 3000)
+    history = run.history()
+    judged = judge(history)
+    overwrote = [f for f in judged.findings if f.code is Code.LOST_UPDATE]
+    less = [f for f in judged.findings if f is not overwrote[-1]]
+    words = story.headline(history, Judgement(judged.verdict, tuple(less), (), judged.counts))
+    assert words.startswith(
+        "1 acknowledged write lost and 2 stale writes accepted (from a client whose lock had gone "
+        "to another), 1 of which is what overwrote. "
+    )

@@ -39,7 +39,8 @@ def test_what_was_seen_of_it(terms: Terms, counts: dict[str, int], row: tuple[st
     [
         (120, 0, "0 of 120 acknowledged writes lost"),
         (120, 14, "14 of 120 acknowledged writes lost (12 %)"),
-        (1, 1, "1 of 1 acknowledged writes lost (100 %)"),
+        (19, 19, "19 of 19 acknowledged writes lost"),
+        (20, 20, "20 of 20 acknowledged writes lost (100 %)"),
         (5000, 1, "1 of 5,000 acknowledged writes lost (0.02 %)"),
     ],
 )

@@ -141,7 +141,7 @@ def _tested(history: History, judgement: Judgement) -> Rows:
         ("--seed", "" if terms.seed is None else str(terms.seed)),
         ("lasted", span(last_moment_ns(history)) if whole else ""),
         ("free again", freed_again(terms, judgement)),
-        ("felt by nobody", not_exercised(judgement)),
+        ("made no difference", not_exercised(judgement)),
     )
     return tuple((name, value) for name, value in rows if value)
 

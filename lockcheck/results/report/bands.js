@@ -36,7 +36,7 @@ function drawFault(fault) {
       band(lane, fault.since, end, label, { ...style, fill: 'transparent', dashed: true });
       continue;
     }
-    const label = fault.felt ? fault.name : `${fault.name}, felt by nobody`;
+    const label = fault.felt ? fault.name : `${fault.name}, made no difference`;
     band(lane, fault.since, end, label, { ...style, fill: colours.fault });
     pen.fillStyle = colours['fault-edge'];
     pen.fillRect(toX(fault.proven), layout.tops[lane] + 1, 1, layout.heights[lane] - 1);

@@ -154,7 +154,7 @@ function aboutFault(fault) {
   const begun = `begun at ${moment(fault.start)}, ${worked}${proof}`;
   const title = `Injected: ${fault.title}${fault.when && `, ${fault.when}`}`;
   const cut = fault.apart ? [`cut off: ${fault.apart}`] : [];
-  const idle = fault.felt ? [] : ['felt by nobody'];
+  const idle = fault.felt ? [] : ['made no difference: nobody asked anything of what it struck'];
   return [title, ...cut, begun, healed, fault.proof, ...idle];
 }
 

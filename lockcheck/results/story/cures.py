@@ -94,8 +94,8 @@ def _prevention(history: History, incident: Incident, advice: str) -> str:
     guarded = guard in {"fence", "cas"}
     if blame.who is Culprit.MACHINE:
         return (
-            "Nothing about the lock. Run again on a quieter machine, or with a longer lease (--ttl)"
-            " so that a short stall does not reach its end."
+            "The lock needs no change. Run again on a quieter machine, or with a longer lease "
+            "(--ttl) so that a short stall does not reach its end."
         )
     own = incident.main.code in BY_EVIDENCE and blame.release is None
     if own and not incident.takings:
@@ -106,11 +106,13 @@ def _prevention(history: History, incident: Incident, advice: str) -> str:
             "compares tokens or versions, and at whether each write carries its own."
         )
     if guard == TRANSACTION and blame.who is Culprit.HOLDER:
-        return "Nothing more: what a late holder writes is rolled back with its transaction."
+        return (
+            "Nothing more is needed: what a late holder writes is rolled back with its transaction."
+        )
     if guarded and blame.who is Culprit.HOLDER:
         return (
-            "Nothing more: no lease can keep a client from outliving it, and the guard at the "
-            f"storage (--guard {guard}) is what keeps the data right."
+            "Nothing more is needed: no lease can keep a client from outliving it, and the guard "
+            f"at the storage (--guard {guard}) is what keeps the data right."
         )
     return _lock_cure(incident, advice)
 

@@ -56,6 +56,12 @@ class Incident:
     def start_ns(self) -> int:
         return min(f.time_ns for f in self.findings)
 
+    @property
+    def damage_ns(self) -> int:
+        """When data was first damaged; where none was, when it began."""
+        damage = (f for f in self.findings if f.code in DAMAGE and f.effect is Verdict.VIOLATION)
+        return min((f.time_ns for f in damage), default=self.start_ns)
+
     @cached_property
     def effect(self) -> Verdict:
         return Verdict.merge(f.effect for f in self.findings)

@@ -98,10 +98,10 @@ class Narrative:
 
 
 def again(terms: Terms, command: str) -> tuple[str, str]:
-    """The command that repeats a run; where it had but one client, with more. And what it does."""
+    """The command that repeats a run, and how it differs: one client alone shows nothing."""
     if terms.clients == 1:
-        return "more clients", re.sub(r"--clients 1\b", "--clients 5", command)
-    return "run again", command
+        return re.sub(r"--clients 1\b", "--clients 5", command), ", with more clients"
+    return command, ""
 
 
 def narrative_of(history: History, judgement: Judgement) -> Narrative:

@@ -21,6 +21,7 @@ from lockcheck.history.event import NS_PER_MS
 
 Row = tuple[str, str]  # what it is, and how many there were
 IDLE_TOLD = 3
+FEWEST_OF_A_SHARE = 20  # a share of fewer is told by its two numbers alone
 # Faults whose names are nouns that people count; of others it is "2 clock faults".
 NOUNS = frozenset({"pause", "partition", "swizzle", "kill", "failover"})
 GONE = {Effect.ENDS: "ended", Effect.CUTS: "cut off"}
@@ -105,7 +106,7 @@ def _lost(counts: Counts) -> str:
 
 
 def _percent(counts: Counts) -> str:
-    if not counts.updates_lost:
+    if not counts.updates_lost or counts.updates_acknowledged < FEWEST_OF_A_SHARE:
         return ""
     share = 100 * counts.updates_lost / counts.updates_acknowledged
     return f" ({share:.0f} %)" if share >= 1 else f" ({share:.1g} %)"
@@ -138,11 +139,11 @@ def _freed(freed: list[Freed], gone: str) -> Iterator[str]:
         yield f"not within this history{after} ({amount(never, 'time')})"
 
 
-# --- what was injected and nobody felt -----------------------------------------------------------
+# --- what was injected and made no difference ----------------------------------------------------
 
 
 def not_exercised(judgement: Judgement) -> str:
-    """Empty where all that was proven was felt."""
+    """Empty where all that was proven made a difference."""
     faults = judgement.not_exercised
     told = [f"{fault_name(f)} at {moment(f.worked_from_ns)}: {why_idle(f)}" for f in faults]
     more = [f"{len(told) - IDLE_TOLD:,} more"] if len(told) > IDLE_TOLD else []
@@ -150,6 +151,9 @@ def not_exercised(judgement: Judgement) -> str:
 
 
 def why_idle(fault: FaultSpan) -> str:
+    """Words for both clients and servers: what was struck may be either."""
+    it, its = ("it", "it") if len(fault.nodes) == 1 else ("they", "them")
+    nobody = f"nobody sent {its} a request, or asked for a lock that {it} held"
     if fault.may_have_stood_still:
-        return "meanwhile nobody asked it anything, or for what it held"
-    return "meanwhile it asked and was asked nothing, and nobody asked for what it held"
+        return f"as long as it lasted, {nobody}"
+    return f"as long as it lasted, {it} sent no request either, and {nobody}"

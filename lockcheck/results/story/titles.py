@@ -19,8 +19,9 @@ from lockcheck.checker.words import (
     spans,
     times,
 )
-from lockcheck.history import F, Hold, Operation
+from lockcheck.history import F, FaultSpan, Hold, Operation
 from lockcheck.results.story.codes import BY_EVIDENCE, CODES, anomalies, note
+from lockcheck.results.story.effects import suffered
 from lockcheck.results.story.incidents import (
     Incident,
     identity,
@@ -73,11 +74,31 @@ def outlived(incident: Incident) -> str:
     """A client that was stopped did not go on: it slept."""
     main, key, by = incident.main, lock_name(incident.key), span(incident.main.blame.by_ns)
     earlier = node_of(main.holds, 0, "a client")
+    late = [write for write in incident.stale if write.process == main.holds[0].process]
+    until_ns = main.blame.promised_until_ns
+    if until_ns is not None and (begun := [w for w in late if w.start_ns <= until_ns]):
+        return _arrived_late(main.blame.fault, begun[0], until_ns)
     if not incident.slept:
         return f"{earlier} held {key} for {by} beyond its lease"
-    wrote = any(write.process == main.holds[0].process for write in incident.stale)
-    then = ", then wrote at once," if wrote else " and still believed in it"
+    then = ", then wrote at once," if late else " and still believed in it"
     return f"{earlier} slept through its lease on {key}{then} {by} after its end"
+
+
+def _arrived_late(fault: FaultSpan | None, write: Operation, until_ns: int) -> str:
+    """It was begun in time, so its client did not go on beyond its lease: the write did."""
+    who, key = plain(write.node), lock_name(write.key)
+    known = write.end_ns is not None and write.end_ns > until_ns
+    late = f"{span(write.end_ns - until_ns)} after" if known and write.end_ns else "after"
+    struck = fault is not None and write.node in fault.nodes
+    happened = (
+        suffered(fault) if struck and fault and write.start_ns <= fault.worked_from_ns else ""
+    )
+    if happened.startswith("it "):
+        return (
+            f"{who} {happened[3:]} with a write to {key} under way, which arrived {late} its lease"
+            " had ended"
+        )
+    return f"a write of {who} to {key}, begun within its lease, arrived {late} the lease had ended"
 
 
 def let_in(incident: Incident) -> str:

@@ -19,7 +19,7 @@ from lockcheck.checker.words import (
 from lockcheck.history import F, History
 from lockcheck.history.event import TRANSACTION
 from lockcheck.results.story.codes import BY_EVIDENCE, BY_HOLDS, CODES, anomalies
-from lockcheck.results.story.incidents import Incident
+from lockcheck.results.story.incidents import Incident, identity
 from lockcheck.results.story.seen import about_locks, clients, injected, updates_lost
 from lockcheck.results.story.titles import incident_title
 
@@ -40,10 +40,10 @@ def headline(history: History, judgement: Judgement, incidents: Sequence[Inciden
         return _ok(history, judgement, incidents)
     counted = [i for i in incidents if i.effect is Verdict.VIOLATION]
     first, many = counted[0], len(counted)
-    at, said = moment(first.start_ns), lower_first(incident_title(first))
+    at, said = moment(first.damage_ns), lower_first(incident_title(first))
     clock = ""
     if judgement.began_ns:
-        clock = f"By the log's clock that was {by_its_clock(judgement.began_ns, first.start_ns)}"
+        clock = f"By the log's clock that was {by_its_clock(judgement.began_ns, first.damage_ns)}"
     parts = (
         _damage(judgement, counted) or _unharmed(history, judgement),
         f"At {at}: {said}" if many == 1 else f"{many:,} incidents, the first at {at}: {said}",
@@ -56,14 +56,20 @@ def headline(history: History, judgement: Judgement, incidents: Sequence[Inciden
 
 def _damage(judgement: Judgement, counted: Sequence[Incident]) -> str:
     """As a fraction of all that was acknowledged, where that is known."""
-    stale = sum(len(i.stale) for i in counted)
+    stale = {identity(write) for i in counted for write in i.stale}
+    overwriting = {identity(loss.overwriting) for i in counted for loss in i.losses}
     found = sum(len(i.of(Code.LOST_UPDATE)) for i in counted)
     known = all(loss.acknowledged for incident in counted for loss in incident.losses)
     lost = updates_lost(judgement.counts) if judgement.counts.updates_lost else ""
     if found and not lost:
         lost = f"{amount(found, 'acknowledged write' if known else 'write')} lost"
     whose = "from a client whose lock had gone to another"
-    accepted = f"{anomalies(Code.STALE_WRITE, stale)} accepted ({whose})" if stale else ""
+    late = anomalies(Code.STALE_WRITE, len(stale))
+    if stale and overwriting == stale:  # each is one write: what is stale is what overwrote
+        return f"{lost}, overwritten by {late} ({whose})"
+    both = len(stale & overwriting)
+    these = f", {both:,} of which {'is' if both == 1 else 'are'} what overwrote" if both else ""
+    accepted = f"{late} accepted ({whose}){these}" if stale else ""
     return listed(filter(None, (lost, accepted)))
 
 
@@ -117,16 +123,27 @@ def _ok(history: History, judgement: Judgement, incidents: Sequence[Incident]) -
         return _ok_without_a_lock(history, judgement)
     counts, terms = judgement.counts, history.terms
     done, idle = injected(history, judgement), len(judgement.not_exercised)
-    felt = f" ({idle} of them felt by nobody)" if done and idle else ""
+    felt = f" ({idle} of them made no difference)" if done and idle else ""
     scope = (
         f"In {amount(counts.acquisitions, 'acquisition')} by {amount(counts.holders, 'client')} "
         f"{f'under {done}{felt}' if done else 'without any fault'}"
     )
     if terms.guard == "none":
         return f"{scope} {_kept_apart(history)}."
-    overlaps = sum(bool(incident.of(Code.OVERLAP)) for incident in incidents)
+    found = [len(incident.of(Code.OVERLAP)) for incident in incidents]
+    overlaps, many = sum(found), sum(map(bool, found))
     held = f"the lock overlapped {times(overlaps)}" if overlaps else "the lock never overlapped"
-    return f"{scope} {held}; {_refused(history, judgement)}; no data was damaged."
+    among = f" in {amount(many, 'incident')}" if overlaps > many else ""
+    done = f"{held}{among}; {_refused(history, judgement)}; no data was damaged."
+    safe = _safe_because(history, judgement)
+    return f"{safe}: {lower_first(scope)} {done}" if safe else f"{scope} {done}"
+
+
+def _safe_because(history: History, judgement: Judgement) -> str:
+    """Where the lock alone would have let data be damaged; else empty."""
+    guard = history.terms.guard
+    needed = guard != TRANSACTION and judgement.counts.stale_writes_refused
+    return f"Safe only because of the guard at the storage (--guard {guard})" if needed else ""
 
 
 def _refused(history: History, judgement: Judgement) -> str:
