@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from lockcheck.checker.finding import Judgement, Verdict
-from lockcheck.checker.words import amount, full_stop, moment, sentence
+from lockcheck.checker.words import amount, full_stop, moment
 from lockcheck.cli.gate import lines_of, printable
 
 if TYPE_CHECKING:
@@ -133,8 +133,9 @@ def print_verdict(
     """The last words: what, to whom, when, by how much, whose fault, what helps, where to look."""
     from rich.console import Console
 
+    from lockcheck.results.story.doubts import doubts_told
     from lockcheck.results.story.narrative import again, narrative_of
-    from lockcheck.results.story.seen import counted, freed_again, not_exercised
+    from lockcheck.results.story.seen import counted, ended_early, freed_again, not_exercised
 
     narrative = narrative_of(history, judgement)
     console = Console(highlight=False)
@@ -149,12 +150,13 @@ def print_verdict(
     _print_beside(console, badge, f"[bold]{_plain(narrative.headline)}[/]")
     console.print()
     _print_worst_incident(console, narrative)
-    told = 1 if verdict is Verdict.UNKNOWN else 0  # the headline gives the first
-    _print_doubts(console, judgement.doubts[told:])
+    _print_doubts(console, "?" if verdict is Verdict.UNKNOWN else "besides", doubts_told(judgement))
     _print_definitions(console, judgement)
     there = [f"{number} {what}" for what, number in counted(history, judgement)]
     judged = ". ".join(filter(None, (", ".join(filter(None, (*there, seal))), judgement.cut)))
     _print_rows(console, [("judged", f"[dim]{_plain(judged)}[/]")])
+    if ended := ended_early(history, judgement, facts):
+        _print_rows(console, [("ended early", _plain(ended))])
     if free := freed_again(history.terms, judgement):
         _print_rows(console, [("free again", _plain(free))])
     if idle := not_exercised(judgement):
@@ -174,7 +176,7 @@ def _print_worst_incident(console: Console, narrative: Narrative) -> None:
 
     for incident, story in narrative.stories(1):
         more = len(narrative.incidents) - 1
-        if more or narrative.judgement.verdict is not Verdict.VIOLATION:  # else the headline has it
+        if incident is not narrative.told_above:  # else the headline has it
             _print_beside(console, "", f"[bold]{_plain(story.title)}[/]")
         steps = weightiest(story.steps, STEPS_SHOWN)
         _print_steps(console, steps)
@@ -204,10 +206,11 @@ def _print_reason(console: Console, note: str, reasons: Sequence[Reason]) -> Non
 
 
 def _print_definitions(console: Console, judgement: Judgement) -> None:
-    from lockcheck.results.story.definitions import side_by_side
+    from lockcheck.results.story.definitions import ASKED, WORTH, side_by_side
 
     compared = side_by_side(judgement.definitions, OBJECTS_SHOWN)
-    lines = [*map(_plain, compared.lines)]
+    lines = [f"{ASKED} {WORTH}"] if compared.locks and compared.lines else []
+    lines += map(_plain, compared.lines)
     lines += [f"[dim]{_plain(compared.summary)}[/]"] if compared.summary else []
     name = "cross-check" if compared.locks else "objects"
     _print_rows(console, [("" if number else name, line) for number, line in enumerate(lines)])
@@ -223,9 +226,10 @@ def _print_steps(console: Console, steps: Sequence[Step]) -> None:
         _print_beside(console, mark, f"[{accent}]{_plain(step.text)}[/]")
 
 
-def _print_doubts(console: Console, doubts: Sequence[str]) -> None:
+def _print_doubts(console: Console, name: str, doubts: Sequence[str]) -> None:
+    mark = "[bold yellow]?[/]" if name == "?" else _label(name)
     for doubt in doubts[:DOUBTS_SHOWN]:
-        _print_beside(console, "[bold yellow]?[/]", _plain(sentence(doubt)))
+        _print_beside(console, mark, _plain(doubt))
     if (more := len(doubts) - DOUBTS_SHOWN) > 0:
         console.print(f"[dim]  and {amount(more, 'more doubt')} in the report[/]")
     if doubts:

@@ -145,7 +145,7 @@ def test_the_evidence_is_told_in_order(code: Code) -> None:
 def test_the_page_shows_it(code: Code) -> None:
     case = CASES[code]()
     text = words(report(case.history, judgement=judgement(case.history, case.finding)))
-    assert TITLES[code] in text
+    assert text.count(TITLES[code].partition(" ")[2]) == 1
     assert all(line.partition(" ")[2] in text for line in EVIDENCE[code])
     assert CURES[code] in text
     assert "operation in evidence" in text

@@ -69,7 +69,7 @@ def test_a_register_is_no_lock(capsys: pytest.CaptureFixture[str], violated: boo
     assert "5 clients, 7 operations" in terminal
     assert "runs it again" not in page
     if violated:
-        assert "Object by object: is there an order" in page
+        assert "Object by object: do all answers fit together?" in page
         assert "x (register): No order explains it." in terminal
         assert "because 1 was read after 2. Judged by the model register: what was" in terminal
 
@@ -84,7 +84,7 @@ def test_nothing_found_in_a_register() -> None:
     assert story.headline(of, judged) == expected
     text = words(elsewhere(of, judged))
     assert "What was found Nothing." in text
-    assert "3 keys (register): an order explains all answers." in text
+    assert "3 keys (register): all answers fit together." in text
 
 
 def test_of_a_part_of_a_history_nobody_counts_the_clients() -> None:
@@ -122,7 +122,7 @@ def test_a_browser_draws_it(tmp_path: Path) -> None:
     seen = in_a_browser(tmp_path, elsewhere(case.history, judged))
     assert 'data-ready="1"' in seen
     assert "data-error" not in seen[: seen.index("<body")]
-    assert "Finding 1 of 1" in seen
+    assert "Incident 1 of 1" in seen
 
 
 # --- bounds ------------------------------------------------------------------------------------
@@ -194,20 +194,24 @@ def test_disagreements_come_first_and_the_rest_is_counted(
     judged = judgement(of, definitions=(FINE, BOTH, UNTOLD, DISAGREEING))
     compared = story.side_by_side(judged.definitions, 2)
     assert compared.lines == (
-        "k1 (mutex): They disagree: it kept its promise.",
-        "k2 (mutex): Both agree.",
+        "k1 (lock that anybody may release): They disagree: it kept its promise.",
+        "k2 (lock that anybody may release): Both agree.",
     )
     assert compared.summary == (
-        "1 more object like these; k4 (mutex): no overlap, and an order explains all answers"
+        "1 more object like these; k4 (lock that anybody may release): no overlap, and all answers "
+        "fit together"
     )
     text = words(elsewhere(of, judged))
-    assert "Cross-check: is there an order" in text
-    assert "k3 (mutex): No patience." in text
+    assert "Could a correct lock answer like this?" in text
+    assert "k3 (lock that anybody may release): No patience." in text
     terminal = said(capsys, of, judged)
     assert (
-        "cross-check k1 (mutex): They disagree: it kept its promise. k2 (mutex): Both" in terminal
+        "cross-check Could a correct lock answer like this? A yes is no acquittal. k1" in terminal
     )
-    assert "k4 (mutex): no overlap" in terminal
+    assert (
+        "They disagree: it kept its promise. k2 (lock that anybody may release): Both" in terminal
+    )
+    assert "k4 (lock that anybody may release): no overlap" in terminal
 
 
 def test_without_definitions_nothing_is_said_of_them() -> None:

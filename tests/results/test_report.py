@@ -250,7 +250,7 @@ def test_a_browser_draws_the_timeline(tmp_path: Path, attacked: bool) -> None:
     canvas = re.search(r'<canvas id="canvas"[^>]*style="height: (\d+)px', seen)
     assert canvas is not None
     assert int(canvas[1]) > 100
-    assert "Finding 1 of " in seen
+    assert "Incident 1 of " in seen
 
 
 def test_what_a_fault_waited_for_and_whether_anybody_felt_it() -> None:
@@ -343,4 +343,7 @@ def test_the_words_of_the_headline_are_explained_beside_it_and_only_there() -> N
     text = words(report(of_one_incident()))
     assert text.count("A write of an earlier holder") == 1
     assert text.index("A write of an earlier holder") < text.index("Timeline")
-    assert text.index("What the words mean") < text.index("One that does not check whose lock")
+    assert text.index("What the words mean") < text.index("What a client believes")
+    assert "One that does not check whose lock" not in text  # nothing here was blind
+    for name in ("Backend", "Workload", "Register", "c2", "k1"):
+        assert f">{name}</dt>" in report(of_one_incident())

@@ -412,7 +412,8 @@ def test_refused_writes_say_who_was_too_late_and_by_how_much() -> None:
     assert (write.node, write.token) == ("c2", 33)
     assert write.reason == "fenced: token 33 is below 34"
     assert write.newer_holder == "c4"
-    assert write.late_ns == 301 * MS
+    assert write.time_ns == 1401 * MS + MS // 2  # when it was refused, after the newer token
+    assert write.late_ns == 301 * MS + MS // 2
 
 
 def test_without_the_storages_word_the_clients_answers_count() -> None:

@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 from base64 import b64encode
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from hashlib import sha256
+from html import unescape
 from pathlib import Path
 
 import jinja2
@@ -24,13 +25,22 @@ from lockcheck.history import History
 from lockcheck.results.facts import RunFacts
 from lockcheck.results.report.clocks import charts
 from lockcheck.results.report.glossary import glossary
-from lockcheck.results.report.timeline import last_moment_ns, timeline
+from lockcheck.results.report.timeline import timeline
 from lockcheck.results.story.codes import note
-from lockcheck.results.story.definitions import side_by_side
+from lockcheck.results.story.definitions import ASKED, WORTH, side_by_side
+from lockcheck.results.story.doubts import doubts_told
 from lockcheck.results.story.incidents import Incident, told_by_evidence
 from lockcheck.results.story.narrative import Narrative, Story, again, narrative_of
 from lockcheck.results.story.refused import refused_writes
-from lockcheck.results.story.seen import clients, counted, freed_again, not_exercised
+from lockcheck.results.story.seen import (
+    clients,
+    counted,
+    ended_early,
+    freed_again,
+    last_moment_ns,
+    not_exercised,
+    own_cause,
+)
 from lockcheck.results.story.titles import incident_title
 
 HERE = Path(__file__).parent
@@ -73,21 +83,22 @@ def render(history: History, judgement: Judgement, facts: RunFacts) -> str:
     shown = FULLY_TOLD + LISTED_BRIEFLY
     incidents = narrative.incidents[:shown]
     told = [_Told(n, *each) for n, each in enumerate(narrative.stories(FULLY_TOLD), 1)]
-    doubts = judgement.doubts[judgement.verdict is Verdict.UNKNOWN :]  # the headline has the first
+    doubts = doubts_told(judgement)
     refused = refused_writes(history)
     drawn = timeline(history, judgement, incidents, [_window(each) for each in incidents])
-    html = _template().render(
+    page = partial(
+        _template().render,
         facts=facts,
         terms=history.terms,
         judgement=judgement,
         verdict=judgement.verdict,
         headline=narrative.headline,
-        words=_words_of(narrative),
-        tested=_tested(history, judgement),
+        tested=_tested(history, judgement, facts),
         answer=told[0].story if told and judgement.verdict is Verdict.VIOLATION else None,
         again=again(history.terms, facts.rerun_command),
         counts=counted(history, judgement),
         told=told,
+        above=narrative.told_above,
         brief=list(enumerate(incidents[FULLY_TOLD:], FULLY_TOLD + 1)),
         unlisted=len(narrative.incidents) - len(incidents),
         refused=refused[:REFUSED_LISTED],
@@ -101,17 +112,24 @@ def render(history: History, judgement: Judgement, facts: RunFacts) -> str:
         doubts=doubts[:DOUBTS_LISTED],
         doubts_unlisted=max(0, len(doubts) - DOUBTS_LISTED),
     )
+    said = " ".join([_visible(page(words=((), ()))), *map(plain, drawn.names)])
+    html = page(words=_words_of(narrative, said))
     # A lone surrogate can hide in what somebody else's file said; a file of UTF-8 cannot hold it.
     return html.encode("utf-8", "replace").decode()
 
 
-def _words_of(narrative: Narrative) -> tuple[Rows, Rows]:
-    """The words that the headline uses, explained right there; and the others."""
-    known = glossary(narrative)
-    said = narrative.headline.lower()
-    used = {word for word, _ in known if re.search(rf"\b{word.lower()}(s|ped)?\b", said)}
-    first = tuple(row for row in known if row[0] in used)
-    return first, tuple(row for row in known if row[0] not in used)
+def _visible(html: str) -> str:
+    """What a reader sees of it; what the script draws has its own words."""
+    body = html.partition("</head>")[2]
+    text = re.sub(r"<(script|style)\b.*?</\1>", " ", body, flags=re.DOTALL)
+    return unescape(re.sub(r"<[^>]*>", " ", text))
+
+
+def _words_of(narrative: Narrative, said: str) -> tuple[Rows, Rows]:
+    """Of the words on the page those of the headline, explained right there; and the others."""
+    known = glossary(narrative, said)
+    first = set(glossary(narrative, narrative.headline))
+    return tuple(row for row in known if row in first), tuple(r for r in known if r not in first)
 
 
 def _window(incident: Incident) -> range:
@@ -126,7 +144,7 @@ def _window(incident: Incident) -> range:
     return range(max(0, start_ns - room_ns), end_ns + room_ns)
 
 
-def _tested(history: History, judgement: Judgement) -> Rows:
+def _tested(history: History, judgement: Judgement, facts: RunFacts) -> Rows:
     """What was tested, as the command line calls it."""
     terms, whole = history.terms, clients(history, judgement) is not None
     rows = (
@@ -135,11 +153,13 @@ def _tested(history: History, judgement: Judgement) -> Rows:
         ("--model", terms.model),
         ("--permits", str(terms.permits) if terms.permits > 1 and terms.excludes else ""),
         ("--nemesis", ", ".join(terms.faults) or ("none" if terms.backend else "")),
+        ("cause", own_cause(judgement)),
         ("--guard", terms.guard if terms.stores else ""),
         ("--ttl", duration_words(terms.ttl_ms) if terms.ttl_ms else ""),
         ("--clients", str(terms.clients or "")),
         ("--seed", "" if terms.seed is None else str(terms.seed)),
         ("lasted", span(last_moment_ns(history)) if whole else ""),
+        ("ended early", ended_early(history, judgement, facts)),
         ("free again", freed_again(terms, judgement)),
         ("made no difference", not_exercised(judgement)),
     )
@@ -150,6 +170,13 @@ def _options(text: str) -> Markup:
     """Sets the command line's options apart, and keeps them from being broken in two."""
     html = re.sub(r"--[a-z-]+( (fence|cas|redis|\d+))?", r"<code>\g<0></code>", str(escape(text)))
     return Markup(html)  # noqa: S704 - escaped before
+
+
+def _words(command: str) -> Markup:
+    """A command whose lines break between options only: each stays with its value."""
+    words = re.findall(r"--?[a-z][\w-]*(?: (?!-)\S+)?|\S+", command)
+    spans = (f"<span>{escape(word)}</span>" for word in words)
+    return Markup(" ".join(spans))  # noqa: S704 - escaped word by word
 
 
 @cache
@@ -165,7 +192,7 @@ def _template() -> jinja2.Template:
         lstrip_blocks=True,
     )
     environment.filters.update(span=span, moment=moment, plain=plain, sentence=sentence)
-    environment.filters.update(brief_title=incident_title, options=_options)
+    environment.filters.update(brief_title=incident_title, options=_options, words=_words)
     environment.globals.update(
         script=script,
         style=style,
@@ -174,6 +201,8 @@ def _template() -> jinja2.Template:
             "base-uri 'none'; form-action 'none'"
         ),
         open_at_first=OPEN_AT_FIRST,
+        asked=ASKED,
+        worth=WORTH,
     )
     return environment.get_template("page.html")
 

@@ -57,7 +57,9 @@ function drawQuiet() {
   pen.font = FONT.small;
   pen.fillStyle = colours['fault-ink'];
   const width = pen.measureText(label).width;
-  pen.fillText(label, Math.min(x + 4, layout.width - width - 4), layout.height - 8);
+  const left = x + 4 + width + 4 < layout.width ? x + 4 : x - 4 - width;
+  pen.textBaseline = 'middle';
+  pen.fillText(label, left, layout.height - FOOT / 2);
 }
 
 function drawStall(stall) {
@@ -117,8 +119,11 @@ function drawHold(i) {
   const maybe = stretch(asked[i], gone[i]);
   pen.fillRect(maybe.left, top + height / 2 - 1, maybe.width, 2);
   pen.globalAlpha = 1;
-  const solid = stretch(start[i], leaseEnd, 3);
+  const solid = stretch(start[i], leaseEnd, 2);
   if (solid) {
+    pen.fillStyle = colours.panel; // a gap before it, however close the last one is
+    pen.fillRect(solid.left - 1, top, 1, height);
+    pen.fillStyle = colour;
     pen.beginPath();
     pen.roundRect(solid.left, top, solid.width, height, Math.min(3, solid.width / 2));
     pen.fill();

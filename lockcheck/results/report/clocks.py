@@ -9,7 +9,7 @@ import msgspec
 
 from lockcheck.checker.words import natural, plain
 from lockcheck.history import Event, History
-from lockcheck.results.report.timeline import last_moment_ns
+from lockcheck.results.story.seen import last_moment_ns
 
 CLOCKS = ("wall", "monotonic")
 WIDTH, HEIGHT = 960, 96

@@ -1,28 +1,36 @@
-"""What the page's words mean."""
+"""What the page's words mean: of those that stand on it, and no others."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+
+from lockcheck.checker.words import natural, plain
+from lockcheck.history import History
 from lockcheck.results.story.narrative import Narrative
 
 Rows = tuple[tuple[str, str], ...]
 
 _OF_LOCKS = {
+    "Backend": "The lock that is tested: its servers, its client's code, and what it promises.",
+    "Workload": "What the clients do: read and write a value under a lock, run jobs, share it.",
     "Hold": (
         "What a client believes: from the answer that granted it the lock to its own release, "
         "or until it was told that it had lost it."
     ),
     "Lease": (
-        "A lock for a limited time. Its promise is counted from the moment the client asked, "
-        "not from the answer: the server may have begun to count then."
+        "A lock for a limited time (its TTL). Its promise is counted from the moment the client "
+        "asked, not from the answer: the server may have begun to count then."
     ),
     "Overlap": (
         "Two clients held the same exclusive lock for certain at the same time: from the answer "
-        "that granted it to the sending of the release, whatever the network did."
+        "that granted it to the sending of the release, whatever the network did. Each pair of "
+        "holds counts once."
     ),
     "Stale write": (
         "A write of an earlier holder that the storage was sent after one of a later holder."
     ),
-    "Lost write": ("An acknowledged write that somebody overwrote without having seen it."),
+    "Lost write": "An acknowledged write that somebody overwrote without having seen it.",
     "Blind release": (
         "One that does not check whose lock it removes, and so can remove somebody else's."
     ),
@@ -39,23 +47,19 @@ _OF_LOCKS = {
         "highest seen, cas refuses a write whose version is not current."
     ),
 }
-_OF_OPERATIONS = {
+_OF_ALL = {
+    "Nemesis": "All that a run breaks on purpose: clients paused, networks cut, servers killed.",
+    "Register": "A value that clients read and overwrite.",
     "Linearizable": (
         "There is an order of the operations that explains every answer, and in which no "
         "operation comes before another that had been answered before it was sent."
     ),
-    "In evidence": (
-        "The operations that a finding stands on, drawn from invocation to answer; dashed where "
-        "none came."
-    ),
-}
-_OPERATION = {
+    "In evidence": "The operations that a finding stands on, from invocation to answer.",
+    "Incident": "All that was found and has one cause.",
     "Operation": (
         "From its invocation to its answer. Somewhere in between it takes effect, at one "
         "moment. Without an answer nobody knows whether, and when, it did."
     ),
-}
-_OF_ALL = {
     "Confirmed": (
         "What was injected is confirmed when it was seen to have taken, for example all threads "
         "of a process stopped. What was not never counts as tested."
@@ -65,10 +69,46 @@ _OF_ALL = {
         "what the run could not show."
     ),
 }
+# What a page says where it does not say the very word.
+_SAID = {
+    "Hold": "holds?|held|holders?",
+    "Lease": "leases?",
+    "Overlap": "overlap(s|ped)?|two holders",
+    "Stale write": "stale",
+    "Lost write": "lost writes?|writes? .{0,40}lost",
+    "Blind release": "blind releases?",
+    "Fencing token": "tokens?",
+    "Linearizable": "linearizable|orders? of (the|its) operations|fits? (together|no order)",
+    "Incident": "incidents?",
+    "Operation": "operations?",
+    "Verdict": "verdict|exit code",
+}
+_NODES = {
+    "c": "A client, by its name: a program that asks for the lock, works under it and writes.",
+    "r": "A server of the lock, by its name.",
+    "s": "The storage that the lock protects, by its name.",
+}
 
 
-def glossary(narrative: Narrative) -> Rows:
-    locks = narrative.about_locks
-    fits = bool(narrative.judgement.definitions) or not locks
-    words = (_OF_LOCKS if locks else _OPERATION) | (_OF_OPERATIONS if fits else {}) | _OF_ALL
-    return tuple(words.items())
+def glossary(narrative: Narrative, said: str) -> Rows:
+    """`said`: the page, or a part of it, without tags."""
+    words = (_OF_LOCKS if narrative.about_locks else {}) | _OF_ALL
+    told = (row for row in words.items() if _stands_in(_SAID.get(row[0], row[0]), said))
+    return (*told, *_names(narrative.history, said))
+
+
+def _stands_in(pattern: str, said: str) -> bool:
+    return re.search(rf"(?<!\w)({pattern})(?!\w)", said, re.IGNORECASE) is not None
+
+
+def _names(history: History, said: str) -> Iterator[tuple[str, str]]:
+    """As a run of ours gives them: somebody else's file has its own."""
+    if not history.terms.backend:
+        return
+    meanings = {rf"{letter}\d+": meaning for letter, meaning in _NODES.items()}
+    for pattern, meaning in meanings.items():
+        if found := re.findall(rf"(?<!\w){pattern}(?!\w)", said):
+            yield min(found, key=natural), meaning
+    keys = sorted({o.key for o in history.operations if o.key}, key=natural)
+    if told := [plain(key) for key in keys if _stands_in(re.escape(plain(key)), said)][:1]:
+        yield told[0], "A lock, by its name; what it protects bears the same name."

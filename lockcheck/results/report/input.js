@@ -98,11 +98,10 @@ function point(where, reach = 0) {
 }
 
 function markAt(where, lane, reach) {
-  if (Math.abs(where.y - markY(lane)) > reach + 4) return null;
   const { lane: lanes, key, state } = data.marks;
   let best = -1, nearest = reach;
   for (let i = 0; i < lanes.length; i++) {
-    if (lanes[i] !== lane || !wanted(key[i])) continue;
+    if (lanes[i] !== lane || !wanted(key[i]) || Math.abs(where.y - heightOf(i)) > reach + 4) continue;
     const distance = Math.abs(toX(markTime(i)) - where.x) + (state[i] === READ ? 1 : 0)
       - (state[i] === READ || state[i] === ACCEPTED ? 0 : 2);
     if (distance < nearest) { nearest = distance; best = i; }
@@ -119,7 +118,7 @@ function evidenceAt(where, lane, reach) {
     if (where.x < toX(start[i]) - reach || where.x > until + reach) continue;
     const took = end[i] < 0 ? 'no answer' : `answered after ${span(end[i] - start[i])}`;
     return [data.texts[text[i]], `${data.lanes[lane].name}, sent at ${moment(start[i])}, ${took}`,
-      `evidence of finding ${finding[i] + 1}`];
+      `evidence of incident ${finding[i] + 1}`];
   }
   return null;
 }
@@ -172,7 +171,8 @@ function aboutHold(i) {
 
 const DONE = ['done', 'did not happen', 'done', 'nobody knows whether it happened'];
 const STATES = ['accepted', 'refused by the storage', 'accepted although stale', 'outcome unknown', '',
-  'accepted; it overwrote others unseen', 'accepted, and lost later'];
+  'accepted; it overwrote others unseen', 'accepted, and lost later',
+  'accepted; it overwrote others unseen, through no fault of its client', 'it took the lock away from its holder'];
 
 function aboutMark(i) {
   const { lane, key, state, start, end, number, value, base, token, why, call } = data.marks;
@@ -183,6 +183,7 @@ function aboutMark(i) {
   if (state[i] === READ) {
     return [`${node} read ${lock}`.trim(), `found ${textOf(value[i]) || 'nothing'}`, sent, textOf(why[i])];
   }
+  if (state[i] === TOOK) return [`${node} released ${lock}, no longer its own`, STATES[TOOK], sent, textOf(why[i])];
   if (call[i] >= 0) {
     return [`${node}: ${textOf(call[i])}`, DONE[state[i]], sent, textOf(why[i])];
   }

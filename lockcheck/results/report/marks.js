@@ -16,8 +16,12 @@ function drawTries() {
 }
 
 const markTime = (i) => (data.marks.end[i] < 0 ? data.marks.start[i] : data.marks.end[i]);
+const barY = (lane) => layout.tops[lane] + LANE.fault + LANE.row / 2 - 1.5;
 const markY = (lane) => layout.tops[lane] + layout.heights[lane] - LANE.marks / 2 - 1
   - (data.lanes[lane].evidence ? LANE.evidence : 0);
+
+// What was done to the lock stands on its bar, what was done to the data below it.
+const heightOf = (i) => (data.marks.state[i] === TOOK ? barY : markY)(data.marks.lane[i]);
 
 // Marks of the same sort that fall on the same pixel are painted once; the stale ones come on top.
 function drawMarks() {
@@ -28,13 +32,14 @@ function drawMarks() {
     if (!wanted(key[i]) || time < view.from || time > view.to) continue;
     const x = toX(time);
     if (state[i] !== READ && state[i] !== ACCEPTED && state[i] !== UNKNOWN) { late.push([i, x]); continue; }
-    const slot = lane[i] * 8 + state[i];
+    const slot = lane[i] * 9 + state[i];
     if (Math.abs(last[slot] - x) < 0.7) continue;
     last[slot] = x;
     drawWindow(i);
     drawMark(state[i], x, markY(lane[i]));
   }
-  for (const [i, x] of late) drawMark(state[i], x, markY(lane[i]));
+  for (const [i] of late) if (state[i] !== TOOK) drawWindow(i);
+  for (const [i, x] of late) drawMark(state[i], x, heightOf(i));
 }
 
 // Somewhere between its sending and its answer an operation took effect.
@@ -116,12 +121,18 @@ function drawMark(state, x, y) {
     pen.strokeStyle = colours.panel;
     pen.fill();
     pen.stroke();
-  } else if (state === OVERWROTE) {
+  } else if (state === OVERWROTE || state === UNAWARES) {
     pen.moveTo(x, y - 8); pen.lineTo(x + 8, y + 6); pen.lineTo(x - 8, y + 6);
     pen.closePath();
-    pen.fillStyle = colours['overlap-bar'];
+    pen.fillStyle = state === OVERWROTE ? colours['overlap-bar'] : colours.unknown;
     pen.strokeStyle = colours.panel;
     pen.fill();
+    pen.stroke();
+  } else if (state === TOOK) {
+    pen.moveTo(x - 6, y - 6); pen.lineTo(x + 6, y + 6);
+    pen.moveTo(x + 6, y - 6); pen.lineTo(x - 6, y + 6);
+    pen.strokeStyle = colours['overlap-bar'];
+    pen.lineWidth = 3;
     pen.stroke();
   } else if (state === LOST) {
     pen.arc(x, y, 4.6, 0, 7);

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from lockcheck.checker.finding import Judgement
+from lockcheck.checker.finding import Code, Culprit, Judgement
 from lockcheck.checker.words import LOCKING, call, label
 from lockcheck.history import F, Operation
 from lockcheck.results.report.choice import merged, within
@@ -12,10 +12,12 @@ from lockcheck.results.report.columns import Table, append, us
 from lockcheck.results.report.sheet import LONGEST_TEXT, MOST_MARKS, Sheet
 from lockcheck.results.story.incidents import (
     Identity,
+    Incident,
     evidence_of,
     identity,
     losses,
     stale_writes,
+    takings,
 )
 from lockcheck.results.story.narrative import narrative_of
 
@@ -25,21 +27,22 @@ MANY_OPERATIONS = 5_000
 MOST_EVIDENCE = 100  # of one incident
 
 # What the script draws of a write: the numbers are the script's STATE list.
-_ACCEPTED, _REFUSED, _STALE, _UNKNOWN, _READ, _OVERWROTE, _LOST = range(7)
-KINDS = ("accepted", "refused", "stale", "unknown", "read", "overwrote", "lost")
+_ACCEPTED, _REFUSED, _STALE, _UNKNOWN, _READ, _OVERWROTE, _LOST, _UNAWARES, _TOOK = range(9)
+KINDS = ("accepted", "refused", "stale", "unknown", "read", "overwrote", "lost", "unawares", "took")
 
 
 def marks(sheet: Sheet, judgement: Judgement) -> Table:
     """Reads, writes and the like, as points on the lane of the client that sent them."""
     names = ("lane", "key", "state", "start", "end", "number", "value", "base", "token", "why")
     table: Table = {name: [] for name in (*names, "call")}
-    harmful, numbers = _harmful(judgement), narrative_of(sheet.history, judgement).numbers
+    harmful = _harmful(judgement, sheet.incidents)
+    numbers = narrative_of(sheet.history, judgement).numbers
     many = len(sheet.history.operations) > MANY_OPERATIONS
     longest = LONGEST_MARK_OF_MANY if many else LONGEST_TEXT
     for operation in _marked(sheet):
         invoke, answer = operation.invoke, operation.answer
         value = (answer and answer.value) if operation.f == F.READ else invoke.value
-        other = operation.f not in {F.READ, F.WRITE}
+        other = operation.f not in {F.READ, F.WRITE, F.RELEASE}
         values = (
             sheet.lanes[operation.node],
             sheet.key(operation.key),
@@ -59,7 +62,10 @@ def marks(sheet: Sheet, judgement: Judgement) -> Table:
 
 def _marked(sheet: Sheet) -> Sequence[Operation]:
     """Far from any finding a read goes first: a read changes nothing."""
-    operations = [o for o in sheet.history.operations if o.f not in LOCKING]
+    taking = {identity(release) for release in takings(sheet.incidents)}
+    operations = [
+        o for o in sheet.history.operations if o.f not in LOCKING or identity(o) in taking
+    ]
     drawn = [o for o in operations if o.node in sheet.lanes]
     if len(sheet.history.operations) > MOST_MARKS:
         near = merged(sheet.windows)
@@ -103,14 +109,34 @@ def evidence(sheet: Sheet) -> Table:
     return table
 
 
-def _harmful(judgement: Judgement) -> dict[Identity, int]:
-    """What was lost, what overwrote it, and what was stale: the worst of it counts."""
+def _harmful(judgement: Judgement, incidents: Iterable[Incident]) -> dict[Identity, int]:
+    """What was lost, what overwrote it, what was stale, and releases that took somebody else's
+    lock away: the worst of it counts."""
     found: dict[Identity, int] = {}
     for loss in losses(judgement.findings):
         found.update((identity(write), _LOST) for write in loss.lost)
+    guilty = _who_is_to_blame(judgement)
     for loss in losses(judgement.findings):
-        found[identity(loss.overwriting)] = _OVERWROTE
-    return found | {identity(w): _STALE for w in stale_writes(judgement.findings)}
+        blamed = loss.overwriting.process in guilty.get(identity(loss.overwriting), ())
+        found[identity(loss.overwriting)] = _OVERWROTE if blamed else _UNAWARES
+    found.update((identity(w), _STALE) for w in stale_writes(judgement.findings))
+    return found | {identity(r): _TOOK for r in takings(incidents)}
+
+
+def _who_is_to_blame(judgement: Judgement) -> dict[Identity, set[int | str]]:
+    """Of each write that overwrote others: red is for who did it, and it may be another client."""
+    guilty: dict[Identity, set[int | str]] = {}
+    for finding in judgement.of(Code.LOST_UPDATE):
+        writes, blame = [o for o in finding.operations if o.f == F.WRITE], finding.blame
+        if not writes or blame.who not in (Culprit.HOLDER, Culprit.CLIENT):
+            continue
+        who = writes[-1].process
+        if blame.release is not None:
+            who = blame.release.process
+        elif finding.holds and (blame.who is Culprit.HOLDER or blame.by_ns):
+            who = finding.holds[0].process
+        guilty.setdefault(identity(writes[-1]), set()).add(who)
+    return guilty
 
 
 def _state(operation: Operation, harmful: dict[Identity, int]) -> int:

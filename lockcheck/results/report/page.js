@@ -13,9 +13,11 @@ function nameFinding() {
   const all = data.findings.length;
   byId('previous').disabled = view.finding <= 0;
   byId('next').disabled = view.finding >= all - 1;
-  if (!all) label([['No findings. ', false], ['The whole run is shown.', true]]);
-  else if (view.finding < 0) label([[`${all} finding${all > 1 ? 's' : ''} `, false], ['in this run', true]]);
-  else label([[`Finding ${view.finding + 1} of ${all}  `, true], [data.findings[view.finding].title, false]]);
+  if (!all) return label([['Nothing was found. ', false], ['The whole run is shown.', true]]);
+  if (view.finding < 0) return label([[`${all} incident${all > 1 ? 's' : ''} `, false], ['in this run', true]]);
+  const { at, key } = data.findings[view.finding];
+  const on = data.keys[key] && ` on ${data.keys[key]}`;
+  label([[`Incident ${view.finding + 1} of ${all}  `, true], [`at ${moment(at)}${on}`, false]]);
 }
 
 function show(number, at) {

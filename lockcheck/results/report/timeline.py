@@ -15,13 +15,12 @@ from lockcheck.checker.case import case_of
 from lockcheck.checker.finding import Code, Judgement
 from lockcheck.checker.words import fault_name, plain, span
 from lockcheck.history import Ending, History, Hold
-from lockcheck.history.event import STORAGE
 from lockcheck.results.report.columns import Table, append, or_none, safe_in_script, us
 from lockcheck.results.report.marks import KINDS, evidence, marks, tries
 from lockcheck.results.report.sheet import MOST_MARKS, Sheet, places
 from lockcheck.results.story.cuts import cut_apart
 from lockcheck.results.story.incidents import Incident, told_by_evidence
-from lockcheck.results.story.titles import incident_title
+from lockcheck.results.story.seen import last_moment_ns
 
 MOST_ROWS_PER_LANE = 4
 
@@ -32,6 +31,7 @@ _ENDINGS = list(Ending)
 class Timeline:
     json: str  # safe inside a script element, whatever the history holds
     kinds: frozenset[str]  # what occurs on it, for the legend
+    names: tuple[str, ...]  # of its lanes
 
 
 def timeline(
@@ -42,6 +42,7 @@ def timeline(
     drawing = _Lasting(sheet)
     holds, points, overlaps = drawing.holds(), marks(sheet, judgement), drawing.overlaps(judgement)
     faults, stalls, attempts = drawing.faults(judgement), drawing.stalls(), tries(sheet)
+    shown = evidence(sheet)
     unseen = max(0, judgement.counts.operations - len(history.operations))
     data = {
         "end": us(last_moment_ns(history)),
@@ -52,13 +53,12 @@ def timeline(
         "quiet": or_none(history.quiet_ns),
         "stalls": stalls,
         "overlaps": overlaps,
-        "evidence": evidence(sheet),
+        "evidence": shown,
         "findings": [
             {
                 "from": us(window.start),
                 "to": us(window.stop),
                 "at": us(incident.start_ns),
-                "title": incident_title(incident),
                 "key": sheet.key(incident.main.key),
                 "effect": incident.effect.value,
             }
@@ -80,8 +80,13 @@ def timeline(
     kinds |= {"try"} if attempts["lane"] else set()
     kinds |= {"quiet"} if history.quiet_ns is not None else set()
     kinds |= {"stall"} if stalls else set()
+    kinds |= {"proven"} if any(fault.proven_ns is not None for fault in history.faults) else set()
+    kinds |= {"flight"} if any(end >= 0 for end in points["end"]) else set()
     kinds |= {"evidence"} if any(told_by_evidence(i) for i in incidents) else set()
-    return Timeline(safe_in_script(msgspec.json.encode(data).decode()), frozenset(kinds))
+    kinds |= {"open"} if any(end < 0 for end in shown["end"]) else set()
+    kinds |= {"cursor"} if incidents else set()
+    json = safe_in_script(msgspec.json.encode(data).decode())
+    return Timeline(json, frozenset(kinds), tuple(sheet.lanes))
 
 
 def _kinds_of_holds(holds: Table) -> set[str]:
@@ -93,12 +98,6 @@ def _kinds_of_holds(holds: Table) -> set[str]:
     if any(over > 0 for over in leases):
         kinds |= {"outlived", "lease"}
     return kinds
-
-
-def last_moment_ns(history: History) -> int:
-    """When the run ended: the storage testifies afterwards, maybe much later."""
-    during = (event.time for event in reversed(history.events) if event.process != STORAGE)
-    return next(during, history.end_ns)
 
 
 class _Lasting:

@@ -7,9 +7,9 @@ const overview = byId('overview');
 
 const WHOLE = { from: -data.end * 0.01, to: Math.max(data.end, 1000) * 1.02 };
 const CLOSEST_US = 100;
-const AXIS = 30;
+const AXIS = 30, FOOT = 20; // above and below the lanes: times, and from when on all is healed
 const LANE = { fault: 18, row: 24, marks: 26, evidence: 26, server: 40 };
-const ACCEPTED = 0, REFUSED = 1, STALE = 2, UNKNOWN = 3, READ = 4, OVERWROTE = 5, LOST = 6;
+const ACCEPTED = 0, REFUSED = 1, STALE = 2, UNKNOWN = 3, READ = 4, OVERWROTE = 5, LOST = 6, UNAWARES = 7, TOOK = 8;
 
 const view = { from: WHOLE.from, to: WHOLE.to, key: -1, finding: -1, cursor: -1, unfolded: false };
 const layout = { width: 600, height: 200, gutter: 56, tops: [], heights: [] };
@@ -29,7 +29,7 @@ function measure() {
       : LANE.fault + lane.rows * LANE.row + LANE.marks + (lane.evidence ? LANE.evidence : 0);
     top += layout.heights[number];
   });
-  layout.height = top + 2;
+  layout.height = top + (data.quiet < 0 ? 2 : FOOT);
 }
 
 const plotWidth = () => layout.width - layout.gutter;

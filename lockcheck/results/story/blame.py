@@ -33,7 +33,7 @@ from lockcheck.results.story.titles import also_taken
 
 def blame_of(history: History, incident: Incident) -> str:
     terms, main = history.terms, incident.main
-    parts = [_culprit(terms, incident, main), _chain(incident), _under(main)]
+    parts = [_first_late(incident), _culprit(terms, incident, main), _chain(incident), _under(main)]
     known = [main.blame.fault]
     for finding, number in matters_of_their_own(incident):
         own = "is a matter of its own" if number == 1 else "are a matter of their own"
@@ -77,8 +77,7 @@ def _overran(incident: Incident, finding: Finding) -> str:
     if incident.slept:
         return "it was paused, and could not notice that its lease had run out"
     happened = suffering(finding)
-    why = f" ({happened})" if happened else ""
-    return f"it went on for {span(finding.blame.by_ns)} after its lease had run out{why}"
+    return f"it went on for {span(finding.blame.by_ns)} after its lease had run out ({happened})"
 
 
 def _server_did(finding: Finding) -> str:
@@ -112,10 +111,10 @@ def _client(terms: Terms, finding: Finding) -> str:
 
 
 def suffering(finding: Finding) -> str:
-    """What befell the holder; a cut may have struck others, and taken links of its with them."""
+    """What made the holder late; a cut may have struck others, and taken links of its with them."""
     fault, holder = finding.blame.fault, node_of(finding.holds, 0, "")
     if fault is None:
-        return ""
+        return "its work took longer than the lease"
     return (suffered(fault) if holder in fault.nodes else "") or fault_name(fault)
 
 
@@ -125,22 +124,25 @@ def _chain(incident: Incident) -> str:
         return ""
     if not incident.chained:
         return f"{upper_first(also_taken(incident))}: it does not check who the owner is."
-    late = {f.holds[0].start_ns: f for f in incident.late}
-    parts = []
-    if late:
-        first = min(late.values(), key=lambda f: f.time_ns)
-        why = suffering(first)
-        more = f"; {amount(len(late) - 1, 'later holder')} did so too" if len(late) > 1 else ""
-        parts.append(
-            f"It began when {plain(first.holds[0].node)}{f' ({why})' if why else ''} outlived its "
-            f"lease by {span(first.blame.by_ns)}{more}."
-        )
     if (others := len(incident.takings) - 1) > 0:
-        parts.append(
+        return (
             f"{amount(others, 'more release')} did the same: whoever is robbed of the lock "
             "takes away the next one's."
         )
-    return " ".join(parts)
+    return ""
+
+
+def _first_late(incident: Incident) -> str:
+    """What came before the releases, and made the first of them a wrong one."""
+    late = {f.holds[0].start_ns: f for f in incident.late}
+    if not incident.chained or not late:
+        return ""
+    first = min(late.values(), key=lambda f: f.time_ns)
+    more = f"; {amount(len(late) - 1, 'later holder')} did so too" if len(late) > 1 else ""
+    return (
+        f"It began when {plain(first.holds[0].node)} ({suffering(first)}) outlived its lease by "
+        f"{span(first.blame.by_ns)}{more}."
+    )
 
 
 def _under(finding: Finding) -> str:

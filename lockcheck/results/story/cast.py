@@ -20,6 +20,7 @@ from lockcheck.results.story.numbers import Numbers
 
 HOLDS_TOLD = 4  # of a finding that is told by its evidence: a circle has more than two
 GUILTY_TOLD = 2  # of the stale writes, and of those that lost an update
+FEW = 2  # others: to sum them up would take as many steps
 
 
 class Part(IntEnum):
@@ -46,10 +47,13 @@ class Cast:
 
 
 def cast_of(incident: Incident, numbers: Numbers) -> Cast:
-    holds, most = incident.holds, 1 if incident.chained else GUILTY_TOLD
+    holds, most = incident.holds, GUILTY_TOLD
     stale, lost = incident.stale, incident.losses
     guilty = [*stale[:most], *(write for loss in lost[:most] for write in _told_of(loss))]
     parts = dict(_parts(incident, holds, guilty))
+    left = [identity(hold) for hold in holds if identity(hold) not in parts]
+    if len(left) <= FEW:
+        parts |= dict.fromkeys(left, Part.EXTRA)
     by_holds = incident.main.code in BY_HOLDS
     main = [o for o in incident.main.operations if by_holds and o.f in {F.READ, F.WRITE}]
     return Cast(

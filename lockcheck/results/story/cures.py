@@ -128,6 +128,10 @@ def _lock_cure(incident: Incident, guard: str) -> str:
         )
     if blame.who is Culprit.SERVICE:
         return f"{_service_cure(blame)} Whatever the lock does, data stay safe behind {guard}."
+    return _holder_cure(blame, guard)
+
+
+def _holder_cure(blame: Blame, guard: str) -> str:
     if blame.fault is None:
         return (
             "No lock with a lease can prevent this alone: the work took longer than the lease. A "
@@ -138,13 +142,17 @@ def _lock_cure(incident: Incident, guard: str) -> str:
 
 
 def _release_cure(incident: Incident, guard: str) -> str:
+    """Where a holder was late first, what it did is the cause, and its release came after."""
     cure = (
-        "Compare and delete: store a random value of your own with the lock, and release it "
-        "only while the value is still yours, in one atomic step, as --backend redis does."
+        "store a random value of your own with the lock, and release it only while the value is "
+        "still yours, in one atomic step, as --backend redis does."
     )
     if not incident.late:
-        return cure
-    return f"{cure} Against a holder that outlives its lease there is {guard}."
+        return f"Compare and delete: {cure}"
+    late = _holder_cure(incident.late[0].blame, guard)
+    return (
+        f"{late} Compare and delete, too, so that no late holder frees the next one's lock: {cure}"
+    )
 
 
 def _guard_advice(history: History, incident: Incident) -> str:

@@ -9,6 +9,16 @@ from lockcheck.checker.finding import Definition, Verdict
 from lockcheck.checker.words import amount, listed, plain, sentence
 
 NAMED_AT_MOST = 3
+ASKED = "Could a correct lock answer like this?"
+WORTH = "A yes is no acquittal."
+_MODELS = {
+    "owner-mutex": "lock",
+    "mutex": "lock that anybody may release",
+    "fenced": "lock with tokens",
+    "reentrant": "reentrant lock",
+    "reentrant-fenced": "reentrant lock with tokens",
+    "semaphore": "lock with permits",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +57,13 @@ def _summary(fine: list[Definition], unfit: int) -> str:
     if fine:
         which = listed((_named(d) for d in fine), NAMED_AT_MOST)
         locks = any(d.overlaps is not None for d in fine)
-        agree = "an order explains all answers"
+        agree = "all answers fit together"
         parts.append(f"{which}: {f'no overlap, and {agree}' if locks else agree}")
     return "; ".join(parts)
 
 
 def _named(definition: Definition) -> str:
     what = "the only object" if definition.overlaps is None else "the lock"
-    model = f" ({plain(definition.model)})" if definition.model else ""
+    called = _MODELS.get(definition.model, plain(definition.model))
+    model = f" ({called})" if called else ""
     return f"{plain(definition.key) or what}{model}"

@@ -162,6 +162,11 @@ def evidence_of(incident: Incident) -> tuple[Operation, ...]:
     return tuple(sorted(found.values(), key=lambda operation: operation.start_ns))
 
 
+def takings(of: Iterable[Incident]) -> tuple[Operation, ...]:
+    """The releases that took away somebody else's lock, in whichever incident."""
+    return tuple(release for incident in of for release in incident.takings)
+
+
 @dataclass(frozen=True, slots=True)
 class Loss:
     """A write that was built on an old value, and the writes that are gone because of it."""

@@ -89,6 +89,13 @@ class Narrative:
     def headline(self) -> str:
         return headline(self.history, self.judgement, self._in_time)
 
+    @property
+    def told_above(self) -> Incident | None:
+        """The one whose title the headline has: of violations it is the first, and the first in
+        time. It needs no title where it is told."""
+        violated = self.judgement.verdict is Verdict.VIOLATION
+        return self.incidents[0] if violated and self.incidents else None
+
     def stories(self, most: int) -> Iterator[tuple[Incident, Story]]:
         """Of as many incidents, the worst first."""
         for number, incident in enumerate(self.incidents[:most]):

@@ -14,13 +14,13 @@ from lockcheck.history import F, History, Operation
 class RefusedWrite:
     """A write that the storage's guard did not let in."""
 
-    time_ns: int  # when it was sent
+    time_ns: int  # when its client was told so; where nobody told it, when it was sent
     node: str
     key: str
     value: str
     token: int | None
     reason: str
-    late_ns: int | None  # how long after the promise of the writer's lease it was sent
+    late_ns: int | None  # how long after the promise of the writer's lease that was
     newer_holder: str  # whoever had been granted the lock since: the write was stale
 
 
@@ -45,9 +45,9 @@ def _refused(case: Case, write: Operation, reason: str) -> RefusedWrite:
     last = holds[begun - 1] if begun else None
     superseded = own is not None and last is not None and last.process != own.process
     until_ns = case.attribution.promised_in_all_ns(own) if own else None
-    late_ns = 0 if until_ns is None else write.start_ns - until_ns
+    late_ns = 0 if until_ns is None else at_ns - until_ns
     return RefusedWrite(
-        time_ns=write.start_ns,
+        time_ns=at_ns,
         node=plain(write.node),
         key=plain(write.key),
         value=plain(write.invoke.value),

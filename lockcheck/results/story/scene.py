@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 
 from lockcheck.checker.case import case_of
-from lockcheck.checker.finding import Culprit, Verdict
+from lockcheck.checker.finding import Code, Culprit, Verdict
 from lockcheck.checker.words import in_letters, lock_name, names, plain, span
 from lockcheck.history import Effect, Ending, F, FaultSpan, History, Hold, Operation
 from lockcheck.history.event import NS_PER_MS
@@ -140,7 +140,7 @@ class _Scene:
             weight = WEIGHT if identity(renewal) in self.at_fault else RENEWED[part]
             yield Step(when, who, text, Kind.LOCK, weight)
         until_ns = case_of(self.history).attribution.promised_in_all_ns(hold)
-        if until_ns is None:
+        if until_ns is None or self._robbed_before(hold, until_ns):
             return
         if until_ns < hold.end_ns:
             text = f"its lease on {key} ran out: the lock may now go to somebody else"
@@ -148,6 +148,15 @@ class _Scene:
         elif part is Part.LEAD and self.incident.main.blame.who is Culprit.SERVICE:
             text = f"its lease on {key} had been promised until here"
             yield Step(until_ns, who, text, Kind.LOCK, LEASE_OVER[part])
+
+    def _robbed_before(self, hold: Hold, until_ns: int) -> bool:
+        """A lease that was taken away before it was over does not run out."""
+        for finding in self.incident.findings:
+            release = taken_by(finding)
+            victim = finding.holds[int(finding.code is Code.FOREIGN_RELEASE) :][:1]
+            if release is not None and hold in victim and release.start_ns < until_ns:
+                return True
+        return False
 
     # --- faults and stalls
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from lockcheck.checker.finding import Counts, Freed, Judgement
+from lockcheck.checker.finding import Code, Counts, Culprit, Freed, Judgement
 from lockcheck.checker.words import (
     LOCKING,
     amount,
@@ -16,8 +16,11 @@ from lockcheck.checker.words import (
     span,
     spans,
 )
+from lockcheck.durations import parse_duration_ms
+from lockcheck.errors import UserError
 from lockcheck.history import Effect, FaultSpan, History, Terms
-from lockcheck.history.event import NS_PER_MS
+from lockcheck.history.event import NS_PER_MS, STORAGE
+from lockcheck.results.facts import RunFacts
 
 Row = tuple[str, str]  # what it is, and how many there were
 IDLE_TOLD = 3
@@ -110,6 +113,45 @@ def _percent(counts: Counts) -> str:
         return ""
     share = 100 * counts.updates_lost / counts.updates_acknowledged
     return f" ({share:.0f} %)" if share >= 1 else f" ({share:.1g} %)"
+
+
+# --- what made holders late that nobody injected -------------------------------------------------
+
+
+def own_cause(judgement: Judgement) -> str:
+    """Empty where faults, or the machine, explain all that holders did too late."""
+    late = [
+        f.blame.by_ns
+        for f in judgement.of(Code.OVERLAP)
+        if f.blame.who is Culprit.HOLDER and f.blame.fault is None
+    ]
+    return f"work that took longer than the lease (by up to {span(max(late))})" if late else ""
+
+
+# --- why it lasted no longer --------------------------------------------------------------------
+
+
+def ended_early(history: History, judgement: Judgement, facts: RunFacts) -> str:
+    """Without a guard a run is over as soon as too many hold a lock; empty: it was not."""
+    told, limit = facts.rerun_command.split(), dict(facts.plan).get("time limit", "")
+    goes_on = not told or "--no-stop-on-violation" in told or history.terms.guard != "none"
+    if facts.problem or goes_on or not judgement.of(Code.OVERLAP):
+        return ""
+    try:
+        limit_ns = parse_duration_ms(limit) * NS_PER_MS
+    except UserError:
+        return ""
+    lasted_ns = last_moment_ns(history)
+    if lasted_ns >= limit_ns:
+        return ""
+    ended = f"at the first violation, after {span(lasted_ns)} of {limit}"
+    return f"{ended}; --no-stop-on-violation goes on"
+
+
+def last_moment_ns(history: History) -> int:
+    """When the run ended: the storage testifies afterwards, maybe much later."""
+    during = (event.time for event in reversed(history.events) if event.process != STORAGE)
+    return next(during, history.end_ns)
 
 
 # --- how soon locks were free again after their holders were gone --------------------------------
