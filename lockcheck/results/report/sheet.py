@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
-from lockcheck.checker.words import natural, plain
+from lockcheck.checker.words import (
+    natural,
+    plain,
+    who_is,
+)
 from lockcheck.history import FaultSpan, History
 from lockcheck.results.report.choice import chosen
 from lockcheck.results.report.columns import Numbered
@@ -59,7 +63,7 @@ class Sheet:
         clients, held = set(self._clients), int(bool(self.history.holds))
         return [
             {
-                "name": plain(node, 24) or "cluster",
+                "name": who_is(node, 24) or "cluster",
                 "client": node in clients,
                 "rows": self.rows.get(node, held),
                 "evidence": node in self.at_fault,

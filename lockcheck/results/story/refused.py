@@ -6,7 +6,10 @@ from bisect import bisect_right
 from dataclasses import dataclass
 
 from lockcheck.checker.case import Case, case_of
-from lockcheck.checker.words import plain
+from lockcheck.checker.words import (
+    plain,
+    who_is,
+)
 from lockcheck.history import F, History, Operation
 
 
@@ -48,11 +51,11 @@ def _refused(case: Case, write: Operation, reason: str) -> RefusedWrite:
     late_ns = 0 if until_ns is None else at_ns - until_ns
     return RefusedWrite(
         time_ns=at_ns,
-        node=plain(write.node),
+        node=who_is(write.node),
         key=plain(write.key),
         value=plain(write.invoke.value),
         token=write.invoke.token,
         reason=plain(reason or (answer.error if answer else "") or "", 160),
         late_ns=late_ns if late_ns > 0 else None,
-        newer_holder=plain(last.node) if last and superseded else "",
+        newer_holder=who_is(last.node) if last and superseded else "",
     )
