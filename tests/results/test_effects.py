@@ -12,6 +12,7 @@ from lockcheck.history import History
 from lockcheck.results.report.timeline import timeline
 from tests.checker.dsl import history, ns
 from tests.results import story
+from tests.results.test_report import report, words
 
 OUTLIVED = """
     1 acquire 0-1
@@ -171,3 +172,27 @@ def test_who_had_begun_to_write_in_time_did_not_sleep_first(fault: str, title: s
     assert said.startswith(f"{title} arrived 0.610 s after ")
     assert "slept" not in said
     assert story.headline(told, judge(told)).count("At 1.610 s") == 1
+
+
+@pytest.mark.parametrize(
+    ("renewals", "late_ms"),
+    [("", 82), ("1 renew:k1 160-161 ttl_ms=100", 82), ("1 renew:k1 90-91 ttl_ms=100", 0)],
+    ids=["its lease ran out", "renewed when another was let in", "renewed before"],
+)
+def test_how_late_a_refused_write_was_by_the_promise_that_let_the_next_one_in(
+    renewals: str, late_ms: float
+) -> None:
+    given = history(
+        f"""
+        1 acquire:k1 0-1 token=1 ttl_ms=100
+        {renewals}
+        2 acquire:k1 150-151 token=2 ttl_ms=100
+        1 write:k1 181-182! late token=1 error=fenced
+        2 release:k1 190-191""",
+        guard="fence",
+        ttl_ms=100,
+    )
+    [write] = story.refused_writes(given)
+    assert (write.time_ns, write.late_ns) == (ns(182), ns(late_ms))
+    text = words(report(given, judgement=judge(given)))
+    assert ("within it" in text) == (not late_ms)

@@ -17,7 +17,7 @@ function nameFinding() {
   if (view.finding < 0) return label([[`${all} incident${all > 1 ? 's' : ''} `, false], ['in this run', true]]);
   const { at, key } = data.findings[view.finding];
   const on = data.keys[key] && ` on ${data.keys[key]}`;
-  label([[`Incident ${view.finding + 1} of ${all}  `, true], [`at ${moment(at)}${on}`, false]]);
+  label([[`Incident ${view.finding + 1} of ${all}  `, true], [`began at ${moment(at)}${on}`, false]]);
 }
 
 function show(number, at) {

@@ -6,7 +6,7 @@ history passes through `plain`, so a key full of control characters spoils no te
 `narrative`  all of it, made once
 `incidents`  findings that are told together; `grouping` finds out which belong together
 `codes`      what is said of each kind of finding; `notes`, what the numbers do not say
-`verdict`    the headline
+`verdict`    the headline; `doubts`, what is told beside it
 `titles`     an incident in one line, and what it did
 `scene`      an incident step by step; `cast` chooses who is told, `between` sums up the others,
              `evidence` tells of operations one by one

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 from lockcheck.checker.finding import Finding
 from lockcheck.checker.words import amount, full_stop
-from lockcheck.results.story.codes import BY_EVIDENCE, in_full
+from lockcheck.results.story.codes import BY_EVIDENCE, in_full, the_anomalies
 from lockcheck.results.story.incidents import Incident
-from lockcheck.results.story.titles import title
 
 FINDINGS_EXPLAINED = 3
 SENTENCES_AT_EACH_END = 12
@@ -32,7 +31,9 @@ def reasons_of(incident: Incident) -> tuple[Reason, ...]:
         by_words.setdefault(in_full(finding), finding)
     chosen = [(f, said) for said, f in by_words.items() if said][:FINDINGS_EXPLAINED]
     alone = len(incident.findings) == 1
-    return tuple(Reason("" if alone else title(f), shortened(said)) for f, said in chosen)
+    return tuple(
+        Reason("" if alone else the_anomalies(f.code, 1), shortened(said)) for f, said in chosen
+    )
 
 
 def shortened(steps: tuple[str, ...], each: int = SENTENCES_AT_EACH_END) -> tuple[str, ...]:

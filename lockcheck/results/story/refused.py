@@ -10,7 +10,7 @@ from lockcheck.checker.words import (
     plain,
     who_is,
 )
-from lockcheck.history import F, History, Operation
+from lockcheck.history import F, History, Hold, Operation
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class RefusedWrite:
     value: str
     token: int | None
     reason: str
-    late_ns: int | None  # how long after the promise of the writer's lease that was
+    late_ns: int | None  # how long after the promise of its writer's lease; None: nobody knows
     newer_holder: str  # whoever had been granted the lock since: the write was stale
 
 
@@ -47,8 +47,7 @@ def _refused(case: Case, write: Operation, reason: str) -> RefusedWrite:
     begun = bisect_right(holds, at_ns, key=lambda hold: hold.start_ns)
     last = holds[begun - 1] if begun else None
     superseded = own is not None and last is not None and last.process != own.process
-    until_ns = case.attribution.promised_in_all_ns(own) if own else None
-    late_ns = 0 if until_ns is None else at_ns - until_ns
+    until_ns = _promised_ns(case, own, last if superseded else None)
     return RefusedWrite(
         time_ns=at_ns,
         node=who_is(write.node),
@@ -56,6 +55,15 @@ def _refused(case: Case, write: Operation, reason: str) -> RefusedWrite:
         value=plain(write.invoke.value),
         token=write.invoke.token,
         reason=plain(reason or (answer.error if answer else "") or "", 160),
-        late_ns=late_ns if late_ns > 0 else None,
+        late_ns=None if until_ns is None else max(0, at_ns - until_ns),
         newer_holder=who_is(last.node) if last and superseded else "",
     )
+
+
+def _promised_ns(case: Case, own: Hold | None, newer: Hold | None) -> int | None:
+    """As it stood when the newer holder was let in; else until when its last lease ran."""
+    if own is None:
+        return None
+    if newer is not None:
+        return case.attribution.promised_until_ns(own, newer)
+    return case.attribution.promised_in_all_ns(own)
