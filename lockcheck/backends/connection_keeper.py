@@ -13,7 +13,7 @@ import select
 import socket
 import time
 from contextlib import suppress
-from typing import Protocol
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from lockcheck.backends.base import Claim
 from lockcheck.backends.keeper import Keeper
@@ -31,6 +31,14 @@ class Connection(Protocol):
 
     def ping(self, timeout_s: float) -> None:
         """Raises WireFailure where nobody answers in time; then it has ended."""
+
+
+S = TypeVar("S", bound=Connection)
+
+
+class HeldSession(NamedTuple, Generic[S]):
+    session: S
+    keeper: ConnectionKeeper
 
 
 class ConnectionKeeper(Keeper):

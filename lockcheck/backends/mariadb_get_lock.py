@@ -14,10 +14,9 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 
 from lockcheck.backends.base import Backend, Claim, Grant, Lock, LockSettings, Promises
-from lockcheck.backends.connection_keeper import ConnectionKeeper
+from lockcheck.backends.connection_keeper import ConnectionKeeper, HeldSession
 from lockcheck.backends.expected import SHORT, Expected
 from lockcheck.nodes.node import NodeSpec, Role
 from lockcheck.servers.mariadb_wire import MARIADB_ERRORS, MariadbSession
@@ -27,18 +26,12 @@ LOOK_S = 0.5  # how long one statement waits at most
 SERVER_WAITS = 2  # TTLs
 
 
-@dataclass(frozen=True, slots=True)
-class HeldSession:
-    session: MariadbSession
-    keeper: ConnectionKeeper
-
-
 class GetLock(Lock):
     def __init__(self, servers: tuple[Address, ...], settings: LockSettings) -> None:
         self._address = servers[0]
         self._ttl_s = settings.ttl_ms / 1000
         self._session: MariadbSession | None = None
-        self._held: list[HeldSession] = []
+        self._held: list[HeldSession[MariadbSession]] = []
         self._left: list[MariadbSession] = []  # what closes them would release what they hold
 
     # --- in ----------------------------------------------------------------------------------
@@ -100,7 +93,7 @@ class GetLock(Lock):
         for session in (*self._left, *([self._session] if self._session else [])):
             session.close()
 
-    def _let_go(self, grant: Grant) -> HeldSession:
+    def _let_go(self, grant: Grant) -> HeldSession[MariadbSession]:
         assert isinstance(grant.handle, HeldSession)  # noqa: S101 - it is our own
         self._held.remove(grant.handle)
         grant.handle.keeper.stop()

@@ -15,10 +15,9 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 
 from lockcheck.backends.base import Backend, Claim, Grant, Lock, LockSettings, Promises
-from lockcheck.backends.connection_keeper import ConnectionKeeper
+from lockcheck.backends.connection_keeper import ConnectionKeeper, HeldSession
 from lockcheck.backends.expected import SHORT, Expected
 from lockcheck.backends.expected_usual import DISK_FAILS
 from lockcheck.nodes.node import NodeSpec, Role
@@ -38,18 +37,12 @@ SELECT set_config('tcp_keepalives_idle', $1, false), set_config('tcp_keepalives_
 """  # noqa: E501 - SQL
 
 
-@dataclass(frozen=True, slots=True)
-class HeldSession:
-    session: PostgresSession
-    keeper: ConnectionKeeper
-
-
 class AdvisoryLock(Lock):
     def __init__(self, servers: tuple[Address, ...], settings: LockSettings) -> None:
         self._address = servers[0]
         self._ttl_ms = settings.ttl_ms
         self._session: PostgresSession | None = None
-        self._held: list[HeldSession] = []
+        self._held: list[HeldSession[PostgresSession]] = []
 
     def acquire(self, claim: Claim) -> Grant:
         session, since = self._open_session(), time.monotonic()
@@ -85,7 +78,7 @@ class AdvisoryLock(Lock):
         if self._session is not None:
             self._session.close()
 
-    def _let_go(self, grant: Grant) -> HeldSession:
+    def _let_go(self, grant: Grant) -> HeldSession[PostgresSession]:
         assert isinstance(grant.handle, HeldSession)  # noqa: S101 - it is our own
         self._held.remove(grant.handle)
         grant.handle.keeper.stop()

@@ -36,7 +36,7 @@ return redis.call('ZREM', KEYS[2], ARGV[1])
 """)
 
 
-class SharedLock(RedisLock):
+class RedisSharedLock(RedisLock):
     def _take(self, claim: Claim, secret: str) -> int | None:
         script = READ if claim.mode is Mode.SHARED else WRITE
         self._run(script, _keys(claim.key), secret)
@@ -56,7 +56,7 @@ BACKEND = Backend(
     summary="one Redis, shared and exclusive: a key for the writer, a set of readers with leases",
     promises=Promises(session=False, fencing=False, shared=True),
     servers=ONE_SERVER,
-    connect=lambda servers, settings: SharedLock(one_server(servers, settings), settings),
+    connect=lambda servers, settings: RedisSharedLock(one_server(servers, settings), settings),
     errors=REDIS_ERRORS,
     retry_ms=(5, 25),
     workload="readers",

@@ -18,7 +18,7 @@ from lockcheck.backends.zookeeper_queue import QueueLock
 READ, WRITE = "-read-", "-write-"
 
 
-class SharedLock(QueueLock):
+class ZooKeeperSharedLock(QueueLock):
     def _kind(self, mode: Mode) -> str:
         return READ if mode is Mode.SHARED else WRITE
 
@@ -42,7 +42,7 @@ BACKEND = Backend(
         session=True, fencing=True, fair=True, shared=True, waits=True, tells_validity=False
     ),
     servers=SERVERS,
-    connect=SharedLock,
+    connect=ZooKeeperSharedLock,
     errors=ERRORS,
     retry_ms=(1, 10),
     workload="readers",

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from lockcheck.errors import HistoryError, UserError
 from lockcheck.formats import Asked, Format, format_of, understood
-from lockcheck.formats.opening import GZIP, STANDARD_INPUT, ZSTD, Stream, name_of, opened
+from lockcheck.formats.opening import GZIP, STANDARD_INPUT, ZSTD, ByteStream, name_of, opened
 from lockcheck.formats.row_events import RowEvents
 from lockcheck.formats.source import Source
 from lockcheck.history import Event, History
@@ -70,7 +70,7 @@ def _of_lines(
         return replace(_by_events(form.read(data, source), form, source), seal=seal)
 
 
-def _of_others(data: Stream, form: Format, source: Source) -> Loaded:
+def _of_others(data: ByteStream, form: Format, source: Source) -> Loaded:
     told = form.read(data, source)
     if isinstance(told, RowEvents) and len(told) >= MANY:
         columns = told.columns()
@@ -87,7 +87,7 @@ def _by_events(told: Iterable[Event], form: Format, source: Source) -> Loaded:
     return Loaded(history, form.name, tuple(source.notes))
 
 
-def _unpacked(given: str, data: Stream, folder: Path) -> Path:
+def _unpacked(given: str, data: ByteStream, folder: Path) -> Path:
     """What can be read again from any place in it."""
     if given != STANDARD_INPUT and not _is_packed(Path(given)):
         return Path(given)
@@ -99,7 +99,7 @@ def _unpacked(given: str, data: Stream, folder: Path) -> Path:
     return path
 
 
-def _copy(data: Stream, path: Path, name: str) -> None:
+def _copy(data: ByteStream, path: Path, name: str) -> None:
     """The stream says of itself what is wrong with it: an OSError is one of the copy."""
     since = 0
     with path.open("wb") as out:

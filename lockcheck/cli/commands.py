@@ -255,10 +255,10 @@ def explain_command(code: str) -> int:
 @main.command("doctor")
 def doctor_command() -> int:
     """Check what this host can run, and say how to add the rest."""
-    from lockcheck.cli.doctor import examine
+    from lockcheck.cli.doctor import examine_host
 
     able = True
-    for finding in examine():
+    for finding in examine_host():
         mark = click.style(f"{finding.mark:<4}", fg="green" if finding.ok else "yellow")
         click.echo(f"{mark}{finding.what:<22} {printable(finding.found)}")
         if finding.cure:

@@ -32,7 +32,7 @@ class Diagnosis:
         return "ok" if self.ok else "add" if self.optional else "no"
 
 
-def examine() -> Iterator[Diagnosis]:
+def examine_host() -> Iterator[Diagnosis]:
     yield _python()
     yield from _local()
     yield from _docker()

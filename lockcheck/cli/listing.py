@@ -34,7 +34,7 @@ Row = tuple[str, tuple[str, ...]]  # a name, what it is, and what more there is 
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class ListSection:
     taken_by: str  # the option or command
     rows: Callable[[], Iterable[Row]]
 
@@ -123,22 +123,22 @@ def _aims() -> Iterable[Aim]:
 
 
 SECTIONS = {
-    "backends": Section("--backend", _backends),
-    "servers": Section("--version", _servers),
-    "workloads": Section(
+    "backends": ListSection("--backend", _backends),
+    "servers": ListSection("--version", _servers),
+    "workloads": ListSection(
         "--workload", lambda: [(w.name, (w.summary,)) for w in WORKLOADS.values()]
     ),
-    "faults": Section("--nemesis", _faults),
-    "checks": Section(
+    "faults": ListSection("--nemesis", _faults),
+    "checks": ListSection(
         "lockcheck explain CODE", lambda: [(str(c), (x.meaning,)) for c, x in CHECKS.items()]
     ),
-    "formats": Section(
+    "formats": ListSection(
         "lockcheck check --format", lambda: [(n, (f.meaning,)) for n, f in FORMATS.items()]
     ),
-    "models": Section(
+    "models": ListSection(
         "lockcheck check --model", lambda: [(n, (m.meaning,)) for n, m in MODELS.items()]
     ),
-    "exports": Section(
+    "exports": ListSection(
         "lockcheck export --format", lambda: [(n, (e.meaning,)) for n, e in EXPORTS.items()]
     ),
 }

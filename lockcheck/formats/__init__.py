@@ -25,10 +25,10 @@ from lockcheck.formats.jepsen_text import (
     MEANT_AS_OPERATION,
     OPERATION,
     SPEAKER,
+    read_jepsen_text,
     read_log,
-    read_text,
 )
-from lockcheck.formats.opening import Stream, name_of, opened, plain_name
+from lockcheck.formats.opening import ByteStream, name_of, opened, plain_name
 from lockcheck.formats.otlp import read_otlp
 from lockcheck.formats.source import Source
 from lockcheck.history import Event, History
@@ -138,7 +138,7 @@ FORMATS: dict[str, Format] = {
         Format(
             "txt",
             "Jepsen's history.txt",
-            read_text,
+            read_jepsen_text,
             lambda head: bool(OPERATION.fullmatch(_first_line(head))),
             (".txt",),
         ),
@@ -162,7 +162,7 @@ def guessed(head: bytes, name: str) -> Format:
     )
 
 
-def format_of(data: Stream, source: Source) -> Format:
+def format_of(data: ByteStream, source: Source) -> Format:
     """The one that was asked for, or that it looks like. Nothing of the stream is used up."""
     asked = source.asked.format
     if asked and asked not in FORMATS:
@@ -173,7 +173,7 @@ def format_of(data: Stream, source: Source) -> Format:
     return FORMATS[asked] if asked else guessed(head, source.name)
 
 
-def _events_of(data: Stream, source: Source) -> Reading:
+def _events_of(data: ByteStream, source: Source) -> Reading:
     form = format_of(data, source)
     return Reading(source, form, understood(form.read(data, source), form, source))
 

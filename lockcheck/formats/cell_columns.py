@@ -24,7 +24,7 @@ class CellError(ValueError):
         self.place = place
 
 
-class Words(Generic[T]):
+class RepeatedTexts(Generic[T]):
     """Texts that are often repeated: each is understood once, and has a number from then on. The
     empty one is NOTHING."""
 

@@ -20,18 +20,16 @@ def is_pair(value: object) -> TypeGuard[list[object]]:
     return isinstance(value, list) and len(value) == 2
 
 
-def number(text: str) -> int:
+def maybe_number(text: str) -> int | None:
     """In plain digits, and not as Python would have it: `1_000` and `+7` are none."""
+    if not text:
+        return None
     digits = text.strip(" ").removeprefix("-")
     if len(digits) <= LONGEST_NUMBER and digits.isascii() and digits.isdigit():
         value = int(text)
         if abs(value) <= LARGEST_NUMBER:
             return value
     raise ValueError(f"not a 64-bit number: {text[:40]!r}")
-
-
-def maybe_number(text: str) -> int | None:
-    return number(text) if text else None
 
 
 def json_or_text(text: str) -> object:

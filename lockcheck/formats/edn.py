@@ -16,7 +16,7 @@ from typing import IO, NamedTuple
 import msgspec
 
 from lockcheck.errors import HistoryError
-from lockcheck.formats.edn_atoms import CONSTANTS, character, number, text
+from lockcheck.formats.edn_atoms import CONSTANTS, character, read_number, text
 from lockcheck.formats.text import Text, read_text
 
 DEEPEST = 64
@@ -257,7 +257,7 @@ class _Reader:
             return self._keyword(word) if self._in_operation() else word
         try:
             if first in "0123456789+-":
-                return number(word)
+                return read_number(word)
             if first == '"':
                 return text(word)
             if first == "\\":

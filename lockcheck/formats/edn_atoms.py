@@ -22,7 +22,7 @@ CHARACTERS = {
 CONSTANTS: dict[str, object] = {"nil": None, "true": True, "false": False}
 
 
-def number(word: str) -> object:
+def read_number(word: str) -> object:
     if len(word) > LONGEST_NUMBER:
         raise ValueError(f"a number of more than {LONGEST_NUMBER} digits")
     if INTEGER.fullmatch(word):

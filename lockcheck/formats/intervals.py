@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lockcheck.errors import HistoryError
-from lockcheck.formats.cell_columns import ABSENT, CellError, Words, numbers_of
+from lockcheck.formats.cell_columns import ABSENT, CellError, RepeatedTexts, numbers_of
 from lockcheck.formats.cells import LARGEST_TTL_MS, NO_PAIR, NO_RENEWAL, NOT_LOST, is_pair
 from lockcheck.formats.cells import json_or_text as anything
 from lockcheck.formats.names import our_row_f
@@ -65,13 +65,13 @@ class Intervals:
     """Columns: place `i` of each speaks of the same row. Times have any origin; texts are
     numbers of words."""
 
-    names: Words[str] = field(default_factory=lambda: Words(str))  # of clients
-    keys: Words[str] = field(default_factory=lambda: Words(str))
-    fs: Words[str] = field(default_factory=lambda: Words(our_row_f))
-    outcomes: Words[EventType] = field(default_factory=lambda: Words(_outcome))
-    values: Words[object] = field(default_factory=lambda: Words(anything))
-    nodes: Words[str] = field(default_factory=lambda: Words(str))
-    paths: Words[str] = field(default_factory=lambda: Words(str))
+    names: RepeatedTexts[str] = field(default_factory=lambda: RepeatedTexts(str))  # of clients
+    keys: RepeatedTexts[str] = field(default_factory=lambda: RepeatedTexts(str))
+    fs: RepeatedTexts[str] = field(default_factory=lambda: RepeatedTexts(our_row_f))
+    outcomes: RepeatedTexts[EventType] = field(default_factory=lambda: RepeatedTexts(_outcome))
+    values: RepeatedTexts[object] = field(default_factory=lambda: RepeatedTexts(anything))
+    nodes: RepeatedTexts[str] = field(default_factory=lambda: RepeatedTexts(str))
+    paths: RepeatedTexts[str] = field(default_factory=lambda: RepeatedTexts(str))
     _lengths: list[int] = field(default_factory=list)  # of the parts that were taken
     _parts: list[dict[str, Column]] = field(default_factory=list)
 
@@ -109,9 +109,9 @@ class Intervals:
         except CellError as error:
             raise cells.error(error.place, name, str(error)) from error
 
-    def _words_of(self, name: str) -> Words[Any] | None:
+    def _words_of(self, name: str) -> RepeatedTexts[Any] | None:
         """None: it is a number."""
-        known: dict[str, Words[Any]] = {
+        known: dict[str, RepeatedTexts[Any]] = {
             **dict.fromkeys(("client", "of"), self.names),
             **dict.fromkeys(("value", "result", "base"), self.values),
             "key": self.keys,

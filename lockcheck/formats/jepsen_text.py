@@ -41,7 +41,7 @@ MEANT_AS_OPERATION = re.compile(
 MANY_VALUES = 10_000
 
 
-def read_text(data: IO[bytes], source: Source) -> Iterator[Event]:
+def read_jepsen_text(data: IO[bytes], source: Source) -> Iterator[Event]:
     return events_of_jepsen(_Reader(source).ops(_numbered(data, source)), source)
 
 
@@ -49,16 +49,16 @@ def read_log(data: IO[bytes], source: Source) -> Iterator[Event]:
     return events_of_jepsen(_Reader(source).ops(_said_by_jepsen(data, source)), source)
 
 
-Line = tuple[int, int, str]  # its number, the column where the operation begins, the operation
+OperationLine = tuple[int, int, str]  # its number, the column where the operation begins, and it
 
 
-def _numbered(data: IO[bytes], source: Source) -> Iterator[Line]:
+def _numbered(data: IO[bytes], source: Source) -> Iterator[OperationLine]:
     for number, line in enumerate(read_lines(bounded(data), source.name), 1):
         if line.strip():
             yield number, 1, line
 
 
-def _said_by_jepsen(data: IO[bytes], source: Source) -> Iterator[Line]:
+def _said_by_jepsen(data: IO[bytes], source: Source) -> Iterator[OperationLine]:
     for number, line in enumerate(read_lines(bounded(data), source.name), 1):
         speaker = SPEAKER.search(line)
         if speaker and MEANT_AS_OPERATION.match(line, speaker.end()):
@@ -70,7 +70,7 @@ class _Reader:
         self._source = source
         self._values: dict[str, object] = {"nil": None, "": None}
 
-    def ops(self, lines: Iterator[Line]) -> Iterator[JepsenOp]:
+    def ops(self, lines: Iterator[OperationLine]) -> Iterator[JepsenOp]:
         for number, column, line in lines:
             found = OPERATION.fullmatch(line)
             if found is None:

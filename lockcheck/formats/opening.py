@@ -30,7 +30,7 @@ AT_ONCE = 1 << 18
 ZSTD_AT_ONCE = 1 << 10  # of packed bytes: none of it can unpack to more than 32 MiB
 LARGEST_ZSTD_WINDOW = 1 << 27
 
-Stream: TypeAlias = "io.BufferedReader[Guarded]"
+ByteStream: TypeAlias = "io.BufferedReader[Guarded]"
 
 GZIP = b"\x1f\x8b"
 ZSTD = b"\x28\xb5\x2f\xfd"
@@ -41,7 +41,7 @@ def name_of(given: str) -> str:
 
 
 @contextmanager
-def opened(given: str) -> Iterator[Stream]:
+def opened(given: str) -> Iterator[ByteStream]:
     """The history's own bytes, of which some can be peeked at."""
     name = name_of(given)
     with _raw(given, name) as raw:
@@ -91,7 +91,7 @@ def plain_name(given: str) -> str:
     return given.removesuffix(".gz").removesuffix(".zst")
 
 
-def _unpacked(packed: Stream, given: str, name: str) -> Readable | None:
+def _unpacked(packed: ByteStream, given: str, name: str) -> Readable | None:
     head = packed.peek(len(ZSTD))
     if head.startswith(GZIP) or given.endswith(".gz"):
         return gzip.GzipFile(fileobj=packed)
@@ -154,7 +154,7 @@ class _Zstd:
     """Frames of Zstandard, one after the other. The package's own reader takes a file that was
     cut off for one that ends there, so frames are followed here."""
 
-    def __init__(self, packed: Stream, name: str) -> None:
+    def __init__(self, packed: ByteStream, name: str) -> None:
         try:
             import zstandard
         except ImportError as error:

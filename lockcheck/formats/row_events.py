@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from lockcheck.formats.cell_columns import ABSENT, Words
+from lockcheck.formats.cell_columns import ABSENT, RepeatedTexts
 from lockcheck.formats.intervals import ANSWERED_TOKEN
 from lockcheck.formats.rows import Rows
 from lockcheck.history.columns import LEDGER, Columns, LedgerColumns
@@ -189,7 +189,7 @@ class RowEvents:
         )
 
 
-def _symbols(words: Words[Any], symbols: Symbols) -> Codes:
+def _symbols(words: RepeatedTexts[Any], symbols: Symbols) -> Codes:
     """Of each word; NOTHING is the last."""
     return np.array([*map(symbols.number, words.meant), NOTHING], np.int32)
 

@@ -21,7 +21,7 @@ from lockcheck.history.event import (
     Notice,
     Terms,
 )
-from lockcheck.history.faults import Faults
+from lockcheck.history.faults import FaultAssembly
 from lockcheck.history.files import Position
 from lockcheck.history.holding import Holding
 from lockcheck.history.model import (
@@ -55,7 +55,7 @@ class Assembly:
     ledger: list[LedgerEntry] = field(default_factory=list)
     numbers: set[tuple[str | None, int]] = field(default_factory=set)  # of the ledger's entries
     queued: list[Event] = field(default_factory=list)
-    faults: Faults = field(default_factory=Faults)
+    faults: FaultAssembly = field(default_factory=FaultAssembly)
     holding: Holding = field(init=False)
     _pending: dict[int | str, int] = field(default_factory=dict)  # where in `events` they began
 

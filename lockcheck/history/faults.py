@@ -21,7 +21,7 @@ class _OpenFault:
     healed_ns: int | None = None
 
 
-class Faults:
+class FaultAssembly:
     """Fed with the nemesis's events, in the order of their times."""
 
     def __init__(self) -> None:

@@ -37,7 +37,7 @@ class Promised(TypedDict, total=False):
 
 
 @dataclass(slots=True)
-class Answer:
+class LoggedOperation:
     """What came of an operation: it was done, unless something else is said of it."""
 
     token: int | None = None
@@ -78,7 +78,7 @@ class Log:
         token: int | None = None,
         ttl_ms: int | None = None,
         shared: bool = False,
-    ) -> Iterator[Answer]:
+    ) -> Iterator[LoggedOperation]:
         """`acquire`, `release`, `renew`, `read`, `write` ..., around the code that does it. Of one
         that raises nobody knows whether it happened, unless it has said that it was refused."""
         invoke = Event(
@@ -95,7 +95,7 @@ class Log:
             shared=shared,
         )
         self.add(invoke)
-        answer = Answer(token=token, value=value)
+        answer = LoggedOperation(token=token, value=value)
         try:
             yield answer
         except BaseException as error:
@@ -140,7 +140,7 @@ class Log:
                 self._processes[client] = next(self._numbers)
             return self._processes[client]
 
-    def _add_answer(self, client: str, invoke: Event, answer: Answer) -> None:
+    def _add_answer(self, client: str, invoke: Event, answer: LoggedOperation) -> None:
         self.add(
             structs.replace(
                 invoke,

@@ -22,11 +22,11 @@ LIBRARY = FOLDER / ("_core.dll" if sys.platform == "win32" else "_core.so")
 
 def core() -> ctypes.CDLL | None:
     """The library, or None where it was not built, or is not wanted."""
-    return None if os.environ.get(PURE, "") not in ("", "0") else loaded(LIBRARY)
+    return None if os.environ.get(PURE, "") not in ("", "0") else library_at(LIBRARY)
 
 
 @cache
-def loaded(path: Path) -> ctypes.CDLL | None:
+def library_at(path: Path) -> ctypes.CDLL | None:
     if not path.is_file():
         return None
     try:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from lockcheck.errors import FaultError
 from lockcheck.history import Effect
-from lockcheck.nemesis.parameters import FOR, GAP, GENERAL, WHEN, Parameter, Setting
+from lockcheck.nemesis.parameters import FOR, GAP, GENERAL, WHEN, Parameter, ParameterValue
 from lockcheck.nemesis.triggers import Trigger
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class Step:
 
     kind: FaultKind
     aim: Aim
-    given: tuple[tuple[str, Setting], ...] = ()  # in the order of the kind's parameters
+    given: tuple[tuple[str, ParameterValue], ...] = ()  # in the order of the kind's parameters
 
     def __str__(self) -> str:
         known = {p.name: p for p in self.kind.all_parameters}
@@ -118,7 +118,7 @@ class Step:
         ]
         return f"{self.kind.name}:{','.join((self.aim.name, *words))}"
 
-    def setting(self, name: str) -> Setting | None:
+    def setting(self, name: str) -> ParameterValue | None:
         """What was given, or else the parameter's default."""
         defaults = {p.name: p.default for p in self.kind.all_parameters}
         return dict(self.given).get(name, defaults[name])

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from lockcheck.nemesis.base import Step
 from lockcheck.nemesis.parameters import duration, number, signed_duration
-from lockcheck.nemesis.skew import TRUE, Line
+from lockcheck.nemesis.skew import TRUE, ClockLine
 
 JUMP = signed_duration("jump", "by how much the clock is set forward or back", default=30_000)
 DRIFT = number("drift", "how many seconds it counts in one second", low=0.001, high=1000)
@@ -19,12 +19,12 @@ class Motion:
     rate: float = 1.0
     every_ms: int = 0  # to and fro
 
-    def line(self, real_ns: int) -> Line:
+    def line(self, real_ns: int) -> ClockLine:
         """As it goes from that moment on."""
         return TRUE.jumped(self.by_ns).going_at(self.rate, real_ns) if self.drifts else self.away
 
     @property
-    def away(self) -> Line:
+    def away(self) -> ClockLine:
         return TRUE.jumped(self.by_ns)
 
     @property

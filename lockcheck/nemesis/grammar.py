@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from lockcheck.errors import UserError
 from lockcheck.nemesis.base import Aim, FaultKind, Kinds, Step
-from lockcheck.nemesis.parameters import Parameter, Setting
+from lockcheck.nemesis.parameters import Parameter, ParameterValue
 
 NO_FAULT = "none"
 ALL = "all"  # what that stands for is drawn: see drawing.py
@@ -109,7 +109,7 @@ class _Building:
         self._aims = {word: aim for aim in kind.aims for word in (aim.name, aim.also) if word}
         self._parameters = {p.name: p for p in kind.all_parameters}
         self._aim: Aim | None = None
-        self._given: dict[str, Setting] = {}
+        self._given: dict[str, ParameterValue] = {}
 
     def with_words(self, words: tuple[_Word, ...]) -> Step:
         for word in words[:-1]:
@@ -140,7 +140,7 @@ class _Building:
             raise _Wrong(name, f"{parameter.name} is given twice", "give it once")
         self._given[parameter.name] = self._value(parameter, name, value)
 
-    def _value(self, parameter: Parameter, name: _Word, value: _Word | None) -> Setting:
+    def _value(self, parameter: Parameter, name: _Word, value: _Word | None) -> ParameterValue:
         if (value is None) != parameter.is_flag:
             wrong = "takes no value" if parameter.is_flag else "needs a value"
             raise _Wrong(value or name, f"{name.text} {wrong}", f"write it {parameter.words()}")

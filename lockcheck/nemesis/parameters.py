@@ -10,7 +10,7 @@ from lockcheck.durations import duration_words, parse_duration_ms
 from lockcheck.errors import UserError
 from lockcheck.nemesis.triggers import Trigger
 
-Setting: TypeAlias = int | float | str | bool
+ParameterValue: TypeAlias = int | float | str | bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,9 +20,9 @@ class Parameter:
     name: str
     meaning: str
     looks: str  # how a value is written; empty: a flag, which has none
-    read: Callable[[str], Setting]
-    write: Callable[[Setting], str]
-    default: Setting | None = None
+    read: Callable[[str], ParameterValue]
+    write: Callable[[ParameterValue], str]
+    default: ParameterValue | None = None
 
     @property
     def is_flag(self) -> bool:
@@ -37,25 +37,25 @@ class Parameter:
 
 
 def duration(
-    name: str, meaning: str, *, default: Setting | None = None, or_word: str = ""
+    name: str, meaning: str, *, default: ParameterValue | None = None, or_word: str = ""
 ) -> Parameter:
     """Its value is in milliseconds, or `or_word`."""
     looks = f"DURATION|{or_word}" if or_word else "DURATION"
 
-    def read(text: str) -> Setting:
+    def read(text: str) -> ParameterValue:
         return or_word if or_word and text == or_word else _read_duration_ms(text)
 
     return Parameter(name, meaning, looks, read, _write_duration, default)
 
 
 def signed_duration(name: str, meaning: str, *, default: int | None = None) -> Parameter:
-    def read(text: str) -> Setting:
+    def read(text: str) -> ParameterValue:
         sign, rest = text[:1], text[1:]
         if sign not in ("+", "-"):
             raise ValueError("write it with its sign, like +30s or -500ms")
         return _read_duration_ms(rest) * (-1 if sign == "-" else 1)
 
-    def write(value: Setting) -> str:
+    def write(value: ParameterValue) -> str:
         return ("-" if int(value) < 0 else "+") + duration_words(abs(int(value)))
 
     return Parameter(name, meaning, "±DURATION", read, write, default)
@@ -64,7 +64,7 @@ def signed_duration(name: str, meaning: str, *, default: int | None = None) -> P
 def number(
     name: str, meaning: str, *, low: float, high: float, default: float | None = None
 ) -> Parameter:
-    def read(text: str) -> Setting:
+    def read(text: str) -> ParameterValue:
         try:
             value = float(text)
         except ValueError:
@@ -80,7 +80,7 @@ def rate(name: str, meaning: str, *, low: int, high: int, default: int | None = 
     """Its value is in bits a second."""
     units = {"mbit": 1_000_000, "kbit": 1000, "bit": 1}
 
-    def read(text: str) -> Setting:
+    def read(text: str) -> ParameterValue:
         unit = next((unit for unit in units if text.endswith(unit)), "")
         digits = text.removesuffix(unit)
         if not unit or not digits.isascii() or not digits.isdecimal():
@@ -90,7 +90,7 @@ def rate(name: str, meaning: str, *, low: int, high: int, default: int | None = 
             raise ValueError(f"it goes from {write(low)} to {write(high)}")
         return value
 
-    def write(value: Setting) -> str:
+    def write(value: ParameterValue) -> str:
         bits = int(value)
         unit = next(unit for unit, size in units.items() if bits % size == 0)
         return f"{bits // units[unit]}{unit}"
@@ -101,7 +101,7 @@ def rate(name: str, meaning: str, *, low: int, high: int, default: int | None = 
 def choice(
     name: str, meaning: str, choices: tuple[str, ...], *, default: str | None = None
 ) -> Parameter:
-    def read(text: str) -> Setting:
+    def read(text: str) -> ParameterValue:
         if text not in choices:
             raise ValueError(f"choose from: {', '.join(choices)}")
         return text
@@ -120,7 +120,7 @@ def _read_duration_ms(text: str) -> int:
         raise ValueError(error.cure) from error
 
 
-def _write_duration(value: Setting) -> str:
+def _write_duration(value: ParameterValue) -> str:
     return duration_words(value) if isinstance(value, int) else str(value)
 
 

@@ -12,10 +12,10 @@ from lockcheck.nodes.node import Node
 
 ANSWER_TIMEOUT_S = 1.0
 
-Answer: TypeAlias = "int | str | list[Answer] | None"
+Reply: TypeAlias = "int | str | list[Reply] | None"
 
 
-async def ask(viewer: Node, server: Node, port: int, *words: str) -> Answer:
+async def ask(viewer: Node, server: Node, port: int, *words: str) -> Reply:
     """One command on a connection of its own. Raises FaultError where there is no good answer."""
     with viewer.inside_network():
         connection = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
@@ -31,7 +31,7 @@ async def ask(viewer: Node, server: Node, port: int, *words: str) -> Answer:
         connection.close()
 
 
-async def _exchange(connection: socket.socket, words: tuple[str, ...]) -> Answer:
+async def _exchange(connection: socket.socket, words: tuple[str, ...]) -> Reply:
     reader, writer = await asyncio.open_connection(sock=connection)
     try:
         writer.write(_encoded(words))
@@ -48,7 +48,7 @@ def _encoded(words: tuple[str, ...]) -> bytes:
     return b"".join(parts)
 
 
-async def _answer(reader: asyncio.StreamReader) -> Answer:
+async def _answer(reader: asyncio.StreamReader) -> Reply:
     line = await reader.readuntil(b"\r\n")
     kind, rest = line[:1], line[1:-2].decode()
     if kind == b"-":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lockcheck.errors import FaultError
-from lockcheck.nemesis.redis_asking import Answer, ask
+from lockcheck.nemesis.redis_asking import Reply, ask
 from lockcheck.nemesis.scene import Scene
 from lockcheck.nodes.node import Node, Role
 from lockcheck.servers.redis import REDIS_PORT
@@ -35,7 +35,7 @@ class Group:
         clients = self._scene.free(Role.CLIENT) or self._scene.names(Role.CLIENT)
         return self._scene.nodes[clients[0]]
 
-    async def ask(self, member: Node, *words: str) -> Answer:
+    async def ask(self, member: Node, *words: str) -> Reply:
         return await ask(self.viewer, member, REDIS_PORT, *words)
 
     # --- how it is ---------------------------------------------------------------------------
@@ -130,7 +130,7 @@ class Group:
         await self.ask(member, "REPLICAOF", *of)
         await self.ask(member, "CONFIG", "REWRITE")
 
-    async def _tell(self, sentinel: Node, *words: str) -> Answer:
+    async def _tell(self, sentinel: Node, *words: str) -> Reply:
         return await ask(self.viewer, sentinel, SENTINEL_PORT, "SENTINEL", *words)
 
 

@@ -23,7 +23,7 @@ def true_ns(clock: Clock) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ClockLine:
     """`told_from` is what it tells at `real_from`; from there on it goes at its rate."""
 
     real_from: int = 0
@@ -33,24 +33,24 @@ class Line:
     def at(self, real_ns: int) -> int:
         return ((real_ns - self.real_from) * self.rate >> 32) + self.told_from
 
-    def jumped(self, by_ns: int) -> Line:
+    def jumped(self, by_ns: int) -> ClockLine:
         return replace(self, told_from=self.told_from + by_ns)
 
-    def going_at(self, rate: float, real_ns: int) -> Line:
+    def going_at(self, rate: float, real_ns: int) -> ClockLine:
         """From that moment on."""
-        return Line(real_ns, self.at(real_ns), round(rate * RATE_ONE))
+        return ClockLine(real_ns, self.at(real_ns), round(rate * RATE_ONE))
 
 
-TRUE = Line()
+TRUE = ClockLine()
 
 
 @dataclass(frozen=True, slots=True)
 class Skew:
-    wall: Line = TRUE
-    monotonic: Line = TRUE
+    wall: ClockLine = TRUE
+    monotonic: ClockLine = TRUE
 
-    def line(self, clock: Clock) -> Line:
+    def line(self, clock: Clock) -> ClockLine:
         return self.wall if clock is Clock.WALL else self.monotonic
 
-    def with_line(self, clock: Clock, line: Line) -> Skew:
+    def with_line(self, clock: Clock, line: ClockLine) -> Skew:
         return replace(self, **{clock.value: line})

@@ -24,7 +24,7 @@ from lockcheck.nemesis.base import FaultKind, Plan, Refusal, Step
 from lockcheck.nemesis.links import Link
 from lockcheck.nemesis.parameters import duration, number, rate
 from lockcheck.nemesis.scene import Scene
-from lockcheck.nemesis.slowness import Delay, Loss, Rate, Seen, Slowness
+from lockcheck.nemesis.slowness import Delay, PacketLoss, Rate, Seen, Slowness
 from lockcheck.nodes.namespaces import inside, new_network
 from lockcheck.nodes.node import Node
 
@@ -131,7 +131,7 @@ WAYS = {
         Refusal("this kernel has no token bucket (sch_tbf)", "modprobe sch_tbf as root; or loss="),
     ),
     LOSS.name: _Way(
-        Loss,
+        PacketLoss,
         drops.try_here,
         Refusal(
             "this kernel has no nf_tables that can drop at random (nft_numgen)",

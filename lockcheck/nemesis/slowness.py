@@ -104,7 +104,7 @@ class Rate(Slowness):
 
 
 @dataclass(frozen=True, slots=True)
-class Loss(Slowness):
+class PacketLoss(Slowness):
     percent: float
 
     def put_on(self, node: Node, others: Iterable[Node]) -> None:

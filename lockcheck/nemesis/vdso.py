@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from lockcheck.errors import FaultError
-from lockcheck.nemesis.skew import CLOCKS, Line, Skew
+from lockcheck.nemesis.skew import CLOCKS, ClockLine, Skew
 from lockcheck.nemesis.vdso_code import LINE, LINES
 from lockcheck.nemesis.vdso_copy import read_through
 from lockcheck.nemesis.vdso_image import kernels_image, segment_of
@@ -71,7 +71,7 @@ class Vdso:
 
     def lead(self) -> None:
         processor = self._kernels.processor
-        tables = b"".join(LINE.pack(*_numbers(Line())) for _ in range(LINES))
+        tables = b"".join(LINE.pack(*_numbers(ClockLine())) for _ in range(LINES))
         self._write(self._kernels.place, processor.code + bytes(8) + tables + tables)
         for place, head in self._kernels.heads.items():
             self._write(place, head)
@@ -113,7 +113,7 @@ class Vdso:
             turn = self._at(place + processor.turn, 1)
             lines = self._at(place + processor.tables + (turn[0] & 1) * size, size)
             if self._at(place + processor.turn, 1) == turn:
-                return Skew(*(Line(*numbers) for numbers in LINE.iter_unpack(lines)))
+                return Skew(*(ClockLine(*numbers) for numbers in LINE.iter_unpack(lines)))
 
     def read_ns(self, clock: Clock) -> int:
         """What the process itself would read now: its own vDSO, as it is, runs in a copy."""
@@ -141,7 +141,7 @@ class Vdso:
             raise ProcessLookupError(f"process {self.pid} has ended")
 
 
-def _numbers(line: Line) -> tuple[int, int, int]:
+def _numbers(line: ClockLine) -> tuple[int, int, int]:
     return line.real_from, line.told_from, line.rate
 
 

@@ -28,7 +28,7 @@ from lockcheck.history import History
 from lockcheck.results.facts import RunFacts, now_in_words
 from lockcheck.results.publish import publish
 from lockcheck.results.store import Store, out_of_space
-from lockcheck.run.experiment import Watcher, await_ready, conduct, keep
+from lockcheck.run.experiment import Watcher, await_ready, conduct, keep_running
 from lockcheck.run.plan import Rows, node_specs, plan_rows, servers_of, terms
 from lockcheck.run.room import available_bytes, too_long
 from lockcheck.run.signals import ignoring_signals, interrupted_once
@@ -99,7 +99,7 @@ def execute(config: RunConfig, watcher: Watcher) -> RunOutcome:
                 watcher.say(f"{len(nodes)} nodes ready {took_ms:,.0f} ms after the start")
                 interrupted = conduct(config, cluster, nodes, watcher)
                 if config.keep and not interrupted:
-                    keep(cluster, nodes, watcher)
+                    keep_running(cluster, nodes, watcher)
         except LockcheckError as failed:
             error = failed
         except OSError as failed:

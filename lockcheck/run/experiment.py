@@ -102,7 +102,7 @@ def _check_how_they_left(ended: Ended) -> None:
         )
 
 
-def keep(cluster: Cluster, nodes: dict[str, NodeFacts], watcher: Watcher) -> None:
+def keep_running(cluster: Cluster, nodes: dict[str, NodeFacts], watcher: Watcher) -> None:
     kept = [node.name for node in nodes.values() if node.role is not Role.CLIENT]
     watcher.keep(tuple((name, cluster.enter_command(name)) for name in kept))
     try:

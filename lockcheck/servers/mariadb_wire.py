@@ -11,16 +11,12 @@ import threading
 from typing import TYPE_CHECKING
 
 from lockcheck.history import EventType
-from lockcheck.servers.wire import Address, ErrorRow, Phase, WireFailure
+from lockcheck.servers.wire import Address, ConnectionEndedError, ErrorRow, Phase, WireFailure
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection
 
 Row = tuple[object, ...]
-
-
-class ConnectionEndedError(Exception):
-    """The session is over, so nothing was sent."""
 
 
 # The first row that fits decides.

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from lockcheck.history import EventType
 from lockcheck.servers.postgres import DATABASE, USER
-from lockcheck.servers.wire import Address, ErrorRow, Phase, WireFailure
+from lockcheck.servers.wire import Address, ConnectionEndedError, ErrorRow, Phase, WireFailure
 
 if TYPE_CHECKING:
     from psycopg.pq.abc import PGconn, PGresult
@@ -24,10 +24,6 @@ if TYPE_CHECKING:
 Row = tuple[str | None, ...]
 # What clients make when they are connected: one at a time, or they get in each other's way.
 PREPARING = 0x10C4
-
-
-class ConnectionEndedError(Exception):
-    """The session is over, so nothing was sent."""
 
 
 class RolledBackError(Exception):

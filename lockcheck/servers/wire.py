@@ -24,6 +24,10 @@ class WireFailure(Exception):
         self.cause = cause
 
 
+class ConnectionEndedError(Exception):
+    """The session is over, so nothing was sent."""
+
+
 class Refused(Exception):
     """Whoever was asked said no, in so many words: the operation certainly did not happen."""
 

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 import pytest
 
 from lockcheck.backends.base import Lock, LockSettings
-from lockcheck.backends.mariadb_get_lock import BACKEND, HeldSession
+from lockcheck.backends.connection_keeper import HeldSession
+from lockcheck.backends.mariadb_get_lock import BACKEND
 from lockcheck.history import EventType
 from lockcheck.servers.mariadb import MARIADB
 from lockcheck.servers.mariadb_wire import MARIADB_ERRORS, MariadbSession

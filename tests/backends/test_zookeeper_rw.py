@@ -9,7 +9,7 @@ import pytest
 
 from lockcheck.backends.base import Grant, LockSettings, Mode
 from lockcheck.backends.zookeeper_queue import predecessor
-from lockcheck.backends.zookeeper_rw import SharedLock
+from lockcheck.backends.zookeeper_rw import ZooKeeperSharedLock
 from lockcheck.servers.wire import Address
 from tests.backends.claims import NotedClaim, queued
 from tests.backends.servers import clients, zookeeper
@@ -19,8 +19,8 @@ SERVER = zookeeper
 
 
 @pytest.fixture
-def locks(address: Address, ttl_ms: int) -> Iterator[list[SharedLock]]:
-    with clients(SharedLock, address, ttl_ms, 4) as locks:
+def locks(address: Address, ttl_ms: int) -> Iterator[list[ZooKeeperSharedLock]]:
+    with clients(ZooKeeperSharedLock, address, ttl_ms, 4) as locks:
         yield locks
 
 
@@ -29,7 +29,7 @@ def reading(key: str) -> NotedClaim:
 
 
 def test_readers_together_writers_alone_and_nobody_is_passed_by(
-    locks: list[SharedLock], key: str
+    locks: list[ZooKeeperSharedLock], key: str
 ) -> None:
     one, other, writer, late = locks
     first, second = one.acquire(reading(key)), other.acquire(reading(key))
@@ -51,7 +51,9 @@ def test_readers_together_writers_alone_and_nobody_is_passed_by(
     late.release(reads_late.grant)
 
 
-def test_all_readers_behind_a_writer_are_let_in_at_once(locks: list[SharedLock], key: str) -> None:
+def test_all_readers_behind_a_writer_are_let_in_at_once(
+    locks: list[ZooKeeperSharedLock], key: str
+) -> None:
     held: Grant = locks[0].acquire(NotedClaim(key))
     readers = [queued(lock, reading(key)) for lock in locks[1:]]
     locks[0].release(held)
@@ -68,7 +70,7 @@ def test_all_readers_behind_a_writer_are_let_in_at_once(locks: list[SharedLock],
     [(Mode.SHARED, "b-write-0000000002"), (Mode.EXCLUSIVE, "c-read-0000000003")],
 )
 def test_whom_it_waits_for(mode: Mode, before: str) -> None:
-    lock = SharedLock((("127.0.0.1", 1),), LockSettings("c1", 10_000, random.Random(1)))
+    lock = ZooKeeperSharedLock((("127.0.0.1", 1),), LockSettings("c1", 10_000, random.Random(1)))
     queue = ["a-read-0000000001", "b-write-0000000002", "c-read-0000000003", "x-write-0000000009"]
     own = f"own{lock._kind(mode)}0000000004"
     assert predecessor(own, [*queue, own], lock._rivals(mode)) == before

@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from lockcheck.cli.doctor import Diagnosis, examine
+from lockcheck.cli.doctor import Diagnosis, examine_host
 from lockcheck.errors import ClusterError
 from lockcheck.servers import SERVERS
 from tests.running import need
 
 
 def told() -> dict[str, Diagnosis]:
-    return {finding.what.strip(): finding for finding in examine()}
+    return {finding.what.strip(): finding for finding in examine_host()}
 
 
 def test_a_server_that_is_missing_could_be_added(monkeypatch: pytest.MonkeyPatch) -> None:

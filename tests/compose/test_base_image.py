@@ -57,7 +57,9 @@ def test_a_debootstrap_that_fails_is_quoted_and_leaves_nothing(bare_host: Path) 
         pytest.raises(ClusterError, match="E: no such suite"),
         base_image._empty_folder() as folder,
     ):
-        debootstrap.run(Debootstrap("debootstrap"), folder, Debian("woody", "amd64"), print)
+        debootstrap.run_debootstrap(
+            Debootstrap("debootstrap"), folder, Debian("woody", "amd64"), print
+        )
     assert not folder.exists()
 
 

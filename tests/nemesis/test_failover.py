@@ -16,7 +16,7 @@ from lockcheck.nemesis import Plan, parse_nemesis
 from lockcheck.nemesis.base import Strike, wait_until
 from lockcheck.nemesis.holders import Holders
 from lockcheck.nemesis.links import Links
-from lockcheck.nemesis.redis_asking import Answer
+from lockcheck.nemesis.redis_asking import Reply
 from lockcheck.nemesis.replicas import Group
 from lockcheck.nemesis.scene import Scene
 from lockcheck.nodes.namespaces import enter_network
@@ -221,7 +221,7 @@ def test_sentinels_that_were_left_half_way_are_told_again(
     strike, group = failover(scene, "by=hand"), Group(scene)
     tell = Group._tell
 
-    async def told(self: Group, sentinel: Node, *words: str) -> Answer:
+    async def told(self: Group, sentinel: Node, *words: str) -> Reply:
         if words[0] == "MONITOR" and sentinel.name == "w2":
             raise FaultError("w2 is deaf")
         return await tell(self, sentinel, *words)

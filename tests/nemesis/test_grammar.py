@@ -10,7 +10,7 @@ from lockcheck.errors import UserError
 from lockcheck.nemesis import FAULTS, asked_for, at_holders, nemesis_choices, parse_nemesis
 from lockcheck.nemesis.base import Step
 from lockcheck.nemesis.grammar import Sequence, parse, sequence_words
-from lockcheck.nemesis.parameters import Setting
+from lockcheck.nemesis.parameters import ParameterValue
 from tests.nemesis.made_up import PaperKind
 
 CLOCK = PaperKind().kind("clock")
@@ -122,7 +122,7 @@ def test_what_is_offered_is_taken(text: str) -> None:
 DURATIONS = st.integers(1, 10**7)
 
 
-def settings_of_the_clock() -> st.SearchStrategy[dict[str, Setting]]:
+def settings_of_the_clock() -> st.SearchStrategy[dict[str, ParameterValue]]:
     return st.fixed_dictionaries(
         {},
         optional={

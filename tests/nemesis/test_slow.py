@@ -21,7 +21,7 @@ from lockcheck.nemesis.holders import Holders
 from lockcheck.nemesis.links import Link, Links
 from lockcheck.nemesis.scene import Scene
 from lockcheck.nemesis.slow import KIND
-from lockcheck.nemesis.slowness import Delay, Loss, Rate, Seen, Slowness
+from lockcheck.nemesis.slowness import Delay, PacketLoss, Rate, Seen, Slowness
 from tests.nemesis.real import RealFleet, RealNode, cluster
 
 Nodes = dict[str, RealNode]
@@ -182,7 +182,7 @@ def test_what_was_taken_off_meanwhile_is_not_proven(nodes: Nodes, scene: Scene, 
 
     async def taken_off() -> None:
         await strike.inject()
-        for slowness in (Rate(1000), Loss(30)):
+        for slowness in (Rate(1000), PacketLoss(30)):
             slowness.take_off(nodes["c1"], [nodes["r1"], nodes["c2"]])
         with pytest.raises(FaultError, match="what c1 sent was not as it should be now"):
             await strike.prove()
@@ -243,12 +243,12 @@ def seen(packets: int, *took_s: float) -> Seen:
         (Rate(1000), seen(2, 0.0, 0.001), False, True),
         (Rate(1000), seen(2, 0.0, 0.15), False, False),
         (Rate(1000), seen(18), False, False),  # a cut
-        (Loss(20), seen(100, *[0.0] * 80), True, False),
-        (Loss(20), seen(100, *[0.0] * 100), False, True),
-        (Loss(20), seen(100, *[0.0] * 93), False, False),
-        (Loss(20), seen(100), False, False),
-        (Loss(90), seen(100, *[0.0] * 10), True, False),
-        (Loss(90), seen(100, 0.0), False, False),
+        (PacketLoss(20), seen(100, *[0.0] * 80), True, False),
+        (PacketLoss(20), seen(100, *[0.0] * 100), False, True),
+        (PacketLoss(20), seen(100, *[0.0] * 93), False, False),
+        (PacketLoss(20), seen(100), False, False),
+        (PacketLoss(90), seen(100, *[0.0] * 10), True, False),
+        (PacketLoss(90), seen(100, 0.0), False, False),
         (Delay(100), seen(2, 0.1, 0.2), True, False),
         (Delay(100), seen(2, 0.01, 0.2), False, True),
         (Delay(100), seen(2), False, False),

@@ -19,7 +19,7 @@ import pytest
 from lockcheck.errors import FaultError
 from lockcheck.nemesis import vdso_code
 from lockcheck.nemesis.clock_engines import VdsoClocks, offset_ns, read_by
-from lockcheck.nemesis.skew import NS_PER_S, TRUE, Line, Skew, true_ns
+from lockcheck.nemesis.skew import NS_PER_S, TRUE, ClockLine, Skew, true_ns
 from lockcheck.nemesis.vdso import Vdso
 from lockcheck.nemesis.vdso_code import LINE, PROCESSORS, this_processor
 from lockcheck.nemesis.vdso_image import kernels_image, prepared
@@ -203,7 +203,7 @@ def test_thousands_of_changes_under_load_are_never_read_wrong_and_kill_nobody() 
         while changes < CHANGES or time.monotonic() < until:
             by = offsets[changes % len(offsets)]
             now = {clock: true_ns(clock) for clock in (Clock.WALL, Clock.MONOTONIC)}
-            lines = [Line(real, real + by) for real in now.values()]
+            lines = [ClockLine(real, real + by) for real in now.values()]
             vdso.tell(Skew(*lines) if by else Skew())
             assert vdso.told() == (Skew(*lines) if by else Skew())
             changes += 1

@@ -21,7 +21,7 @@ from lockcheck.checker.linearizability.answer import Answer, Because
 from lockcheck.checker.linearizability.sentences import (
     INITIAL,
     Edge,
-    Part,
+    OperationPart,
     Rule,
     Sentences,
     replaces,
@@ -32,7 +32,7 @@ ENGINE = "zones"
 ALL_PAIRS = 12  # operations; of more only neighbours are compared
 
 
-def explain(table: Table, parts: Sequence[Part]) -> Answer:
+def explain(table: Table, parts: Sequence[OperationPart]) -> Answer:
     """`parts` are those of one key that cannot all be put in an order."""
     circle = _shortest_circle(list(_edges(table, parts)))
     words = Sentences(table)
@@ -54,7 +54,7 @@ def unwritten(table: Table, row: int, witness: int | None = None) -> Answer:
     return Answer(False, ENGINE, reason=Sentences(table).unwritten(row, witness), rows=rows)
 
 
-def _edges(table: Table, parts: Sequence[Part]) -> Iterator[Edge]:
+def _edges(table: Table, parts: Sequence[OperationPart]) -> Iterator[Edge]:
     """Of each two operations the easiest rule. Many are a circle of cas, and need only that."""
     many = len(parts) > ALL_PAIRS
     pairs = pairwise((*parts, parts[0])) if many else permutations(parts, 2)
@@ -66,12 +66,15 @@ def _edges(table: Table, parts: Sequence[Part]) -> Iterator[Edge]:
             yield easiest
 
 
-def _ended(table: Table, before: Part, after: Part) -> bool:
+def _ended(table: Table, before: OperationPart, after: OperationPart) -> bool:
     return bool(table.end[before.row] < table.start[after.row])
 
 
 def _rules(
-    table: Table, before: Part, after: Part, ended: Sequence[tuple[Part, Part]]
+    table: Table,
+    before: OperationPart,
+    after: OperationPart,
+    ended: Sequence[tuple[OperationPart, OperationPart]],
 ) -> Iterator[Edge]:
     pair = before, after
     if pair in ended:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
-from lockcheck.checker.linearizability.models import Call, Held, Illegal, Model, Rank, State
+from lockcheck.checker.linearizability.models import Call, Illegal, LockState, Model, Rank, State
 from lockcheck.history.table import NEVER, Op
 
 NO_PROMISE = -NEVER
@@ -53,7 +53,7 @@ def _owned(model: Model) -> Model:
     def lapse(state: State) -> State:
         assert isinstance(state, Leased)  # noqa: S101
         lock = state.lock
-        freed = Held(None, 0, lock.token, told=False) if isinstance(lock, Held) else None
+        freed = LockState(None, 0, lock.token, told=False) if isinstance(lock, LockState) else None
         return Leased(freed, NEVER)
 
     def rank(state: State) -> Rank:
@@ -66,7 +66,7 @@ def _owned(model: Model) -> Model:
 
 
 def _is_held(lock: State) -> bool:
-    return lock.times > 0 if isinstance(lock, Held) else lock is not None
+    return lock.times > 0 if isinstance(lock, LockState) else lock is not None
 
 
 def _counted(model: Model) -> Model:

@@ -36,7 +36,7 @@ class Illegal:
 
 
 State = Hashable
-Step = Callable[[State, Call], State | Illegal]
+StepFunction = Callable[[State, Call], State | Illegal]
 
 
 class Rank(NamedTuple):
@@ -53,7 +53,7 @@ class Model:
     name: str
     meaning: str
     initial: State
-    step: Step
+    step: StepFunction
     operations: frozenset[Op]  # that it knows: the engines leave out all others
     owners: bool = False  # who releases matters, so who called is a part of the call
     tokens: bool = False  # what token was told matters
@@ -103,7 +103,7 @@ def _who(owner: State) -> str:
     return f"process {owner[0]}" if isinstance(owner, tuple) else "nobody"
 
 
-class Held(NamedTuple):
+class LockState(NamedTuple):
     """State of the locks that count: who holds it how many times, and the last token.
 
     A token that was not told is the smallest that it can be: whatever fits a larger one fits that.
@@ -115,44 +115,44 @@ class Held(NamedTuple):
     told: bool  # it is this one, not one that is as large or larger
 
 
-FREE = Held(None, 0, None, told=False)
+FREE = LockState(None, 0, None, told=False)
 
 
 def _rank(state: State) -> Rank:
     """A lower last token allows more; but who enters again is told that of the hold."""
-    assert isinstance(state, Held)  # noqa: S101 - the states are this model's own
+    assert isinstance(state, LockState)  # noqa: S101 - the states are this model's own
     bound = state.token if state.told and state.times else None
     token = NO_TOKEN if state.token is None else state.token
     return Rank((state.owner, state.times, bound), token)
 
 
-def _entering(*, many: bool, fenced: bool) -> Step:
+def _entering(*, many: bool, fenced: bool) -> StepFunction:
     """The locks whose owner counts how often it entered, whose grants have tokens, or both."""
 
     def step(state: State, call: Call) -> State | Illegal:
-        assert isinstance(state, Held)  # noqa: S101 - the states are this model's own
+        assert isinstance(state, LockState)  # noqa: S101 - the states are this model's own
         if state.times and state.owner != call.process:
             return Illegal(f"process {state.owner} holds it")
         if call.f is not Op.ACQUIRE:
             return _leave(state, call)
         if state.times:
             return _enter_again(state, call) if many else Illegal("the caller holds it already")
-        return _grant(state, call) if fenced else Held(call.process, 1, None, told=False)
+        return _grant(state, call) if fenced else LockState(call.process, 1, None, told=False)
 
     return step
 
 
-def _leave(state: Held, call: Call) -> State | Illegal:
+def _leave(state: LockState, call: Call) -> State | Illegal:
     if not state.times:
         return Illegal("nobody holds it")
     if call.f is Op.RENEW:
         return state
     if state.times == 1:
-        return Held(None, 0, state.token, told=False)
+        return LockState(None, 0, state.token, told=False)
     return state._replace(times=state.times - 1)
 
 
-def _enter_again(state: Held, call: Call) -> State | Illegal:
+def _enter_again(state: LockState, call: Call) -> State | Illegal:
     """The token of a hold stays the same; who is told it here for the first time has it now.
 
     What nobody confirmed is of no use but right before the release that would be the last one: so
@@ -168,13 +168,13 @@ def _enter_again(state: Held, call: Call) -> State | Illegal:
     return inside._replace(token=call.token, told=True)
 
 
-def _grant(state: Held, call: Call) -> State | Illegal:
+def _grant(state: LockState, call: Call) -> State | Illegal:
     last = state.token
     if call.token is None:  # not told, or not confirmed
-        return Held(call.process, 1, None if last is None else last + 1, told=False)
+        return LockState(call.process, 1, None if last is None else last + 1, told=False)
     if last is not None and call.token <= last:
         return Illegal(f"token {last} was granted before")
-    return Held(call.process, 1, call.token, told=True)
+    return LockState(call.process, 1, call.token, told=True)
 
 
 def register(initial: Hashable = None) -> Model:
@@ -189,16 +189,16 @@ def _register(value: State, call: Call) -> State | Illegal:
     if call.f is Op.WRITE:
         return call.argument
     if call.f is Op.READ:
-        return value if call.result == value else Illegal(f"it is {shown(value)}")
+        return value if call.result == value else Illegal(f"it is {value_words(value)}")
     if call.argument != value:
-        return Illegal(f"it is {shown(value)}")
+        return Illegal(f"it is {value_words(value)}")
     return call.second
 
 
-def shown(value: Hashable) -> str:
+def value_words(value: Hashable) -> str:
     """What `Symbols.hashable` made, as JSON."""
     if isinstance(value, frozenset):
-        return f"[{', '.join(sorted(map(shown, value)))}]"
+        return f"[{', '.join(sorted(map(value_words, value)))}]"
     if isinstance(value, tuple):
         return str(value[0], "utf-8", "replace")
     return "null" if value is None else str(value) if isinstance(value, int) else f'"{value}"'
@@ -216,7 +216,7 @@ def _difference(elements: frozenset[Hashable], read: Hashable) -> str:
     if not isinstance(read, frozenset):
         return "it holds a set"
     parts = (("without", elements - read), ("with", read - elements))
-    return " and ".join(f"it was read {word} {shown(some)}" for word, some in parts if some)
+    return " and ".join(f"it was read {word} {value_words(some)}" for word, some in parts if some)
 
 
 def _counter(number: State, call: Call) -> State | Illegal:

@@ -15,7 +15,7 @@ import numpy as np
 from lockcheck.checker.linearizability.written import NOBODY, Mask, Rows, Written
 
 
-class Kind(Enum):
+class MistakeKind(Enum):
     """What is wrong with a key."""
 
     UNWRITTEN = "a value was seen that nobody wrote"
@@ -27,12 +27,12 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Faults:
+class Mistakes:
     """Of one kind, on many keys: the two that are at odds, or twice the same. A piece is given by
     the row that began it.
     """
 
-    kind: Kind
+    kind: MistakeKind
     rows: Rows
     others: Rows
 
@@ -42,7 +42,7 @@ class Pieces:
     taking: Rows  # those who take part in one, in the order of their invocations
     piece: Rows  # of every row: which row began its piece, NOBODY where it is in none
     depth: Rows  # of those who wrote: how many cas led to it
-    faults: tuple[Faults, ...]
+    mistakes: tuple[Mistakes, ...]
 
 
 def pieces(story: Written) -> Pieces:
@@ -61,17 +61,17 @@ def pieces(story: Written) -> Pieces:
     taking = np.flatnonzero(story.happened & (columns.wrote | (source != NOBODY)))
     piece = np.full(len(columns), NOBODY, dtype=np.intp)
     piece[taking] = root[np.where(columns.wrote, np.arange(len(columns)), source)[taking]]
-    circles = Faults(Kind.CIRCLE, round_and_round, round_and_round)
+    circles = Mistakes(MistakeKind.CIRCLE, round_and_round, round_and_round)
     order = _out_of_order(story, reads, _line(members, root, depth), depth)
     return Pieces(taking, piece, depth, (order, rivals, circles))
 
 
-def _rivals(linked: Rows, source: Rows) -> tuple[Faults, Mask]:
+def _rivals(linked: Rows, source: Rows) -> tuple[Mistakes, Mask]:
     """Who replaced a value that another one replaced; and which rows wrote what was replaced."""
     successor = np.full(len(source), NOBODY, dtype=np.intp)
     successor[source[linked]] = linked
     late = linked[successor[source[linked]] != linked]
-    return Faults(Kind.RIVALS, late, successor[source[late]]), successor != NOBODY
+    return Mistakes(MistakeKind.RIVALS, late, successor[source[late]]), successor != NOBODY
 
 
 def _followed(linked: Rows, source: Rows) -> tuple[Rows, Rows]:
@@ -100,7 +100,7 @@ def _line(members: Rows, root: Rows, depth: Rows) -> Rows:
     return line
 
 
-def _out_of_order(story: Written, reads: Rows, line: Rows, depth: Rows) -> Faults:
+def _out_of_order(story: Written, reads: Rows, line: Rows, depth: Rows) -> Mistakes:
     """What ended before something began that comes earlier in its piece.
 
     Of all that comes earlier only that which began last matters, and rows are in the order in which
@@ -118,7 +118,7 @@ def _out_of_order(story: Written, reads: Rows, line: Rows, depth: Rows) -> Fault
     rows = np.concatenate((reads, line))
     others = np.concatenate((before_reads[source[reads]], before))
     wrong = columns.end[rows] < columns.start[others]
-    return Faults(Kind.ORDER, rows[wrong], others[wrong])
+    return Mistakes(MistakeKind.ORDER, rows[wrong], others[wrong])
 
 
 def _largest_so_far(rows: Rows, begins: Mask) -> Rows:

@@ -11,7 +11,7 @@ from lockcheck.checker.linearizability.calls import calls_of
 from lockcheck.checker.linearizability.either import either
 from lockcheck.checker.linearizability.leases import leased
 from lockcheck.checker.linearizability.models import Model
-from lockcheck.checker.linearizability.search_evidence import evidence
+from lockcheck.checker.linearizability.search_evidence import answer_from
 from lockcheck.checker.linearizability.search_native import native_search
 from lockcheck.checker.linearizability.search_plan import Transitions, plan_of
 from lockcheck.checker.linearizability.search_python import Search
@@ -99,4 +99,4 @@ def _searched(
         stopped = "its memory was used up (--memory)" if found.exhausted else "it was stopped"
         reason = f"{stopped} when {found.place} of {len(plan.kind)} answers were explained"
         return Answer(linearizable=None, engine=ENGINE, reason=reason), stuck_ns
-    return evidence(table, calls, plan, transitions, found), stuck_ns
+    return answer_from(table, calls, plan, transitions, found), stuck_ns

@@ -6,12 +6,12 @@ import numpy as np
 
 from lockcheck.checker.linearizability.answer import Answer
 from lockcheck.checker.linearizability.calls import Calls
-from lockcheck.checker.linearizability.models import Call, shown
+from lockcheck.checker.linearizability.models import Call, value_words
 from lockcheck.checker.linearizability.search_plan import (
     ILLEGAL,
     NONE,
     Found,
-    Plan,
+    SearchPlan,
     Transitions,
 )
 from lockcheck.history.table import Op, Table
@@ -19,8 +19,8 @@ from lockcheck.history.table import Op, Table
 SOME = 3  # states that are told, of all in which the operation does not fit
 
 
-def evidence(
-    table: Table, calls: Calls, plan: Plan, transitions: Transitions, found: Found
+def answer_from(
+    table: Table, calls: Calls, plan: SearchPlan, transitions: Transitions, found: Found
 ) -> Answer:
     stuck = int(plan.returns[found.place])
     prefix = Replay(calls, plan, transitions).order(found)
@@ -34,7 +34,7 @@ def evidence(
     )
 
 
-def _running(plan: Plan, place: int) -> list[int]:
+def _running(plan: SearchPlan, place: int) -> list[int]:
     """The confirmed operations that were called by then and had not returned."""
     names = plan.calls[: plan.called[place]]
     return sorted(plan.returns[names[names >= place]].tolist())
@@ -56,11 +56,11 @@ def said_of(call: Call) -> str:
         Op.ACQUIRE: f"acquired it{token}",
         Op.RELEASE: "released it",
         Op.RENEW: "renewed it",
-        Op.READ: f"read {shown(call.result)}",
-        Op.WRITE: f"wrote {shown(call.argument)}",
-        Op.CAS: f"replaced {shown(call.argument)} by {shown(call.second)}",
-        Op.ADD: f"added {shown(call.argument)}",
-        Op.RUN: f"ran {shown(call.argument)}",
+        Op.READ: f"read {value_words(call.result)}",
+        Op.WRITE: f"wrote {value_words(call.argument)}",
+        Op.CAS: f"replaced {value_words(call.argument)} by {value_words(call.second)}",
+        Op.ADD: f"added {value_words(call.argument)}",
+        Op.RUN: f"ran {value_words(call.argument)}",
         Op.OTHER: "did something else",
     }
     return words[call.f]
@@ -71,7 +71,7 @@ class Replay:
     it was legal.
     """
 
-    def __init__(self, calls: Calls, plan: Plan, transitions: Transitions) -> None:
+    def __init__(self, calls: Calls, plan: SearchPlan, transitions: Transitions) -> None:
         self._calls, self._plan, self._transitions = calls, plan, transitions
         self._maybes = [
             iter(np.flatnonzero(plan.calls == -1 - number).tolist())

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from lockcheck.checker.linearizability.answer import Patience
 from lockcheck.checker.linearizability.leases import Leased, unleased
-from lockcheck.checker.linearizability.models import Call, Held, State
+from lockcheck.checker.linearizability.models import Call, LockState, State
 from lockcheck.checker.linearizability.search_plan import (
     ILLEGAL,
     Found,
-    Plan,
+    SearchPlan,
     Transitions,
 )
 from lockcheck.history.table import NEVER, NO_TOKEN
@@ -51,7 +51,7 @@ class PlanColumns(ctypes.Structure):
     )
 
 
-class Lock(ctypes.Structure):
+class NativeLock(ctypes.Structure):
     _fields_ = (("many", c_int32), ("fenced", c_int32), ("calls", c_void_p))
 
 
@@ -120,7 +120,7 @@ class Questions:
 
 def native_search(
     library: ctypes.CDLL,
-    plan: Plan,
+    plan: SearchPlan,
     transitions: Transitions,
     patience: Patience,
     many: int = MANY,
@@ -146,7 +146,7 @@ def native_search(
         library.lockcheck_search_free(byref(found))
 
 
-def _columns(plan: Plan) -> PlanColumns:
+def _columns(plan: SearchPlan) -> PlanColumns:
     """Pointers into the arrays of the plan, which has to outlive them."""
     return PlanColumns(
         len(plan.kind),
@@ -180,7 +180,7 @@ class LockColumns:
         self._processes = [call.process for call in transitions.classes]
         self._calls = np.array([self._call(call) for call in transitions.classes], np.int64)
         many, fenced = LOCKS[transitions.model.name]
-        self.columns = Lock(many, fenced, _address(self._calls))
+        self.columns = NativeLock(many, fenced, _address(self._calls))
 
     def _call(self, call: Call) -> tuple[int, int, int, int, bool]:
         token = NO_TOKEN if call.token is None else call.token
@@ -191,8 +191,8 @@ class LockColumns:
         owner, times, token, told, promised = held
         who = self._processes[owner] if times else None
         known = None if token == NO_TOKEN else token
-        state: State = Held(who, times, known, told=bool(told))
-        if not isinstance(unleased(self._transitions.model.initial), Held):
+        state: State = LockState(who, times, known, told=bool(told))
+        if not isinstance(unleased(self._transitions.model.initial), LockState):
             state = (who,) if times else None
         if self._transitions.model.lapse is not None:
             state = Leased(state, promised)

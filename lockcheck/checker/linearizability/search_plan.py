@@ -17,24 +17,24 @@ from lockcheck.checker.linearizability.calls import LOOKS, Calls
 from lockcheck.checker.linearizability.models import Illegal, Model, Rank, State
 from lockcheck.history.table import Ints
 
-Numbers = NDArray[np.int32]
+Int32s = NDArray[np.int32]
 ILLEGAL = -1
 NONE = -1
 LAPSE = -1  # where a class is asked for: the end of a lease
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class SearchPlan:
     """Of each return, in order: */ of each call, in order: **"""
 
-    kind: Numbers  # * the class of its operation
-    slot: Numbers  # * its bit in the masks; used again by others once it has returned
-    twin: Numbers  # * the equal operation that returns last before it, or NONE
-    called: Numbers  # * how many calls there were by then
+    kind: Int32s  # * the class of its operation
+    slot: Int32s  # * its bit in the masks; used again by others once it has returned
+    twin: Int32s  # * the equal operation that returns last before it, or NONE
+    called: Int32s  # * how many calls there were by then
     time: Ints  # * when it was
-    calls: Numbers  # ** the name of the operation; -1 - u for one of `maybe` class u
+    calls: Int32s  # ** the name of the operation; -1 - u for one of `maybe` class u
     looks: NDArray[np.int8]  # of each class: it never changes the state
-    maybe: Numbers  # the classes of operations that may or may not have taken effect
+    maybe: Int32s  # the classes of operations that may or may not have taken effect
     returns: NDArray[np.intp]  # * its index in the `Calls`
     slots: int
 
@@ -50,7 +50,7 @@ class Found:
     exhausted: bool = False  # it was given up for want of memory, not of patience
 
 
-def plan_of(calls: Calls) -> Plan:
+def plan_of(calls: Calls) -> SearchPlan:
     confirmed = np.array([call.confirmed for call in calls.classes], dtype=bool)
     happened = confirmed[calls.kind]
     returning = np.flatnonzero(happened)
@@ -64,7 +64,7 @@ def plan_of(calls: Calls) -> Plan:
     slot, slots = _slots(names.tolist(), called.tolist())
     kind = calls.kind[returns].astype(np.int32)
     looks = [call.f in LOOKS and call.until is None for call in calls.classes]
-    return Plan(
+    return SearchPlan(
         kind,
         slot,
         _twins(kind),
@@ -78,7 +78,7 @@ def plan_of(calls: Calls) -> Plan:
     )
 
 
-def _slots(calls: list[int], called: list[int]) -> tuple[Numbers, int]:
+def _slots(calls: list[int], called: list[int]) -> tuple[Int32s, int]:
     """The lowest one that is free, so that there are as many as ever ran at once."""
     slot = np.zeros(len(called), dtype=np.int32)
     free: list[int] = []
@@ -95,7 +95,7 @@ def _slots(calls: list[int], called: list[int]) -> tuple[Numbers, int]:
     return slot, used
 
 
-def _twins(kind: Numbers) -> Numbers:
+def _twins(kind: Int32s) -> Int32s:
     twin = np.full(len(kind), NONE, dtype=np.int32)
     order = np.argsort(kind, kind="stable")
     same = kind[order[1:]] == kind[order[:-1]]

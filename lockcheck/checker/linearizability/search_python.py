@@ -35,7 +35,7 @@ from lockcheck.checker.linearizability.search_plan import (
     LAPSE,
     NONE,
     Found,
-    Plan,
+    SearchPlan,
     Transitions,
 )
 from lockcheck.checker.linearizability.search_running import Running
@@ -58,7 +58,7 @@ class Configuration:
 
 
 @dataclass(slots=True)
-class Place:
+class Frontier:
     """The configurations in which a return is next."""
 
     seen: dict[tuple[int, int], list[Configuration]] = field(default_factory=dict)
@@ -72,7 +72,7 @@ class Place:
 
 
 class Search:
-    def __init__(self, plan: Plan, transitions: Transitions, many: int = MANY) -> None:
+    def __init__(self, plan: SearchPlan, transitions: Transitions, many: int = MANY) -> None:
         self._kind = plan.kind.tolist()
         self._bit = [1 << slot for slot in plan.slot.tolist()]
         self._twin = plan.twin.tolist()
@@ -83,7 +83,7 @@ class Search:
         self._known: list[dict[int, int]] = [{} for _ in (*self._looks, LAPSE)]
         self._lapsed = NONE - 1 - len(plan.maybe)
         self._running = Running(plan)
-        self._places: list[Place | None] = [None] * len(self._kind)
+        self._places: list[Frontier | None] = [None] * len(self._kind)
         self._calls = plan.calls.tolist()
         self._lowest = self._deepest = self._furthest = 0
         self._size = 0
@@ -241,7 +241,7 @@ class Search:
         that allows as much."""
         place = self._places[new.place]
         if place is None:
-            place = self._places[new.place] = Place()
+            place = self._places[new.place] = Frontier()
         number, *_ = self._transitions.ranks[new.state]
         alike = place.seen.setdefault((number, new.mask), [])
         if any(self._covers(other, new) for other in alike):

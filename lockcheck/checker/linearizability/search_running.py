@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 
-from lockcheck.checker.linearizability.search_plan import Plan
+from lockcheck.checker.linearizability.search_plan import SearchPlan
 
 
 class Running:
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: SearchPlan) -> None:
         self.writers: list[int] = []  # what runs and may change the state, in order of the returns
         self.lookers: list[int] = []  # what runs and only looks
         self.maybes: list[int] = []  # classes of unconfirmed operations that were called

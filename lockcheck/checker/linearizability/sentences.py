@@ -14,7 +14,7 @@ MANY = 4  # operations in a sentence
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class OperationPart:
     """What an operation is in the story of its register."""
 
     row: int  # of the table
@@ -38,10 +38,12 @@ class Rule(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    before: Part
-    after: Part
+    before: OperationPart
+    after: OperationPart
     rule: Rule
-    witness: tuple[Part, Part]  # the two whose times tell; elsewhere the same as the first two
+    witness: tuple[
+        OperationPart, OperationPart
+    ]  # the two whose times tell; elsewhere the same as the first two
 
 
 def replaces(table: Table, row: int) -> bool:
@@ -82,7 +84,7 @@ class Sentences:
         }.get(other.rule)
         return f"{said}, but {but}" if but else self._between(early, late, other)
 
-    def _between(self, early: Part, late: Part, other: Edge) -> str:
+    def _between(self, early: OperationPart, late: OperationPart, other: Edge) -> str:
         """A value, then another, then the first one again."""
         one, another = other.witness
         if other.rule is Rule.OVER:
@@ -115,18 +117,18 @@ class Sentences:
         steps = edge.after.stage // 2 - edge.before.stage // 2
         return f"{steps} cas led from {self._left(edge.before)} to {self._left(edge.after)}"
 
-    def _first(self, part: Part) -> str:
+    def _first(self, part: OperationPart) -> str:
         if part.source == INITIAL:
             return f"{self._seen(part.row)} was the initial value"
         return f"cas had made {self._left(part)} of the initial value"
 
-    def _piece(self, part: Part, witness: Part) -> str:
+    def _piece(self, part: OperationPart, witness: OperationPart) -> str:
         return f"cas joins {self._left(part)} to {self._left(witness)}"
 
-    def _once(self, part: Part) -> str:
+    def _once(self, part: OperationPart) -> str:
         return f"{self._seen(part.row)} was there only once"
 
-    def _in_turn(self, *parts: Part) -> str:
+    def _in_turn(self, *parts: OperationPart) -> str:
         return ", and only then ".join(self._did(part.row) for part in parts)
 
     def _list(self, circle: Sequence[Edge]) -> str:
@@ -144,12 +146,12 @@ class Sentences:
         }[Op(self.table.f[row])]
         return f"{said} (unconfirmed)" if self.table.outcome[row] == Outcome.INFO else said
 
-    def _the(self, part: Part) -> str:
+    def _the(self, part: OperationPart) -> str:
         f = Op(self.table.f[part.row])
         old = f"from {self._seen(part.row)} to" if f is Op.CAS else "of"
         return f"{self._who(part.row)}'s {f.name.lower()} {old} {self._left(part)}"
 
-    def _left(self, part: Part) -> str:
+    def _left(self, part: OperationPart) -> str:
         """The value that was there when it was done."""
         return self._text(self._left_symbol(part.row))
 

@@ -17,11 +17,11 @@ import numpy as np
 from lockcheck.checker.linearizability.answer import Answer
 from lockcheck.checker.linearizability.models import Call, Illegal, Model, permits_of
 from lockcheck.checker.linearizability.sweep_clients import NOWHERE, Clients, Spots
-from lockcheck.checker.linearizability.sweep_holds import Holds, holds_of
+from lockcheck.checker.linearizability.sweep_holds import SweepHolds, holds_of
 from lockcheck.checker.linearizability.sweep_order import (
     Collision,
-    by_key,
     collisions,
+    holds_by_key,
     keys_in_conflict,
 )
 from lockcheck.checker.linearizability.sweep_permits import Stuck, keys_crowded, relevant, stuck
@@ -73,7 +73,7 @@ def _reentrant(model: Model) -> bool:
     return not isinstance(model.step(model.step(model.initial, caller), caller), Illegal)
 
 
-def _conflicts(holds: Holds, model: Model) -> Ints:
+def _conflicts(holds: SweepHolds, model: Model) -> Ints:
     if not model.owners:
         return keys_crowded(holds, permits_of(model))
     if not model.tokens:
@@ -84,24 +84,24 @@ def _conflicts(holds: Holds, model: Model) -> Ints:
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class Mistake:
     at: int  # ns: by then it was there to see
     rows: tuple[int, ...]
     reason: str
 
 
-def _judged(holds: Holds, unexplained: Spots, keys: Ints, model: Model) -> dict[int, Answer]:
+def _judged(holds: SweepHolds, unexplained: Spots, keys: Ints, model: Model) -> dict[int, Answer]:
     """Keys for which there is no other explanation."""
     clients = holds.clients
     named = keys[:MOST_EVIDENCE]
-    faults: dict[int, list[Fault]] = {}
+    mistakes: dict[int, list[Mistake]] = {}
     spots = unexplained[np.isin(clients.key(unexplained), named)]
     for spot, key in zip(spots.tolist(), clients.key(spots).tolist(), strict=True):
-        faults.setdefault(key, []).append(_unexplained(clients, spot))
+        mistakes.setdefault(key, []).append(_unexplained(clients, spot))
     some = holds.take(np.isin(holds.key, named))
-    for key, which in by_key(some):
-        faults.setdefault(key, []).extend(_faults(some.take(which), model))
-    answers = {key: _answer(faults[key]) for key in named.tolist()}
+    for key, which in holds_by_key(some):
+        mistakes.setdefault(key, []).extend(_mistakes(some.take(which), model))
+    answers = {key: _answer(mistakes[key]) for key in named.tolist()}
     answers |= dict.fromkeys(keys[MOST_EVIDENCE:].tolist(), _left())
     wrong = [clients.key(unexplained), keys_in_conflict(holds)]
     wrong += [keys_out_of_order(holds)] if model.tokens else []
@@ -109,15 +109,15 @@ def _judged(holds: Holds, unexplained: Spots, keys: Ints, model: Model) -> dict[
     return answers | dict.fromkeys(rest, Answer(False, SWEEP, ONE_OF_MANY))
 
 
-def _answer(faults: list[Fault]) -> Answer:
+def _answer(mistakes: list[Mistake]) -> Answer:
     """Grants that were told no token may fit in another way than was tried."""
-    if not faults:
+    if not mistakes:
         return _left()
-    first = min(faults, key=lambda fault: fault.at)
+    first = min(mistakes, key=lambda mistake: mistake.at)
     return Answer(False, SWEEP, first.reason, first.rows)
 
 
-def _unexplained(clients: Clients, spot: int) -> Fault:
+def _unexplained(clients: Clients, spot: int) -> Mistake:
     marks = clients.marks
     at = int(np.searchsorted(marks, spot))
     client = clients.client(marks[max(at - 1, 0) : at + 1])
@@ -130,7 +130,7 @@ def _unexplained(clients: Clients, spot: int) -> Fault:
         Op.RELEASE: f"{who} released it without having been granted it",
         Op.RENEW: f"{who} renewed it without having been granted it",
     }[Op(int(clients.f[spot]))]
-    return Fault(int(clients.end(np.array([spot]))[0]), tuple(rows), reason)
+    return Mistake(int(clients.end(np.array([spot]))[0]), tuple(rows), reason)
 
 
 def _who(clients: Clients, spot: int) -> str:
@@ -138,36 +138,36 @@ def _who(clients: Clients, spot: int) -> str:
     return f"process {table.symbols.value(int(table.process[clients.row[spot]]))}"
 
 
-def _faults(holds: Holds, model: Model) -> Iterator[Fault]:
+def _mistakes(holds: SweepHolds, model: Model) -> Iterator[Mistake]:
     """Of one key."""
     for each in collisions(holds):
-        yield _fault(holds, each)
+        yield _mistake(holds, each)
     if not model.tokens:
         return
     wrong = list(misplaced(holds))
-    yield from (_fault(holds, each) for each in wrong)
+    yield from (_mistake(holds, each) for each in wrong)
     place = None if wrong else placed(holds)
     if isinstance(place, int):
         who = _who(holds.clients, int(holds.first[place]))
         reason = f"{who} was granted it without being told a token, and there is none left for it"
-        yield Fault(int(holds.begin[place]), _rows(holds, place), reason)
+        yield Mistake(int(holds.begin[place]), _rows(holds, place), reason)
 
 
-def _fault(holds: Holds, found: Collision) -> Fault:
+def _mistake(holds: SweepHolds, found: Collision) -> Mistake:
     rows = _rows(holds, found.one) + _rows(holds, found.other)
     one = _who(holds.clients, int(holds.first[found.one]))
     other = _who(holds.clients, int(holds.first[found.other]))
     reason = found.reason or f"{other} {_had(holds, found.other)} while {one} had it"
-    return Fault(found.at, rows, reason)
+    return Mistake(found.at, rows, reason)
 
 
-def _had(holds: Holds, which: int) -> str:
+def _had(holds: SweepHolds, which: int) -> str:
     f = holds.clients.f[holds.first[which]]
     done = {Op.ACQUIRE: "was granted it", Op.RELEASE: "released it", Op.RENEW: "renewed it"}
     return done[Op(int(f))]
 
 
-def _rows(holds: Holds, which: int) -> tuple[int, ...]:
+def _rows(holds: SweepHolds, which: int) -> tuple[int, ...]:
     spots = [int(holds.first[which]), int(holds.last[which]), int(holds.cut[which])]
     distinct = dict.fromkeys(spot for spot in spots if spot != NOWHERE)
     return tuple(int(holds.clients.row[spot]) for spot in distinct)

@@ -27,7 +27,7 @@ from lockcheck.history.table import NEVER, Ints, Op
 
 
 @dataclass(frozen=True, slots=True)
-class Holds:
+class SweepHolds:
     clients: Clients
     first: Spots  # of its first confirmed operation
     last: Spots  # of its last one: its release, where that was confirmed
@@ -43,8 +43,8 @@ class Holds:
     def key(self) -> Ints:
         return self.clients.key(self.first)
 
-    def take(self, which: Spots | Flags) -> Holds:
-        return Holds(
+    def take(self, which: Spots | Flags) -> SweepHolds:
+        return SweepHolds(
             self.clients,
             self.first[which],
             self.last[which],
@@ -55,7 +55,7 @@ class Holds:
         )
 
 
-def holds_of(clients: Clients, *, tokens: bool) -> tuple[Holds, Spots]:
+def holds_of(clients: Clients, *, tokens: bool) -> tuple[SweepHolds, Spots]:
     """And the spots that nothing explains: without a grant, or granted twice."""
     marks = clients.marks
     f = clients.f[marks]
@@ -73,7 +73,7 @@ def holds_of(clients: Clients, *, tokens: bool) -> tuple[Holds, Spots]:
     ungranted = np.flatnonzero(begins & (f != Op.ACQUIRE))
     ungranted = ungranted[~_asked_before(clients, ungranted, fresh)]
     unexplained = np.concatenate((marks[ungranted], marks[unended]))
-    return Holds(clients, marks[first], marks[last], cut, begin, end, token), unexplained
+    return SweepHolds(clients, marks[first], marks[last], cut, begin, end, token), unexplained
 
 
 def _left_and_back(clients: Clients, fresh: Flags) -> Flags:

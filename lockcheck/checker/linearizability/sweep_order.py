@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lockcheck.checker.linearizability.sweep_clients import Spots
-from lockcheck.checker.linearizability.sweep_holds import Holds
+from lockcheck.checker.linearizability.sweep_holds import SweepHolds
 from lockcheck.history.ordering import order_by
 from lockcheck.history.table import Ints
 
@@ -29,7 +29,7 @@ class Collision:
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class SortKeys:
     """Key and time in one number that sorts like the two of them."""
 
     begin: Ints
@@ -38,7 +38,7 @@ class Words:
     low: int  # of the keys
 
     @staticmethod
-    def of(holds: Holds, key: Ints) -> Words:
+    def of(holds: SweepHolds, key: Ints) -> SortKeys:
         begin, end = holds.begin, holds.end
         low, top = int(min(begin.min(), end.min())), int(begin.max()) + 1
         end = np.minimum(end, top)  # what ends after the last beginning ends too late for all
@@ -49,18 +49,18 @@ class Words:
             begin, end = np.searchsorted(times, begin), np.searchsorted(times, end)
             low, bits = 0, len(times).bit_length()
         if lowest == highest:
-            return Words(begin - low, end - low, bits, lowest)
+            return SortKeys(begin - low, end - low, bits, lowest)
         high = (key - lowest) << bits
-        return Words(high | (begin - low), high | (end - low), bits, lowest)
+        return SortKeys(high | (begin - low), high | (end - low), bits, lowest)
 
     def keys(self, words: Ints) -> Ints:
         return (words >> self.bits) + self.low
 
 
-def keys_in_conflict(holds: Holds) -> Ints:
+def keys_in_conflict(holds: SweepHolds) -> Ints:
     if len(holds) == 0:
         return np.zeros(0, np.int64)
-    words = Words.of(holds, holds.key)
+    words = SortKeys.of(holds, holds.key)
     excluding = words.end > words.begin
     begins, ends = words.begin[excluding], words.end[excluding]
     begins.sort()
@@ -74,7 +74,7 @@ def keys_in_conflict(holds: Holds) -> Ints:
     return np.unique(words.keys(bad))
 
 
-def by_key(holds: Holds) -> Iterator[tuple[int, Spots]]:
+def holds_by_key(holds: SweepHolds) -> Iterator[tuple[int, Spots]]:
     """The numbers of the holds of each key."""
     key = holds.key
     if len(key) == 0:
@@ -88,7 +88,7 @@ def by_key(holds: Holds) -> Iterator[tuple[int, Spots]]:
         yield int(key[group[0]]), group
 
 
-def collisions(holds: Holds) -> Iterator[Collision]:
+def collisions(holds: SweepHolds) -> Iterator[Collision]:
     """Of the holds of one key: the earliest of each kind, if there are any."""
     excluding = np.flatnonzero(holds.end > holds.begin)
     order = excluding[np.argsort(holds.begin[excluding], kind="stable")]

@@ -28,7 +28,7 @@ from heapq import heappop, heappush
 import numpy as np
 
 from lockcheck.checker.linearizability.sweep_clients import Flags
-from lockcheck.checker.linearizability.sweep_holds import Holds
+from lockcheck.checker.linearizability.sweep_holds import SweepHolds
 from lockcheck.history.ordering import order_by
 from lockcheck.history.table import NEVER, Ints, Op, Outcome, Table
 
@@ -41,7 +41,7 @@ class Stuck:
     holding: tuple[int, ...]
 
 
-def keys_crowded(holds: Holds, permits: int) -> Ints:
+def keys_crowded(holds: SweepHolds, permits: int) -> Ints:
     """Keys for which each client giving back only what it was granted itself, as late as can be
     taken and as early as can be given back, is too many at some moment. To see that takes no order
     of events but only how many there were by when."""

@@ -14,19 +14,19 @@ from heapq import heappop, heappush
 
 import numpy as np
 
-from lockcheck.checker.linearizability.sweep_holds import Holds
-from lockcheck.checker.linearizability.sweep_order import Collision, Words, by_key
+from lockcheck.checker.linearizability.sweep_holds import SweepHolds
+from lockcheck.checker.linearizability.sweep_order import Collision, SortKeys, holds_by_key
 from lockcheck.history.ordering import order_by
 from lockcheck.history.table import NO_TOKEN, Ints
 
 
-def keys_out_of_order(holds: Holds) -> Ints:
+def keys_out_of_order(holds: SweepHolds) -> Ints:
     """Where the tokens do not agree with the time. Nothing here is about holds without tokens."""
     told = np.flatnonzero(holds.token != NO_TOKEN)
     if len(told) == 0:
         return np.zeros(0, np.int64)
     key, token = holds.key, holds.token
-    words = Words.of(holds, key)
+    words = SortKeys.of(holds, key)
     order = (
         order_by(key, token) if len(told) == len(key) else told[order_by(key[told], token[told])]
     )
@@ -38,7 +38,7 @@ def keys_out_of_order(holds: Holds) -> Ints:
     return np.unique(key[1:][bad])
 
 
-def keys_without_room(holds: Holds) -> Ints:
+def keys_without_room(holds: SweepHolds) -> Ints:
     """Where the grants whose tokens nobody was told find no order among the others."""
     untold = holds.token == NO_TOKEN
     concerned = np.unique(holds.clients.key(holds.first[untold]))
@@ -46,11 +46,11 @@ def keys_without_room(holds: Holds) -> Ints:
         return concerned
     concerned_too = np.isin(holds.key, concerned, kind="table")
     some = holds if concerned_too.all() else holds.take(concerned_too)
-    bad = [key for key, which in by_key(some) if not _fits(some.take(which))]
+    bad = [key for key, which in holds_by_key(some) if not _fits(some.take(which))]
     return np.array(bad, dtype=np.int64)
 
 
-def _fits(holds: Holds) -> bool:
+def _fits(holds: SweepHolds) -> bool:
     places = placed(holds)
     if isinstance(places, int):
         return False
@@ -60,7 +60,7 @@ def _fits(holds: Holds) -> bool:
     return not (untold.begin[order][1:] < latest[:-1]).any()
 
 
-def placed(holds: Holds) -> Ints | int:
+def placed(holds: SweepHolds) -> Ints | int:
     """Of the holds of one key, those without tokens: before how many of the others each can come;
     or the number of one that has no place."""
     told = np.flatnonzero(holds.token != NO_TOKEN)
@@ -103,7 +103,7 @@ def _free(token: Ints, place: int) -> int:
     return max(int(token[place]) - int(token[place - 1]) - 1, 0)
 
 
-def misplaced(holds: Holds) -> Iterator[Collision]:
+def misplaced(holds: SweepHolds) -> Iterator[Collision]:
     """Of the holds of one key: the earliest whose token is out of order, if there is any."""
     told = np.flatnonzero(holds.token != NO_TOKEN)
     order = told[np.argsort(holds.token[told], kind="stable")]

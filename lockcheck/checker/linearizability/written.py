@@ -33,7 +33,7 @@ NOBODY = -1  # wrote what was seen
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class RegisterColumns:
     """What happened, or may have, in the order of the invocations.
 
     The first rows are no operations: there is one for each key, and it writes the initial value.
@@ -57,7 +57,7 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    columns: Columns
+    columns: RegisterColumns
     source: Rows  # the row that wrote what this one saw, NOBODY also where it saw nothing
     happened: Mask
     twice: Rows  # rows that wrote, or may have, a value that was seen and that another one wrote
@@ -71,7 +71,7 @@ def written(table: Table, initial: int) -> Written:
     return Written(columns, source, happened, twice=again[seen[first]])
 
 
-def _columns(table: Table, initial: int) -> Columns:
+def _columns(table: Table, initial: int) -> RegisterColumns:
     rows = np.flatnonzero(table.outcome != Outcome.FAIL)
     f, argument, second = table.f[rows], table.argument[rows], table.second[rows]
     cas = f == Op.CAS
@@ -80,7 +80,7 @@ def _columns(table: Table, initial: int) -> Columns:
     def behind(first: int, column: NDArray[T]) -> NDArray[T]:
         return np.concatenate((np.full(len(keys), first, column.dtype), column))
 
-    return Columns(
+    return RegisterColumns(
         keys=keys,
         rows=rows,
         key=np.concatenate((np.arange(len(keys)), key)),
@@ -104,7 +104,7 @@ def _dense(symbols: Codes) -> tuple[Codes, Rows]:
     return occurring, number[symbols - lowest]
 
 
-def _sources(columns: Columns, symbols: int) -> tuple[Rows, Rows, Rows]:
+def _sources(columns: RegisterColumns, symbols: int) -> tuple[Rows, Rows, Rows]:
     """Who wrote what was seen; who wrote it too, and in whose stead it would have been named."""
     writers, lookers = np.flatnonzero(columns.wrote), np.flatnonzero(columns.looked)
     width = symbols + 1
@@ -122,7 +122,7 @@ def _sources(columns: Columns, symbols: int) -> tuple[Rows, Rows, Rows]:
     return source, writers[named != writers], named[named != writers]
 
 
-def _was_seen(columns: Columns, source: Rows) -> Mask:
+def _was_seen(columns: RegisterColumns, source: Rows) -> Mask:
     """Whose value was seen by what certainly happened.
 
     A cas that nobody confirmed and whose value was seen did happen, so it saw a value in its turn,

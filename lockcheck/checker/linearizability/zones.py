@@ -21,8 +21,8 @@ import numpy as np
 
 from lockcheck.checker.linearizability.answer import Answer
 from lockcheck.checker.linearizability.constraints import explain, unwritten
-from lockcheck.checker.linearizability.pieces import Faults, Kind, Pieces, pieces
-from lockcheck.checker.linearizability.sentences import INITIAL, Part
+from lockcheck.checker.linearizability.pieces import MistakeKind, Mistakes, Pieces, pieces
+from lockcheck.checker.linearizability.sentences import INITIAL, OperationPart
 from lockcheck.checker.linearizability.written import NOBODY, Rows, Written, written
 from lockcheck.history.table import NOTHING, Ints, Table
 
@@ -30,7 +30,8 @@ EXPLAINED = 200  # keys; where more of them fail, the others are told no more th
 LONGEST_CIRCLE = 100  # of cas; nobody reads a longer one
 
 BRIEFLY = {
-    kind: Answer(None if kind is Kind.TWICE else False, "zones", reason=kind.value) for kind in Kind
+    kind: Answer(None if kind is MistakeKind.TWICE else False, "zones", reason=kind.value)
+    for kind in MistakeKind
 }
 
 
@@ -44,16 +45,16 @@ def zones(table: Table, initial: int = NOTHING) -> dict[int, Answer]:
     told = np.zeros(len(names), dtype=np.bool_)
     answers: dict[int, Answer] = {}
     explainer, explained = _Explainer(story), 0
-    for faults in _all_faults(story):
-        if not len(faults.rows):
+    for mistakes in _all_mistakes(story):
+        if not len(mistakes.rows):
             continue
-        keys, first = np.unique(key[faults.rows], return_index=True)
+        keys, first = np.unique(key[mistakes.rows], return_index=True)
         for place in first[~told[keys]].tolist():
-            row, other = int(faults.rows[place]), int(faults.others[place])
-            answer = BRIEFLY[faults.kind]
-            if explained < EXPLAINED and faults.kind is not Kind.TWICE:
+            row, other = int(mistakes.rows[place]), int(mistakes.others[place])
+            answer = BRIEFLY[mistakes.kind]
+            if explained < EXPLAINED and mistakes.kind is not MistakeKind.TWICE:
                 explained += 1
-                answer = explainer.explained(faults.kind, row, other)
+                answer = explainer.explained(mistakes.kind, row, other)
             answers[int(names[key[row]])] = answer
         told[keys] = True
         if told.all():
@@ -61,7 +62,7 @@ def zones(table: Table, initial: int = NOTHING) -> dict[int, Answer]:
     return answers
 
 
-def _all_faults(story: _Story) -> Iterator[Faults]:
+def _all_mistakes(story: _Story) -> Iterator[Mistakes]:
     """Of each key the first one counts. A value that nobody at all wrote is wrong however often
     the others were written; all else is meant for values that are unique.
     """
@@ -69,10 +70,10 @@ def _all_faults(story: _Story) -> Iterator[Faults]:
     strange = story.written.columns.looked & story.written.happened & (source == NOBODY)
     direct, indirect = np.flatnonzero(strange & sure), np.flatnonzero(strange & ~sure)
     twice = story.written.twice
-    yield Faults(Kind.UNWRITTEN, direct, direct)
-    yield Faults(Kind.TWICE, twice, twice)
-    yield Faults(Kind.UNWRITTEN, indirect, indirect)
-    yield from story.pieces.faults
+    yield Mistakes(MistakeKind.UNWRITTEN, direct, direct)
+    yield Mistakes(MistakeKind.TWICE, twice, twice)
+    yield Mistakes(MistakeKind.UNWRITTEN, indirect, indirect)
+    yield from story.pieces.mistakes
     yield _conflicts(story)
 
 
@@ -119,17 +120,17 @@ class _Explainer:
     def __init__(self, story: _Story) -> None:
         self.story, self.table, self.written = story, story.table, story.written
 
-    def explained(self, kind: Kind, row: int, other: int) -> Answer:
-        if kind is Kind.UNWRITTEN:
+    def explained(self, kind: MistakeKind, row: int, other: int) -> Answer:
+        if kind is MistakeKind.UNWRITTEN:
             return self._unwritten(row)
-        if kind is Kind.CIRCLE:
+        if kind is MistakeKind.CIRCLE:
             circle = self._circle(row)
             brief = len(circle) > LONGEST_CIRCLE
             return BRIEFLY[kind] if brief else explain(self.table, [*map(self._loose, circle)])
-        if kind is Kind.RIVALS or self.written.source[row] == other:
+        if kind is MistakeKind.RIVALS or self.written.source[row] == other:
             return explain(self.table, [self._loose(row), self._loose(other)])
         rows = {row, other}
-        if kind is Kind.ZONES:
+        if kind is MistakeKind.ZONES:
             rows = {
                 int(of[piece]) for of in (self.story.ended_first, self.story.last) for piece in rows
             }
@@ -151,22 +152,24 @@ class _Explainer:
             row = int(self.written.source[row])
         return list(place)[place[row] :][::-1]
 
-    def _part(self, row: int) -> Part:
+    def _part(self, row: int) -> OperationPart:
         wrote, source = self.written.columns.wrote[row], int(self.written.source[row])
         depth = self.story.pieces.depth[row if wrote else source]
         piece = self._in_table(int(self.story.pieces.piece[row]))
         return replace(self._loose(row), piece=piece, stage=2 * int(depth) + (not wrote))
 
-    def _loose(self, row: int) -> Part:
+    def _loose(self, row: int) -> OperationPart:
         source = int(self.written.source[row])
-        return Part(self._in_table(row), None if source == NOBODY else self._in_table(source))
+        return OperationPart(
+            self._in_table(row), None if source == NOBODY else self._in_table(source)
+        )
 
     def _in_table(self, row: int) -> int:
         place = row - len(self.written.columns.keys)
         return INITIAL if place < 0 else int(self.written.columns.rows[place])
 
 
-def _conflicts(story: _Story) -> Faults:
+def _conflicts(story: _Story) -> Mistakes:
     """Pieces in the order in which their zones begin; those without a zone where they would have to
     squeeze in. Then each has to fit behind the zone before it: zones that did not overlap so far
     leave only the nearest to look at.
@@ -186,4 +189,4 @@ def _conflicts(story: _Story) -> Faults:
     place[:1] = NOBODY
     same = (place != NOBODY) & (columns.key[heads] == columns.key[heads[place]])
     wrong = same & (end < start[place])
-    return Faults(Kind.ZONES, heads[wrong], heads[place[wrong]])
+    return Mistakes(MistakeKind.ZONES, heads[wrong], heads[place[wrong]])

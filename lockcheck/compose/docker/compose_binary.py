@@ -29,7 +29,7 @@ ANSWER_TIMEOUT_S = 20
 IN_IMAGE = "/docker-compose"  # where the image `compose` holds it
 
 
-class Found(NamedTuple):
+class FoundCompose(NamedTuple):
     command: tuple[str, ...]
     version: str
 
@@ -39,7 +39,7 @@ def find_compose() -> tuple[str, ...] | None:
     return found.command if found else None
 
 
-def compose_and_version() -> Found | None:
+def compose_and_version() -> FoundCompose | None:
     return next((each for each in _candidates() if _is_v2(each.version)), None)
 
 
@@ -55,7 +55,7 @@ def why_no_compose() -> str:
     return f"Docker Compose v2 is needed, and {old}: {cure}"
 
 
-def _candidates() -> Iterator[Found]:
+def _candidates() -> Iterator[FoundCompose]:
     """In the order of preference. The program on PATH comes last: an old one takes 0.3 s to ask."""
     if named := os.environ.get(ENVIRONMENT):
         yield from _asked(named)
@@ -67,12 +67,12 @@ def _candidates() -> Iterator[Found]:
         yield from _asked(standalone)
 
 
-def _asked(*command: str) -> Iterator[Found]:
+def _asked(*command: str) -> Iterator[FoundCompose]:
     path = Path(command[0])
     if path.is_file():
         about = path.stat()
         if version := _version_said_by(command, about.st_mtime_ns, about.st_size):
-            yield Found(command, version)
+            yield FoundCompose(command, version)
 
 
 @functools.cache

@@ -17,7 +17,11 @@ from lockcheck.compose.docker.agent_container import (
 )
 from lockcheck.compose.docker.cleanup import clean_docker, remove_run
 from lockcheck.compose.docker.collecting import collect_volume
-from lockcheck.compose.docker.compose_binary import Found, compose_and_version, why_no_compose
+from lockcheck.compose.docker.compose_binary import (
+    FoundCompose,
+    compose_and_version,
+    why_no_compose,
+)
 from lockcheck.compose.docker.compose_file import (
     DATA_FOLDER,
     RUN_FOLDER,
@@ -68,7 +72,7 @@ class DockerCluster(Cluster):
         self,
         plan: ClusterPlan,
         images: dict[str, str],
-        compose: Found,
+        compose: FoundCompose,
         agent_command: Sequence[str],
     ) -> None:
         self._plan = plan
@@ -94,7 +98,7 @@ class DockerCluster(Cluster):
         if kept := remove_run(self._client, self._plan.run_id):
             self._log.write(f"{kept}\n".encode())
 
-    def _bring_up(self, agent: str, images: dict[str, str], compose: Found) -> None:
+    def _bring_up(self, agent: str, images: dict[str, str], compose: FoundCompose) -> None:
         with engine_trouble("asking the engine its version"):
             engine = self._client.version()
         kernel, version = str(engine["KernelVersion"]), str(engine["Version"])

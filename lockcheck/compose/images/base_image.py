@@ -79,7 +79,7 @@ def _make_with_debootstrap(client: docker.DockerClient, suite: str, say: Say) ->
 
 
 def _check_debootstrap_can_run(suite: str) -> None:
-    reason, cure = debootstrap.why_not()
+    reason, cure = debootstrap.what_prevents_it()
     if reason:
         other = f"; or name an image in {NAMED_BY}" if suite == USUAL_SUITE else ""
         raise ClusterError(

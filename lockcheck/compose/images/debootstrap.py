@@ -34,7 +34,7 @@ class Debian:
     mirror: Sequence[str] = ()  # nothing where debootstrap's own choice must do
 
 
-def why_not() -> tuple[str, str]:
+def what_prevents_it() -> tuple[str, str]:
     """What keeps it from running here, and the cure; empty if nothing does."""
     if sys.platform != "linux":
         return "debootstrap runs on Linux only", "let the engine reach a registry"
@@ -59,7 +59,7 @@ def make_tree(tree: Path, suite: str, architecture: str, scratch: Path, say: Say
     else:
         say("fetching debootstrap, which is not installed")
         debootstrap = fetched(apt, scratch / "debootstrap")
-    run(debootstrap, tree, Debian(suite, architecture, apt.debian_mirror()), say)
+    run_debootstrap(debootstrap, tree, Debian(suite, architecture, apt.debian_mirror()), say)
 
 
 def fetched(apt: Apt, unpacked: Path) -> Debootstrap:
@@ -68,7 +68,7 @@ def fetched(apt: Apt, unpacked: Path) -> Debootstrap:
     return Debootstrap(str(unpacked / "usr/sbin/debootstrap"), data)
 
 
-def run(debootstrap: Debootstrap, tree: Path, of: Debian, say: Say) -> None:
+def run_debootstrap(debootstrap: Debootstrap, tree: Path, of: Debian, say: Say) -> None:
     """In namespaces of its own, so that its mounts and processes cannot outlive it."""
     apart = ["unshare", "--mount", "--pid", "--fork", "--kill-child"]
     make = [debootstrap.program, "--variant=minbase", f"--arch={of.architecture}"]

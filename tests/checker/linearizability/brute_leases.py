@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple, TypeAlias
 
-from lockcheck.checker.linearizability.models import Call, Held, Illegal, Model, State
+from lockcheck.checker.linearizability.models import Call, Illegal, LockState, Model, State
 from lockcheck.history.table import NEVER, NO_TOKEN, Ints, Op, Outcome, Table
 
 Grants: TypeAlias = tuple[tuple[int, int], ...]  # client, and up to when it was promised
@@ -80,7 +80,9 @@ def _ended(model: Model, state: Leased, by: int) -> Iterator[Leased]:
 
 
 def _freed(model: Model, lock: State) -> State:
-    return Held(None, 0, lock.token, told=False) if isinstance(lock, Held) else model.initial
+    return (
+        LockState(None, 0, lock.token, told=False) if isinstance(lock, LockState) else model.initial
+    )
 
 
 def _without(grants: Grants, grant: tuple[int, int]) -> Grants:
@@ -100,7 +102,7 @@ def _after(model: Model, state: Leased, what: Timed) -> Leased | None:
 
 def _one_grant(lock: State, grants: Grants, what: Timed) -> Grants:
     """There is one at most, however often its owner entered: promised is the latest end."""
-    if lock is None or (isinstance(lock, Held) and not lock.times):
+    if lock is None or (isinstance(lock, LockState) and not lock.times):
         return ()
     return ((what.client, max(what.promised, *(promised for _, promised in grants), NO_PROMISE)),)
 

@@ -12,7 +12,14 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from lockcheck.checker.linearizability.models import Call, Held, Illegal, Model, State, shown
+from lockcheck.checker.linearizability.models import (
+    Call,
+    Illegal,
+    LockState,
+    Model,
+    State,
+    value_words,
+)
 from lockcheck.history.table import Op, Table
 from tests.checker.dsl import table
 
@@ -84,10 +91,10 @@ def _what(draw: Draw, model: Model, state: State) -> tuple[int, str, str]:
 
 def _values(draw: Draw, model: Model, op: Op, state: State) -> str:
     if op is Op.ACQUIRE:
-        last = state.token or 0 if isinstance(state, Held) else _below(draw, VALUES)
+        last = state.token or 0 if isinstance(state, LockState) else _below(draw, VALUES)
         return f"token={last + _below(draw, 3)}" if model.tokens and _below(draw, 4) else ""
     if op is Op.READ:
-        return f"= {_read(draw, model) if state is None else shown(state)}"
+        return f"= {_read(draw, model) if state is None else value_words(state)}"
     values = [_below(draw, VALUES) for _ in range(2 if op is Op.CAS else 1)]
     return str(values).replace(" ", "") if op is Op.CAS else str(values[0])
 

@@ -17,7 +17,7 @@ from lockcheck.checker.linearizability.models import (
     State,
     register,
     semaphore,
-    shown,
+    value_words,
 )
 from lockcheck.history.table import Op
 from tests.checker.dsl import in_turn, ns, table
@@ -136,7 +136,7 @@ def test_a_mutex_is_a_semaphore_of_one() -> None:
     ],
 )
 def test_values_are_shown_as_json(value: object, text: str) -> None:
-    assert shown(value) == text
+    assert value_words(value) == text
 
 
 class TestCalls:

@@ -181,10 +181,10 @@ def test_it_can_be_done_without(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_library_of_another_version_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lockcheck.native, "ABI", lockcheck.native.ABI + 1)
-    lockcheck.native.loaded.cache_clear()
+    lockcheck.native.library_at.cache_clear()
     assert lockcheck.native.core() is None
     monkeypatch.undo()
-    lockcheck.native.loaded.cache_clear()
+    lockcheck.native.library_at.cache_clear()
     assert lockcheck.native.core() is not None
 
 
@@ -192,15 +192,15 @@ def test_a_library_of_another_version_is_not_used(monkeypatch: pytest.MonkeyPatc
 def test_what_cannot_be_loaded_is_not_used(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "_core.so"
     path.write_bytes(content)
-    assert lockcheck.native.loaded(path) is None
+    assert lockcheck.native.library_at(path) is None
 
 
 def test_where_there_is_none_python_does_it(tmp_path: Path) -> None:
-    assert lockcheck.native.loaded(tmp_path / "_core.so") is None
+    assert lockcheck.native.library_at(tmp_path / "_core.so") is None
 
 
 def test_another_library_is_not_used(tmp_path: Path) -> None:
     source, path = tmp_path / "other.c", tmp_path / "other.so"
     source.write_text("int other(void) { return 0; }\n")
     subprocess.run(["cc", "-shared", "-fPIC", "-o", path, source], check=True)
-    assert lockcheck.native.loaded(path) is None
+    assert lockcheck.native.library_at(path) is None

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from lockcheck.checker.linearizability.answer import Answer
 from lockcheck.checker.linearizability.models import cas_register
-from lockcheck.checker.linearizability.pieces import Kind
+from lockcheck.checker.linearizability.pieces import MistakeKind
 from lockcheck.checker.linearizability.zones import EXPLAINED, zones
 from lockcheck.history.table import NOTHING, Symbols, Table
 from tests.checker.dsl import table
@@ -167,7 +167,7 @@ def test_left_to_others(lines: str) -> None:
     assert answer.linearizable is None
     assert not answer.told
     assert answer.engine == "zones"
-    assert answer.reason == Kind.TWICE.value
+    assert answer.reason == MistakeKind.TWICE.value
 
 
 def test_another_initial_value() -> None:
