@@ -154,7 +154,7 @@ class Backend:
     servers: tuple[NodeSpec, ...]
     connect: Callable[[tuple[Address, ...], LockSettings], Lock]
     errors: tuple[ErrorRow, ...]
-    retry_ms: tuple[float, float]  # between two attempts: at least, at most
+    retry_ms: tuple[float, float] = (5, 25)  # between two attempts: at least, at most
     independent: bool = False  # its servers know nothing of each other
     contact: str = ""  # the kind of server that clients connect to; empty: all that there are
     storage: str = "redis"  # the kind of storage that it protects: see lockcheck/storage

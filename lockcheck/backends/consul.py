@@ -16,12 +16,11 @@ counts its acquisitions, is the fencing token: the key is never deleted, so it n
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 
-from lockcheck.backends.base import Backend, Claim, Grant, Lock, LockSettings, Promises
+from lockcheck.backends.base import Backend, Claim, Grant, LockSettings, Promises
 from lockcheck.backends.expected import SHORT, Expected
 from lockcheck.backends.expected_usual import DISK_FAILS
-from lockcheck.backends.keeper import Keeper
+from lockcheck.backends.keeper import Keeper, KeptAlive, KeptAliveLock
 from lockcheck.nodes.node import NodeSpec, Role
 from lockcheck.servers.consul_wire import CONSUL_ERRORS, ConsulMembers
 from lockcheck.servers.wire import (
@@ -38,24 +37,13 @@ LOOK_S = 0.5  # how long a blocking query lasts at most: then it looks whether t
 DELAYED_S = 0.05  # between two attempts while the lock-delay lasts: nothing tells of its end
 
 
-@dataclass(frozen=True, slots=True)
-class ConsulSession:
-    id: str
-    keeper: Keeper
-    members: ConsulMembers  # the keeper's own connections: it works on its own thread
-
-    def stop(self) -> None:
-        self.keeper.stop()
-        self.members.close()
-
-
-class ConsulLock(Lock):
+class ConsulLock(KeptAliveLock):
     def __init__(self, servers: tuple[Address, ...], settings: LockSettings) -> None:
+        super().__init__()
         self._servers = servers
         self._ttl_ms = settings.ttl_ms
         self._choices = settings.choices
         self._members = self._new_members()
-        self._sessions: list[ConsulSession] = []
 
     def _new_members(self) -> ConsulMembers:
         first = self._choices.randrange(len(self._servers))
@@ -74,11 +62,9 @@ class ConsulLock(Lock):
             if isinstance(failure, Refused) and not withdrawn:
                 raise not_withdrawn(claim.key, failure) from failure
             raise
-        session.keeper.holds = True
-        self._sessions.append(session)
-        return _granted(claim.key, session, token)
+        return self._granted(claim, session, token)
 
-    def _open_session(self, claim: Claim) -> ConsulSession:
+    def _open_session(self, claim: Claim) -> KeptAlive:
         since, keeping = time.monotonic(), self._new_members()
         try:
             opened = self._members.open_session(self._ttl_ms, lock_delay_ms=self._ttl_ms)
@@ -90,9 +76,9 @@ class ConsulLock(Lock):
             self._ttl_ms / 1000,
             since,
         )
-        return ConsulSession(opened, keeper, keeping)
+        return KeptAlive(opened, keeper, keeping)
 
-    def _await_turn(self, claim: Claim, session: ConsulSession) -> int:
+    def _await_turn(self, claim: Claim, session: KeptAlive) -> int:
         """Returns the token. That the session is still alive is checked by the step itself."""
         seen, told, why = 0, False, ""
         while not session.keeper.why_lost and claim.left_s() > 0:
@@ -115,11 +101,6 @@ class ConsulLock(Lock):
 
     # --- out ---------------------------------------------------------------------------------
 
-    def renew(self, grant: Grant) -> Grant:
-        session = _session(grant)
-        session.keeper.extend()
-        return _granted(grant.key, session, grant.token)
-
     def release(self, grant: Grant) -> object:
         session = self._let_go(grant)
         try:
@@ -129,21 +110,11 @@ class ConsulLock(Lock):
         self._withdraw(session)  # it holds nothing any more: this is only tidy
         return {"released": 1}
 
-    def leave(self, grant: Grant) -> None:
-        self._let_go(grant)
-
     def close(self) -> None:
-        for session in self._sessions:
-            session.stop()
+        super().close()
         self._members.close()
 
-    def _let_go(self, grant: Grant) -> ConsulSession:
-        session = _session(grant)
-        session.stop()
-        self._sessions.remove(session)
-        return session
-
-    def _withdraw(self, session: ConsulSession) -> bool:
+    def _withdraw(self, session: KeptAlive) -> bool:
         """Whether it is certain that the session is gone, and whatever it held is free."""
         for _ in range(len(self._members)):
             try:
@@ -152,15 +123,6 @@ class ConsulLock(Lock):
                 continue
             return True
         return False
-
-
-def _granted(key: str, session: ConsulSession, token: int | None) -> Grant:
-    return Grant(key, session, token, session.keeper.left_s() * 1000)
-
-
-def _session(grant: Grant) -> ConsulSession:
-    assert isinstance(grant.handle, ConsulSession)  # noqa: S101 - it is our own
-    return grant.handle
 
 
 def _path(key: str) -> str:

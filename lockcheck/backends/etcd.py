@@ -18,12 +18,12 @@ from lockcheck.backends.etcd_leased import (
     ERRORS,
     MEMBERS,
     SERVERS,
-    Lease,
     LeasedLock,
     QueueKey,
     put_on,
 )
 from lockcheck.backends.expected_usual import DISK_FAILS, KEPT_ALIVE, MEMBERS_CUT
+from lockcheck.backends.keeper import KeptAlive
 from lockcheck.servers.etcd_wire import Body, as_bytes, end_of_prefix, from_bytes
 from lockcheck.servers.wire import Refused, WireFailure
 
@@ -31,7 +31,7 @@ AFTER_A_FAILURE_S = 0.02  # until the next member is asked for the same
 
 
 class EtcdLock(LeasedLock):
-    def _enter(self, claim: Claim, lease: Lease) -> QueueKey:
+    def _enter(self, claim: Claim, lease: KeptAlive) -> QueueKey:
         place, is_first = self._stand(claim.key, lease)
         lease.keeper.start()
         if not is_first:
@@ -39,7 +39,7 @@ class EtcdLock(LeasedLock):
             self._await_turn(claim, place)
         return place
 
-    def _stand(self, key: str, lease: Lease) -> tuple[QueueKey, bool]:
+    def _stand(self, key: str, lease: KeptAlive) -> tuple[QueueKey, bool]:
         """Puts its key, and learns in the same step whether it is the first."""
         prefix = _prefix(key)
         own = f"{prefix}{int(lease.id):x}"

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lockcheck.backends.base import Claim, Grant, Lock, LockSettings
-from lockcheck.backends.keeper import Keeper
+from lockcheck.backends.keeper import Keeper, KeptAlive
 from lockcheck.nodes.node import NodeSpec, Role
 from lockcheck.servers.etcd_wire import ETCD_ERRORS, Body, EtcdMembers, EtcdNotFoundError, as_bytes
 from lockcheck.servers.wire import (
@@ -33,23 +33,12 @@ ERRORS = (NOT_WITHDRAWN, *ETCD_ERRORS)
 
 
 @dataclass(frozen=True, slots=True)
-class Lease:
-    id: str
-    keeper: Keeper
-    members: EtcdMembers  # the keeper's own connections: it works on its own thread
-
-    def stop(self) -> None:
-        self.keeper.stop()
-        self.members.close()
-
-
-@dataclass(frozen=True, slots=True)
 class QueueKey:
     """A key, and what keeps it alive."""
 
     key: str
     revision: int
-    lease: Lease
+    lease: KeptAlive
 
 
 class LeasedLock(Lock):
@@ -70,7 +59,7 @@ class LeasedLock(Lock):
     # --- in ----------------------------------------------------------------------------------
 
     @abstractmethod
-    def _enter(self, claim: Claim, lease: Lease) -> QueueKey:
+    def _enter(self, claim: Claim, lease: KeptAlive) -> QueueKey:
         """Until it is let in. It starts the keeper as soon as there is a key to keep."""
 
     def acquire(self, claim: Claim) -> Grant:
@@ -86,7 +75,7 @@ class LeasedLock(Lock):
         return Grant(claim.key, place, place.revision, valid_ms, claim.mode)
 
     def _withdrawn(
-        self, claim: Claim, lease: Lease, failure: Refused | WireFailure
+        self, claim: Claim, lease: KeptAlive, failure: Refused | WireFailure
     ) -> Refused | WireFailure:
         refused = isinstance(failure, Refused)
         if self._revoked(lease) is not None:
@@ -95,7 +84,7 @@ class LeasedLock(Lock):
             return not_withdrawn(claim.key, failure)
         return failure
 
-    def _grant_lease(self, claim: Claim) -> Lease:
+    def _grant_lease(self, claim: Claim) -> KeptAlive:
         since, ttl_s = time.monotonic(), self._ttl_ms / 1000
         try:
             said = self._members.call("lease/grant", {"TTL": self._ttl_ms // 1000})
@@ -105,14 +94,14 @@ class LeasedLock(Lock):
         keeper = self.keeper(
             claim, lambda timeout_s: _keep_alive(keeping, lease, timeout_s), ttl_s, since
         )
-        return Lease(lease, keeper, keeping)
+        return KeptAlive(lease, keeper, keeping)
 
     # --- out ---------------------------------------------------------------------------------
 
     def renew(self, grant: Grant) -> Grant:
         place = _place(grant)
         place.lease.keeper.extend()
-        return Grant(grant.key, place, grant.token, place.lease.keeper.left_s() * 1000, grant.mode)
+        return replace(grant, valid_ms=place.lease.keeper.left_s() * 1000)
 
     def release(self, grant: Grant) -> object:
         place = self._let_go(grant)
@@ -136,7 +125,7 @@ class LeasedLock(Lock):
         self._places.remove(place)
         return place
 
-    def _revoked(self, lease: Lease) -> bool | None:
+    def _revoked(self, lease: KeptAlive) -> bool | None:
         """With all its keys; False if it was gone already, None if nobody says that it is gone."""
         for _ in range(len(self._members)):
             try:
@@ -160,7 +149,7 @@ def _place(grant: Grant) -> QueueKey:
     return grant.handle
 
 
-def put_on(lease: Lease, key: str) -> Body:
+def put_on(lease: KeptAlive, key: str) -> Body:
     return {"request_put": {"key": as_bytes(key), "lease": lease.id}}
 
 

@@ -28,12 +28,11 @@ from lockcheck.backends.etcd_leased import (
     ERRORS,
     MEMBERS,
     SERVERS,
-    Lease,
     LeasedLock,
     QueueKey,
 )
 from lockcheck.backends.expected_usual import MEMBERS_KILLED, SESSION
-from lockcheck.backends.keeper import Keeper
+from lockcheck.backends.keeper import Keeper, KeptAlive
 from lockcheck.history import EventType
 from lockcheck.servers.etcd_wire import as_bytes
 from lockcheck.servers.wire import Address, ErrorRow, Phase, Refused, WireFailure
@@ -68,7 +67,7 @@ class EtcdServiceLock(LeasedLock):
         super().__init__(servers, settings)
         self._looking = self._new_members()  # while the other connection waits
 
-    def _enter(self, claim: Claim, lease: Lease) -> QueueKey:
+    def _enter(self, claim: Claim, lease: KeptAlive) -> QueueKey:
         lease.keeper.start()
         name = f"lock/{claim.key}"
         key, revision = f"{name}/{int(lease.id):x}", 0

@@ -12,20 +12,20 @@ from lockcheck.backends.etcd_leased import (
     ERRORS,
     MEMBERS,
     SERVERS,
-    Lease,
     LeasedLock,
     QueueKey,
     created_at,
     put_on,
 )
 from lockcheck.backends.expected_usual import KEPT_ALIVE
+from lockcheck.backends.keeper import KeptAlive
 from lockcheck.servers.wire import Refused
 
 
 class EtcdTxnLock(LeasedLock):
     queues = False
 
-    def _enter(self, claim: Claim, lease: Lease) -> QueueKey:
+    def _enter(self, claim: Claim, lease: KeptAlive) -> QueueKey:
         key = f"lock/{claim.key}"
         create = {"compare": [created_at(key, 0)], "success": [put_on(lease, key)]}
         said = self._members.call("kv/txn", create)
@@ -42,7 +42,6 @@ BACKEND = Backend(
     servers=SERVERS,
     connect=EtcdTxnLock,
     errors=ERRORS,
-    retry_ms=(5, 25),
     ended_by=ENDED_BY,
     expected=KEPT_ALIVE,
 )

@@ -17,7 +17,6 @@ BACKEND = Backend(
     servers=SERVERS,
     connect=Attempts,
     errors=POSTGRES_ERRORS,
-    retry_ms=(5, 25),
     storage="postgres",
     workload="jobs",
     expected=(

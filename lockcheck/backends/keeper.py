@@ -13,8 +13,10 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Protocol
 
-from lockcheck.backends.base import Claim
+from lockcheck.backends.base import Claim, Grant, Lock
 from lockcheck.servers.wire import Refused, WireFailure
 
 RENEWALS_IN_A_LEASE = 3
@@ -100,3 +102,55 @@ class Keeper:
     def _tell(self, why: str) -> None:
         self.why_lost = why
         self._claim.lost(why)
+
+
+class Closable(Protocol):
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class KeptAlive:
+    """A lease or session at the server, and what keeps it alive there."""
+
+    id: str
+    keeper: Keeper
+    connection: Closable  # the keeper's own: it works on its own thread
+
+    def stop(self) -> None:
+        self.keeper.stop()
+        self.connection.close()
+
+
+class KeptAliveLock(Lock):
+    """Each of its grants is kept alive by a keeper of its own."""
+
+    def __init__(self) -> None:
+        self._kept: list[KeptAlive] = []
+
+    def _granted(self, claim: Claim, kept: KeptAlive, token: int) -> Grant:
+        kept.keeper.hold()
+        self._kept.append(kept)
+        return Grant(claim.key, kept, token, kept.keeper.left_s() * 1000, claim.mode)
+
+    def renew(self, grant: Grant) -> Grant:
+        keeper = _kept(grant).keeper
+        keeper.extend()
+        return replace(grant, valid_ms=keeper.left_s() * 1000)
+
+    def leave(self, grant: Grant) -> None:
+        self._let_go(grant)
+
+    def close(self) -> None:
+        for kept in self._kept:
+            kept.stop()
+
+    def _let_go(self, grant: Grant) -> KeptAlive:
+        kept = _kept(grant)
+        kept.stop()
+        self._kept.remove(kept)
+        return kept
+
+
+def _kept(grant: Grant) -> KeptAlive:
+    assert isinstance(grant.handle, KeptAlive)  # noqa: S101 - it is our own
+    return grant.handle

@@ -53,7 +53,6 @@ BACKEND = Backend(
     servers=SERVERS,
     connect=Attempts,
     errors=POSTGRES_ERRORS,
-    retry_ms=(5, 25),
     storage="postgres",
     expected=(
         Expected("none", "ok", SHORT),

@@ -110,7 +110,6 @@ BACKEND = Backend(
     servers=(NodeSpec("p1", Role.SERVER, "postgres"),),
     connect=AdvisoryLock,
     errors=POSTGRES_ERRORS,
-    retry_ms=(5, 25),
     ended_by=ENDED_BY,
     expected=(
         Expected("none", "ok", SHORT),

@@ -20,7 +20,6 @@ BACKEND = Backend(
     servers=(NodeSpec("p1", Role.SERVER, "postgres"), NodeSpec("b1", Role.SERVER, "pgbouncer")),
     connect=AdvisoryLock,
     errors=POSTGRES_ERRORS,
-    retry_ms=(5, 25),
     contact="pgbouncer",
     ended_by=ENDED_BY,
     expected=(

@@ -123,7 +123,6 @@ BACKEND = Backend(
     servers=(NodeSpec("p1", Role.SERVER, "postgres"),),
     connect=RowLock,
     errors=POSTGRES_ERRORS,
-    retry_ms=(5, 25),
     storage="postgres",
     ended_by=(
         "the end of the process, at once; or idle_in_transaction_session_timeout = TTL since the "

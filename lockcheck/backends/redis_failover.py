@@ -80,7 +80,6 @@ REDIS_FAILOVER = Backend(
     contact="redis-sentinel",
     connect=FailoverLock,
     errors=REDIS_ERRORS,
-    retry_ms=(5, 25),
     expected=(
         *WITHOUT_TOKEN,
         forgotten("failover", IN_TIME),  # the new primary has never heard of the lock
@@ -99,7 +98,6 @@ REDIS_WAIT = Backend(
         ErrorRow("command", "NotTakenBackError", EventType.INFO, "set, and perhaps still there"),
         *REDIS_ERRORS,
     ),
-    retry_ms=(5, 25),
     expected=(
         *WITHOUT_TOKEN,
         Expected("failover", "ok"),  # while no replica is connected nothing is granted

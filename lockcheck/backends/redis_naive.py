@@ -37,7 +37,6 @@ BACKEND = Backend(
     servers=(NodeSpec("r1", Role.SERVER, "redis"),),
     connect=NaiveLock,
     errors=REDIS_ERRORS,
-    retry_ms=(5, 25),
     expected=(
         QUIET,
         # Who is paused outlives its lease, writes on, and deletes the next holder's lock.

@@ -68,7 +68,6 @@ BACKEND = Backend(
     servers=ONE_SERVER,
     connect=lambda servers, settings: ReentrantLock(one_server(servers, settings), settings),
     errors=REDIS_ERRORS,
-    retry_ms=(5, 25),
     workload="nested",
     expected=WITHOUT_STORAGE,
 )

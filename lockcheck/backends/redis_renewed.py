@@ -7,10 +7,9 @@ granted for a whole lease: then the client is told, and stops. Who releases late
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 
-from lockcheck.backends.base import Backend, Claim, Grant, Lock, LockSettings, Promises
-from lockcheck.backends.keeper import RENEWALS_IN_A_LEASE, Keeper
+from lockcheck.backends.base import Backend, Claim, Grant, LockSettings, Promises
+from lockcheck.backends.keeper import RENEWALS_IN_A_LEASE, Keeper, KeptAlive, KeptAliveLock
 from lockcheck.backends.redis_expected import TOLD_WHEN_CUT_OFF, WITH_TOKEN
 from lockcheck.backends.redis_lock import (
     ACQUIRE_WITH_TOKEN,
@@ -30,23 +29,12 @@ return 0
 """)
 
 
-@dataclass(frozen=True, slots=True)
-class RenewedLease:
-    secret: str
-    keeper: Keeper
-    node: RedisNode  # the keeper's own connection: it works on its own thread
-
-    def stop(self) -> None:
-        self.keeper.stop()
-        self.node.close()
-
-
-class RenewedLock(Lock):
+class RenewedLock(KeptAliveLock):
     def __init__(self, servers: tuple[Address, ...], settings: LockSettings) -> None:
+        super().__init__()
         self._servers = servers
         self._settings = settings
         self._node = one_server(servers, settings)
-        self._kept: list[RenewedLease] = []
 
     def acquire(self, claim: Claim) -> Grant:
         since, secret, ttl_ms = time.monotonic(), new_secret(self._settings), self._settings.ttl_ms
@@ -55,9 +43,11 @@ class RenewedLock(Lock):
         if not isinstance(token, int) or token == 0:
             raise Refused("held")
         kept = self._keep(claim, secret, since)
-        return Grant(claim.key, kept, token, kept.keeper.left_s() * 1000, claim.mode)
+        grant = self._granted(claim, kept, token)
+        kept.keeper.start()
+        return grant
 
-    def _keep(self, claim: Claim, secret: str, since: float) -> RenewedLease:
+    def _keep(self, claim: Claim, secret: str, since: float) -> KeptAlive:
         ttl_ms = self._settings.ttl_ms
         node = RedisNode(self._servers[0], ttl_ms / RENEWALS_IN_A_LEASE)
 
@@ -66,42 +56,18 @@ class RenewedLock(Lock):
             if asked != 1:
                 raise Refused("it is not its own any more")
 
-        kept = RenewedLease(secret, Keeper(claim, extend, ttl_ms / 1000, since), node)
-        kept.keeper.holds = True
-        kept.keeper.start()
-        self._kept.append(kept)
-        return kept
-
-    def renew(self, grant: Grant) -> Grant:
-        keeper = _kept(grant).keeper
-        keeper.extend()
-        return Grant(grant.key, grant.handle, grant.token, keeper.left_s() * 1000, grant.mode)
+        return KeptAlive(secret, Keeper(claim, extend, ttl_ms / 1000, since), node)
 
     def release(self, grant: Grant) -> object:
         kept = self._let_go(grant)
-        removed = self._node.run(RELEASE_IF_OWN, [f"lock:{grant.key}"], [kept.secret])
+        removed = self._node.run(RELEASE_IF_OWN, [f"lock:{grant.key}"], [kept.id])
         if removed == 0:
             raise Refused("not-owner")
         return {"removed": removed}
 
-    def leave(self, grant: Grant) -> None:
-        self._let_go(grant)
-
     def close(self) -> None:
-        for kept in self._kept:
-            kept.stop()
+        super().close()
         self._node.close()
-
-    def _let_go(self, grant: Grant) -> RenewedLease:
-        kept = _kept(grant)
-        kept.stop()
-        self._kept.remove(kept)
-        return kept
-
-
-def _kept(grant: Grant) -> RenewedLease:
-    assert isinstance(grant.handle, RenewedLease)  # noqa: S101 - it is our own
-    return grant.handle
 
 
 BACKEND = Backend(
@@ -111,6 +77,5 @@ BACKEND = Backend(
     servers=ONE_SERVER,
     connect=RenewedLock,
     errors=REDIS_ERRORS,
-    retry_ms=(5, 25),
     expected=(*WITH_TOKEN, TOLD_WHEN_CUT_OFF),
 )

@@ -58,7 +58,6 @@ BACKEND = Backend(
     servers=ONE_SERVER,
     connect=lambda servers, settings: RedisSharedLock(one_server(servers, settings), settings),
     errors=REDIS_ERRORS,
-    retry_ms=(5, 25),
     workload="readers",
     expected=WITHOUT_STORAGE,
 )

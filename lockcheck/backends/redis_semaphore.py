@@ -45,7 +45,6 @@ BACKEND = Backend(
     servers=ONE_SERVER,
     connect=lambda servers, settings: Semaphore(one_server(servers, settings), settings),
     errors=REDIS_ERRORS,
-    retry_ms=(5, 25),
     workload="permits",
     expected=WITHOUT_STORAGE,
 )

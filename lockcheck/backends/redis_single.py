@@ -41,7 +41,6 @@ REDIS = Backend(
     servers=ONE_SERVER,
     connect=lambda servers, settings: SingleLock(one_server(servers, settings), settings),
     errors=REDIS_ERRORS,
-    retry_ms=(5, 25),
     expected=(
         *WITHOUT_TOKEN,
         # Who looks at its lease can still be paused between the look and the write.
@@ -67,6 +66,5 @@ REDIS_FENCED = Backend(
     servers=ONE_SERVER,
     connect=lambda servers, settings: FencedLock(one_server(servers, settings), settings),
     errors=REDIS_ERRORS,
-    retry_ms=(5, 25),
     expected=(*WITH_TOKEN, CUT_OFF, FENCED_WHEN_CUT_OFF),
 )

@@ -58,14 +58,6 @@ def nothing(_here: Here) -> Mapping[str, str]:
     return {}
 
 
-def as_it_is(_data: Path) -> None:
-    pass
-
-
-def says_its_version(program: Command) -> Command:
-    return (*program, "--version")
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Server:
     """One kind of server. The commands are constants: members know each other by name."""
@@ -80,7 +72,7 @@ class Server:
     image_program: Command  # in that image, what `find` finds on a host
     command: Callable[[Here], Command]
     ready: Question
-    version: Callable[[Command], Command] = says_its_version
+    version: Callable[[Command], Command] = lambda program: (*program, "--version")
     version_pattern: str = ".+"  # where it is in what that command says
     files: Callable[[Here], Mapping[str, str]] = nothing  # in its data folder, by name
     environment: Callable[[Here], Mapping[str, str]] = nothing
@@ -88,7 +80,7 @@ class Server:
     refuses_root: bool = False
     refused_without_data: bool = False  # by the other members, who know that it had some
     # Removes from its data folder what a full disk has left of it that keeps it from starting.
-    tidied: Callable[[Path], None] = as_it_is
+    tidied: Callable[[Path], None] = lambda _data: None
     gap_ms: int = 0  # between the starts of two members
     leader: Question | None = None  # what only the one that leads answers so
     clock: Clock
@@ -167,6 +159,10 @@ def on_path(*names: str) -> Path | None:
     return next((Path(path) for path in found if path), None)
 
 
+def as_command(found: Path | None) -> Command | None:
+    return (str(found),) if found else None
+
+
 def in_wheel(package: str, pattern: str) -> Path | None:
     """Found, not imported: that could bring a whole client library."""
     wheel = find_spec(package)
@@ -199,8 +195,8 @@ def with_libraries_of(name: str) -> Callable[[Here], Mapping[str, str]]:
         root = unpacked(name)
         if not Path(here.program[0]).is_relative_to(root):
             return {}
-        folders = sorted(str(path) for path in root.glob("usr/lib/*-linux-gnu*"))
-        return {"LD_LIBRARY_PATH": ":".join(folders)}
+        folders = ":".join(sorted(str(path) for path in root.glob("usr/lib/*-linux-gnu*")))
+        return {"LD_LIBRARY_PATH": folders} if folders else {}
 
     return environment
 

@@ -11,9 +11,10 @@ from lockcheck.servers.base import (
     Here,
     Question,
     Server,
+    as_command,
+    in_debs,
     named_by,
     on_path,
-    unpacked,
 )
 from lockcheck.servers.http_date import tells_date
 
@@ -24,9 +25,7 @@ OFF = -1
 
 def _find() -> Command | None:
     found = named_by("LOCKCHECK_CONSUL", "the consul program") or on_path("consul")
-    fetched = unpacked("consul") / "usr/bin/consul"
-    found = found or (fetched if fetched.is_file() else None)
-    return (str(found),) if found else None
+    return as_command(found or in_debs("consul", "usr/bin/consul"))
 
 
 def _files(here: Here) -> dict[str, str]:

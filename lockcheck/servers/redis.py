@@ -18,6 +18,7 @@ from lockcheck.servers.base import (
     Question,
     Server,
     TellsTime,
+    as_command,
     in_debs,
     in_wheel,
     named_by,
@@ -49,20 +50,18 @@ def arguments(data: str) -> Command:
 
 
 def _find() -> Command | None:
-    named = named_by(VARIABLE, NAMED)
-    found = named or on_path("redis-server", "valkey-server")
-    found = found or _valkey_in_wheel()
-    return (str(found),) if found else None
+    found = named_by(VARIABLE, NAMED) or on_path("redis-server", "valkey-server")
+    return as_command(found or _valkey_in_wheel())
 
 
 def _find_7() -> Command | None:
     found = named_by(VARIABLE, NAMED) or in_debs("redis-7", "usr/bin/redis-server")
-    return (str(found),) if found else _find()
+    return as_command(found) or _find()
 
 
 def _find_valkey() -> Command | None:
     found = named_by(VARIABLE, NAMED) or on_path("valkey-server") or _valkey_in_wheel()
-    return (str(found),) if found else None
+    return as_command(found)
 
 
 def _valkey_in_wheel() -> Path | None:

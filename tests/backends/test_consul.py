@@ -11,7 +11,8 @@ from collections.abc import Iterator
 import pytest
 
 from lockcheck.backends.base import Grant, Lock, LockSettings
-from lockcheck.backends.consul import BACKEND, ConsulSession
+from lockcheck.backends.consul import BACKEND
+from lockcheck.backends.keeper import KeptAlive
 from lockcheck.history import EventType
 from lockcheck.servers.base import Question
 from lockcheck.servers.consul import CONSUL
@@ -38,7 +39,7 @@ def members(address: Address, timeout_s: float = 5) -> ConsulMembers:
 
 def end_session(address: Address, grant: Grant) -> None:
     """As if it had run out."""
-    assert isinstance(grant.handle, ConsulSession)
+    assert isinstance(grant.handle, KeptAlive)
     members(address).destroy_session(grant.handle.id)
 
 

@@ -77,7 +77,7 @@ def test_a_pooler_that_was_fetched_has_its_libraries_beside_it(bare: Path) -> No
     here = Here("b1", ("b1",), "/d", ("pgbouncer",), {"postgres": ("p1",)})
     assert pooler.environment(here) == {}
     fetched = program(unpacked("pgbouncer") / "usr" / "sbin" / "pgbouncer")
-    libraries = unpacked("pgbouncer") / "usr" / "lib" / "some-machine"
+    libraries = unpacked("pgbouncer") / "usr" / "lib" / "x86_64-linux-gnu"
     program(libraries / "libcares.so.2")
     assert pooler.find() == (str(fetched),)
     assert pooler.environment(replace(here, program=(str(fetched),))) == {
