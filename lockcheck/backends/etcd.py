@@ -14,14 +14,7 @@ from collections.abc import Callable
 
 from lockcheck.backends.base import Backend, Claim, Promises
 from lockcheck.backends.clock_expected import FOLLOWER_JUMPS, LEADER_JUMPS, LEADER_JUMPS_BY_THE_WALL
-from lockcheck.backends.etcd_leased import (
-    ERRORS,
-    MEMBERS,
-    SERVERS,
-    LeasedLock,
-    QueueKey,
-    put_on,
-)
+from lockcheck.backends.etcd_leased import ERRORS, MEMBERS, SERVERS, LeasedLock, QueueKey, put_on
 from lockcheck.backends.expected_usual import DISK_FAILS, KEPT_ALIVE, MEMBERS_CUT
 from lockcheck.backends.keeper import KeptAlive
 from lockcheck.servers.etcd_wire import Body, as_bytes, end_of_prefix, from_bytes

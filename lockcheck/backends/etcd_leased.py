@@ -18,13 +18,7 @@ from lockcheck.backends.base import Claim, Grant, Lock, LockSettings
 from lockcheck.backends.keeper import Keeper, KeptAlive
 from lockcheck.nodes.node import NodeSpec, Role
 from lockcheck.servers.etcd_wire import ETCD_ERRORS, Body, EtcdMembers, EtcdNotFoundError, as_bytes
-from lockcheck.servers.wire import (
-    NOT_WITHDRAWN,
-    Address,
-    Refused,
-    WireFailure,
-    not_withdrawn,
-)
+from lockcheck.servers.wire import NOT_WITHDRAWN, Address, Refused, WireFailure, not_withdrawn
 
 MEMBERS = 3
 SERVERS = tuple(NodeSpec(f"e{number}", Role.SERVER, "etcd") for number in range(1, MEMBERS + 1))

@@ -23,14 +23,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from lockcheck.backends.base import Backend, Claim, Grant, LockSettings, Promises
-from lockcheck.backends.etcd_leased import (
-    ENDED_BY,
-    ERRORS,
-    MEMBERS,
-    SERVERS,
-    LeasedLock,
-    QueueKey,
-)
+from lockcheck.backends.etcd_leased import ENDED_BY, ERRORS, MEMBERS, SERVERS, LeasedLock, QueueKey
 from lockcheck.backends.expected_usual import MEMBERS_KILLED, SESSION
 from lockcheck.backends.keeper import Keeper, KeptAlive
 from lockcheck.history import EventType

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from lockcheck.compose.choose import RUNTIMES
-from lockcheck.compose.docker.compose_binary import compose_and_version, why_no_compose
+from lockcheck.compose.docker.compose_binary import find_compose, why_no_compose
 from lockcheck.compose.docker.engine import why_no_engine
 from lockcheck.compose.images.build import missing_images
 from lockcheck.compose.local.fetching import can_be_fetched
@@ -84,7 +84,7 @@ def _docker() -> Iterator[Diagnosis]:
         yield Diagnosis("runtime docker", ok=False, found=reason)
         return
     yield Diagnosis("runtime docker", ok=True, found="an engine answers")
-    compose = compose_and_version()
+    compose = find_compose()
     yield Diagnosis(
         "  Compose v2",
         compose is not None,

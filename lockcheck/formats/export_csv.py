@@ -20,27 +20,11 @@ from functools import partial
 
 import msgspec
 
-from lockcheck.formats.intervals import ANSWERED_TOKEN
+from lockcheck.formats.intervals import ANSWERED_TOKEN, COLUMNS
 from lockcheck.formats.names import is_lost
 from lockcheck.history import Event, EventType, F, History, Notice, Operation
 from lockcheck.history.event import NEMESIS, STORAGE
 
-COLUMNS = (
-    "client",
-    "key",
-    "op",
-    "start_ns",
-    "end_ns",
-    "outcome",
-    "token",
-    "value",
-    "result",
-    "ttl_ms",
-    "node",
-    "seq",
-    "base",
-    "of",
-)
 AT_ONCE = 4096  # rows
 Cell = str | int | None
 
@@ -111,16 +95,8 @@ def _row(operation: Operation) -> tuple[Cell, ...]:
 
 def _notice(event: Event) -> tuple[Cell, ...]:
     told = (event.process, event.key, event.f, event.time, None, None, event.token)
-    return (
-        *told,
-        _json(event.value),
-        None,
-        event.ttl_ms,
-        event.node,
-        None,
-        _json(event.base),
-        None,
-    )
+    value, base = _json(event.value), _json(event.base)
+    return (*told, value, None, event.ttl_ms, event.node, None, base, None)
 
 
 def _token(invoke: Event, answer: Event | None) -> int | None:

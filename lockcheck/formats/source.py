@@ -14,9 +14,7 @@ from lockcheck.history.files import Position
 class Source:
     name: str
     asked: Asked = field(default_factory=Asked)
-    place: Position = field(
-        default_factory=Position
-    )  # moved on by readers of what is not yet checked
+    place: Position = field(default_factory=Position)  # moved on by readers of unchecked events
     notes: list[str] = field(default_factory=list)  # for the user: what was left out, and why
     began_ns: int = 0  # by the clock of the log, where its times are counted from that
 

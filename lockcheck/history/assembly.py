@@ -24,12 +24,7 @@ from lockcheck.history.event import (
 from lockcheck.history.faults import FaultAssembly
 from lockcheck.history.files import Position
 from lockcheck.history.holding import Holding
-from lockcheck.history.model import (
-    LONGEST_MS,
-    LedgerEntry,
-    Operation,
-    Stall,
-)
+from lockcheck.history.model import LONGEST_MS, LedgerEntry, Operation, Stall
 from lockcheck.history.older import completed
 
 

@@ -9,19 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lockcheck.history.assembly import Assembly
-from lockcheck.history.event import (
-    Event,
-    Terms,
-)
+from lockcheck.history.event import Event, Terms
 from lockcheck.history.files import Position, read_events
 from lockcheck.history.given_up import given_up
-from lockcheck.history.model import (
-    FaultSpan,
-    Hold,
-    LedgerEntry,
-    Operation,
-    Stall,
-)
+from lockcheck.history.model import FaultSpan, Hold, LedgerEntry, Operation, Stall
 
 if TYPE_CHECKING:  # columns take numpy, which clients of a run do without
     from lockcheck.history.table import Table

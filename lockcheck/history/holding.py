@@ -6,13 +6,7 @@ from bisect import bisect_right, insort
 from dataclasses import dataclass, field, replace
 
 from lockcheck.history.event import Event, F, Terms
-from lockcheck.history.model import (
-    Ending,
-    Hold,
-    Operation,
-    believed_until_ns,
-    promised_until_ns,
-)
+from lockcheck.history.model import Ending, Hold, Operation, believed_until_ns, promised_until_ns
 
 
 @dataclass(slots=True)

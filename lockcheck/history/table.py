@@ -115,9 +115,7 @@ class Table:
     result: Codes  # what was answered: of a read the value, of a renewal or release what it said
     token: Ints  # of the answer, or NO_TOKEN
     ttl_ms: Codes  # the lease that was asked for, or NOTHING
-    owner: (
-        Codes  # the symbol of whose hold it is about: another's than `process` if a keeper renews
-    )
+    owner: Codes  # the symbol of whose hold it is about: not `process` where a keeper renews
     symbols: Symbols
 
     def __len__(self) -> int:

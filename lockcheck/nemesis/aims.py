@@ -111,21 +111,12 @@ def _without_follower(plan: Plan) -> Refusal | None:
     return _without_leader(plan)
 
 
-def _too_few_for_a_minority(plan: Plan) -> Refusal | None:
-    if plan.servers < 3:
-        return Refusal(
-            f"{plan.backend} has {plan.servers} of the 3 servers that a minority takes",
-            "aim at server",
-        )
-    return None
-
-
-def _too_few_for_a_shape(plan: Plan) -> Refusal | None:
-    if plan.servers < 3:
-        return Refusal(
-            f"{plan.backend} has {plan.servers} of the 3 servers that it takes", "aim at client"
-        )
-    return None
+def _without_three(plan: Plan, instead: str) -> Refusal | None:
+    if plan.servers >= 3:
+        return None
+    return Refusal(
+        f"{plan.backend} has {plan.servers} of the 3 servers that it takes", f"aim at {instead}"
+    )
 
 
 def _too_few_for_halves(plan: Plan) -> Refusal | None:
@@ -141,7 +132,12 @@ LEADER = Aim("leader", "the server that leads the others", _leader, _without_lea
 NODE = Aim("node", "any single node: a server, a client or the storage", _node)
 FOLLOWER = Aim("follower", "a server that does not lead", _follower, _without_follower)
 RANDOM = Aim("random", "a server or a client", _random)
-MINORITY = Aim("minority", "fewer than half of the servers", _minority, _too_few_for_a_minority)
+MINORITY = Aim(
+    "minority",
+    "fewer than half of the servers",
+    _minority,
+    lambda plan: _without_three(plan, "server"),
+)
 MAJORITY = Aim("majority", "more than half of the servers", _majority, _without_servers)
 ALL = Aim("all", "all of the servers", _all, _without_servers)
 HALVES = Aim("halves", "half of the servers and of the clients", _half, _too_few_for_halves)
@@ -149,11 +145,11 @@ MAJORITIES_RING = Aim(
     "majorities-ring",
     "every server sees a majority, and no two see the same one",
     _ring,
-    _too_few_for_a_shape,
+    lambda plan: _without_three(plan, "client"),
 )
 BRIDGE = Aim(
     "bridge",
     "two halves, and one server that sees both",
     _side_of_a_bridge,
-    _too_few_for_a_shape,
+    lambda plan: _without_three(plan, "client"),
 )

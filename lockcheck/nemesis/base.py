@@ -81,10 +81,6 @@ class Plan:
     faketime: bool = True  # servers whose clocks cannot be moved else run under libfaketime
 
 
-def _never(_plan: Plan) -> Refusal | None:
-    return None
-
-
 @dataclass(frozen=True, slots=True)
 class Aim:
     """Whom a fault is to strike."""
@@ -93,7 +89,7 @@ class Aim:
     meaning: str
     # Those who are struck now: none while there is nobody who is so, and free.
     choose: Callable[[Scene, Random], Awaitable[tuple[str, ...]]]
-    why_not: Callable[[Plan], Refusal | None] = _never
+    why_not: Callable[[Plan], Refusal | None] = lambda _plan: None
     at_holders: bool = False  # the schedule hunts them, instead of choosing
     at_clients: bool = False  # and at nobody else
     also: str = ""  # another word for it, that is understood, too
@@ -149,10 +145,6 @@ def outlasting_the_lease(_step: Step, plan: Plan) -> int:
     return int(plan.ttl_ms * (plan.lapses_after + 0.5)) + 500
 
 
-def _no_links(_step: Step, _nodes: tuple[str, ...], _scene: Scene) -> tuple[Link, ...]:
-    return ()
-
-
 def hurting_most(step: Step, plan: Plan) -> Trigger:
     """Who stands still between its look at the lease and its write cannot help writing late. Any
     other fault does most to a holder that goes on with its work; servers have no such moment."""
@@ -162,14 +154,6 @@ def hurting_most(step: Step, plan: Plan) -> Trigger:
     return Trigger.WRITE if at_write else Trigger.ACQUIRE
 
 
-def _no_objection(_step: Step, _plan: Plan) -> Refusal | None:
-    return None
-
-
-def _nothing(_step: Step) -> Refusal | None:
-    return None
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FaultKind:
     name: str
@@ -177,13 +161,14 @@ class FaultKind:
     effect: Effect
     aims: tuple[Aim, ...]  # the first is the default
     strike: Callable[[Step, tuple[str, ...], Scene], Strike]  # at the nodes that were chosen
-    links: Callable[[Step, tuple[str, ...], Scene], tuple[Link, ...]] = _no_links  # that it cuts
+    # That it cuts.
+    links: Callable[[Step, tuple[str, ...], Scene], tuple[Link, ...]] = lambda *_: ()
     parameters: tuple[Parameter, ...] = ()
     lasts_ms: Callable[[Step, Plan], int | None] = outlasting_the_lease
     when: Callable[[Step, Plan], Trigger] = hurting_most  # where nothing else is asked for
-    why_not: Callable[[Step, Plan], Refusal | None] = _no_objection
+    why_not: Callable[[Step, Plan], Refusal | None] = lambda _step, _plan: None
     # What it takes and is missing where the nodes are: asked there, before the clients begin.
-    lacks: Callable[[Step], Refusal | None] = _nothing
+    lacks: Callable[[Step], Refusal | None] = lambda _step: None
     needs: str = ""  # of the machine
     variants: tuple[str, ...] = ("",)  # what else it can be asked for, for those that draw some
     # Servers that it strikes have to run under libfaketime, if their clocks cannot be moved else.

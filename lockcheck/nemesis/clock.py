@@ -96,10 +96,8 @@ class ClockFault:
                     each.clocks.tell(each.skew)
 
     async def prove(self) -> str:
-        proofs = [
-            await prove(self._motion, each.node, each.which, each.clocks) for each in self._all
-        ]
-        return "; ".join(proofs)
+        moved = self._all
+        return "; ".join([await prove(self._motion, m.node, m.which, m.clocks) for m in moved])
 
     async def heal(self) -> None:
         await self._facts.stop()

@@ -48,7 +48,8 @@ class Failover:
         self._group = Group(scene)
         self._replicas = [member for member in self._group.members if member is not primary]
         self._cut = self._replicas if cut_all else self._replicas[:1]
-        links = {Link(a.name, b.name) for one in self._cut for a, b in _both_ways(primary, one)}
+        names = [(primary.name, one.name) for one in self._cut]
+        links = {Link(*pair) for a, b in names for pair in ((a, b), (b, a))}
         self._partition = Partition((primary.name,), links, scene)
         self._by_hand = by_hand
         self._taken: set[str] = set()  # from other faults, while this one goes on
@@ -162,10 +163,6 @@ async def _until(look: Callable[[], Awaitable[T]], lacking: str, timeout_s: floa
                 why = f"timed out after {timeout_s:g} s: {lacking}; {error.message}"
                 raise FaultError(why) from error
         await asyncio.sleep(POLL_S)
-
-
-def _both_ways(one: Node, other: Node) -> tuple[tuple[Node, Node], ...]:
-    return (one, other), (other, one)
 
 
 def _names(nodes: list[Node]) -> str:

@@ -54,8 +54,7 @@ class Slow:
             self._slowness.put_on(node, self._others(node))
 
     async def prove(self) -> str:
-        proofs = [await self._prove(node) for node in self._nodes]
-        return "; ".join(proofs)
+        return "; ".join([await self._prove(node) for node in self._nodes])
 
     async def _prove(self, node: Node) -> str:
         now = self._slowness.words(await self._see(node, self._slowness.is_there, "now"))
@@ -116,18 +115,10 @@ class _Way:
     missing: Refusal
 
 
-def _try_rate() -> None:
-    queues.try_rate_here(if_nametoindex("lo"))
-
-
-def _try_delay() -> None:
-    queues.try_delay_here(if_nametoindex("lo"))
-
-
 WAYS = {
     RATE.name: _Way(
         lambda bits: Rate(int(bits) // 8),
-        _try_rate,
+        lambda: queues.try_rate_here(if_nametoindex("lo")),
         Refusal("this kernel has no token bucket (sch_tbf)", "modprobe sch_tbf as root; or loss="),
     ),
     LOSS.name: _Way(
@@ -140,7 +131,7 @@ WAYS = {
     ),
     DELAY.name: _Way(
         lambda ms: Delay(int(ms)),
-        _try_delay,
+        lambda: queues.try_delay_here(if_nametoindex("lo")),
         Refusal(
             "this kernel cannot delay packets (sch_netem)",
             "modprobe sch_netem as root, where the kernel was built with it; or rate= or loss=",

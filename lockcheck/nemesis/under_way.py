@@ -22,9 +22,6 @@ HEAL_TRIES = 3
 BETWEEN_TRIES_S = 0.1
 
 
-def _nothing() -> None: ...
-
-
 @dataclass(slots=True, eq=False)
 class UnderWay:
     step: Step
@@ -36,9 +33,9 @@ class UnderWay:
     lasts_ms: int | None  # None: until it is ended
     now_ns: Callable[[], int]
     record: Callable[[Event], object]
-    struck: Callable[[], object] = _nothing  # called when it has taken effect,
-    ending: Callable[[], object] = _nothing  # right before it is healed,
-    healed: Callable[[], object] = _nothing  # and when it is over
+    struck: Callable[[], object] = lambda: None  # called when it has taken effect,
+    ending: Callable[[], object] = lambda: None  # right before it is healed,
+    healed: Callable[[], object] = lambda: None  # and when it is over
     _links: tuple[Link, ...] = field(init=False)
     _strike: Strike | None = None
     _end: asyncio.Event = field(default_factory=asyncio.Event)

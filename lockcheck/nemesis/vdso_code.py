@@ -60,11 +60,7 @@ PROCESSORS = {
             "0048f7f148894708488b7424184885f6740748c7060000000031c04883c428c30f1f4000574883ec1031ff48"
             "89e6e8f1feffff488b04244883c4105f4885ff7403488907c366662e0f1f8400000000000f1f4000"
         ),
-        enters={
-            "__vdso_clock_gettime": 0x00,
-            "__vdso_gettimeofday": 0xB0,
-            "__vdso_time": 0x100,
-        },
+        enters={"__vdso_clock_gettime": 0x00, "__vdso_gettimeofday": 0xB0, "__vdso_time": 0x100},
         clock="__vdso_clock_gettime",
         jump=_jump_x86_64,
     ),

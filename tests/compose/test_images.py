@@ -109,7 +109,7 @@ def test_a_docker_command_without_the_plug_in_is_no_compose(bare_host: Path) -> 
 def test_the_plug_in_is_preferred(bare_host: Path, version: str) -> None:
     plug_in = fake_program(bare_host / "docker", version)
     fake_program(bare_host / "docker-compose", "2.26.1")
-    assert find_compose() == (str(plug_in), "compose")
+    assert find_compose() == ((str(plug_in), "compose"), version.removeprefix("v"))
     assert why_no_compose() == ""
 
 
@@ -119,7 +119,7 @@ def test_the_environment_names_another_one(
     fake_program(bare_host / "docker", "2.26.1")
     named = fake_program(tmp_path / "my-compose", "2.30.0")
     monkeypatch.setenv(ENVIRONMENT, str(named))
-    assert find_compose() == (str(named),)
+    assert find_compose() == ((str(named),), "2.30.0")
 
 
 # --- what is said when the host lacks something ----------------------------------------------

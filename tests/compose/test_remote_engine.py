@@ -51,7 +51,9 @@ def elsewhere(engine: docker.DockerClient) -> Iterator[Container]:
     try:
         compose = find_compose()
         assert compose is not None
-        container.put_archive("/usr/local/bin", _archive("docker-compose", Path(compose[0])))
+        container.put_archive(
+            "/usr/local/bin", _archive("docker-compose", Path(compose.command[0]))
+        )
         container.start()
         yield container
     finally:

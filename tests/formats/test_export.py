@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from lockcheck.errors import UserError
 from lockcheck.formats.export import EXPORTS, left_out, write
-from lockcheck.formats.export_csv import COLUMNS, lost_notices
-from lockcheck.formats.intervals import NEEDED, OPTIONAL
+from lockcheck.formats.export_csv import lost_notices
 from lockcheck.history import Event, EventType, History, Hold, Operation, Terms
 from lockcheck.history.event import terms_event
 from tests.checker.dsl import history
@@ -196,10 +195,6 @@ def _is_number(process: int | str) -> bool:
 def _hold(hold: Hold, first: int, numbers: bool) -> str:
     process = int(hold.process) if numbers else str(hold.process)
     return repr((hold.key, process, hold.start_ns - first, hold.end_ns - first, hold.ending))
-
-
-def test_the_columns_of_csv_are_those_that_are_read() -> None:
-    assert set(COLUMNS) == {*NEEDED, *OPTIONAL}
 
 
 def _row(operation: Operation, first: int, numbers: bool) -> str:

@@ -10,11 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from lockcheck.checker.linearizability.answer import Answer, Patience, endless
-from lockcheck.checker.linearizability.keepers import (
-    has_keepers,
-    in_their_clients_name,
-    woven,
-)
+from lockcheck.checker.linearizability.keepers import has_keepers, in_their_clients_name, woven
 from lockcheck.checker.linearizability.models import LOCKING, STORING, Model
 from lockcheck.checker.linearizability.search import search
 from lockcheck.checker.linearizability.sweep import sweep

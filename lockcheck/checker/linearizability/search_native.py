@@ -11,12 +11,7 @@ from numpy.typing import NDArray
 from lockcheck.checker.linearizability.answer import Patience
 from lockcheck.checker.linearizability.leases import Leased, unleased
 from lockcheck.checker.linearizability.models import Call, LockState, State
-from lockcheck.checker.linearizability.search_plan import (
-    ILLEGAL,
-    Found,
-    SearchPlan,
-    Transitions,
-)
+from lockcheck.checker.linearizability.search_plan import ILLEGAL, Found, SearchPlan, Transitions
 from lockcheck.history.table import NEVER, NO_TOKEN
 
 STUCK, LINEARIZABLE, IMPATIENT, OUT_OF_MEMORY, RAISED = range(5)

@@ -111,10 +111,7 @@ class Search:
         best = max(place.waiting, key=lambda each: (each.mask.bit_count(), -each.used.bit_count()))
         states = {each.state: None for each in place.waiting if not each.dominated}
         return Found(
-            linearizable=False,
-            place=self._furthest,
-            path=tuple(_path(best)),
-            states=tuple(states),
+            linearizable=False, place=self._furthest, path=tuple(_path(best)), states=tuple(states)
         )
 
     def _following(self) -> Configuration | None:

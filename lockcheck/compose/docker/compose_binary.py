@@ -34,12 +34,7 @@ class FoundCompose(NamedTuple):
     version: str
 
 
-def find_compose() -> tuple[str, ...] | None:
-    found = compose_and_version()
-    return found.command if found else None
-
-
-def compose_and_version() -> FoundCompose | None:
+def find_compose() -> FoundCompose | None:
     return next((each for each in _candidates() if _is_v2(each.version)), None)
 
 

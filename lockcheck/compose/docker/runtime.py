@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
@@ -16,12 +17,7 @@ from lockcheck.compose.docker.agent_container import (
     start_agent,
 )
 from lockcheck.compose.docker.cleanup import clean_docker, remove_run
-from lockcheck.compose.docker.collecting import collect_volume
-from lockcheck.compose.docker.compose_binary import (
-    FoundCompose,
-    compose_and_version,
-    why_no_compose,
-)
+from lockcheck.compose.docker.compose_binary import FoundCompose, find_compose, why_no_compose
 from lockcheck.compose.docker.compose_file import (
     DATA_FOLDER,
     RUN_FOLDER,
@@ -32,6 +28,7 @@ from lockcheck.compose.docker.compose_file import (
 from lockcheck.compose.docker.compose_up import taken_subnets, up
 from lockcheck.compose.docker.engine import connect, engine_trouble, why_no_engine
 from lockcheck.compose.docker.introduction import introduced
+from lockcheck.compose.docker.unpacking import unpack
 from lockcheck.compose.images.build import bring_images
 from lockcheck.compose.images.recipes import CLIENT_IMAGE
 from lockcheck.compose.launching import image_of, node_orders, programs_in_images
@@ -56,7 +53,7 @@ class DockerRuntime(Runtime):
 
     def start(self, plan: ClusterPlan, say: Say) -> Cluster:
         """Images that are missing are built first, which takes a minute or two, once."""
-        compose = compose_and_version()
+        compose = find_compose()
         if (reason := self.why_not()) or compose is None:
             raise ClusterError("the docker runtime cannot run here", cure=reason)
         allow_open_files(plan)
@@ -137,7 +134,13 @@ class DockerCluster(Cluster):
         return f"docker exec -it {self._names.container(node)} sh"
 
     def collect(self) -> None:
-        collect_volume(self._client, self._names.agent, self._plan.nodes_folder)
+        """By way of the engine alone: it may be on another machine, and the containers dead."""
+        with tempfile.TemporaryFile() as packed:
+            with engine_trouble("collecting the nodes' files"):
+                chunks, _about = self._client.api.get_archive(self._names.agent, f"{RUN_FOLDER}/.")
+                packed.writelines(chunks)
+            packed.seek(0)
+            unpack(packed, self._plan.nodes_folder)
 
     def close(self) -> None:
         self.agent.close()

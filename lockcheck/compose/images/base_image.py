@@ -114,6 +114,5 @@ def _import(tree: Path, suite: str) -> None:
             tag=suite,
             changes=[f"LABEL {IMAGE_LABEL}=base", 'CMD ["bash"]'],
         )
-        client.images.get(
-            f"{OWN_REPOSITORY}:{suite}"
-        )  # the import answers 200 even to a broken stream
+        # The import answers 200 even to a broken stream.
+        client.images.get(f"{OWN_REPOSITORY}:{suite}")
