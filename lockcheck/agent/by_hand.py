@@ -17,10 +17,10 @@ from lockcheck.agent.orders import StrikeOrders, Struck
 from lockcheck.errors import FaultError
 from lockcheck.history import Event, EventType, Notice
 from lockcheck.nemesis import parse_nemesis
+from lockcheck.nemesis.aims import at_nodes
 from lockcheck.nemesis.base import Plan, Step
 from lockcheck.nemesis.holders import Holders
 from lockcheck.nemesis.links import Links
-from lockcheck.nemesis.named import at_nodes
 from lockcheck.nemesis.scene import Scene
 from lockcheck.nemesis.triggers import Trigger
 from lockcheck.nemesis.under_way import UnderWay

@@ -12,7 +12,7 @@ from lockcheck import __version__
 from lockcheck.check.collecting import not_collecting
 from lockcheck.cli.gate import as_json as json_of
 from lockcheck.cli.gate import print_error, printable, say
-from lockcheck.cli.options import Duration, LateChoice, Size, read_config_file
+from lockcheck.cli.options import DURATION, SIZE, LateChoice, read_config_file
 from lockcheck.cli.run_options import RunCommand, config_from, stored_config
 from lockcheck.errors import InternalError, UserError
 from lockcheck.run.signals import unwinding_when_terminated
@@ -121,18 +121,18 @@ def _summary(judged: RunOutcome | Checked) -> VerdictSummary:
     "--permits", type=click.IntRange(1, MOST_PERMITS), help="How many may hold a semaphore at once."
 )
 @click.option(
-    "--ttl", type=Duration(), help="The lease of the lock, if the history does not name it."
+    "--ttl", type=DURATION, help="The lease of the lock, if the history does not name it."
 )
 @click.option(
     "--patience",
-    type=Duration(),
+    type=DURATION,
     default="60s",
     show_default=True,
     help="The time limit of a search for an order of the operations; then it is `unknown`.",
 )
 @click.option(
     "--memory",
-    type=Size(),
+    type=SIZE,
     default="1GB",
     show_default=True,
     help="The memory limit of such a search; then it is `unknown`.",

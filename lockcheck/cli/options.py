@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from collections.abc import Callable, Mapping
+from importlib import import_module
 from pathlib import Path
 
 import click
 
+from lockcheck.durations import parse_duration_ms
 from lockcheck.errors import UserError
+from lockcheck.sizes import parse_size
 
 
 def read_config_file(path: Path, commands: Mapping[str, click.Command]) -> dict[str, object]:
@@ -78,51 +80,22 @@ def _as_typed(parameter: click.Parameter, value: object, where: str) -> object:
     return texts if parameter.multiple else texts[0]
 
 
-def _of_a_run(name: str) -> Iterable[str]:
-    from lockcheck.config import REGISTRIES
-
-    return REGISTRIES[name]
-
-
-def _formats() -> Iterable[str]:
-    from lockcheck.formats import FORMATS
-
-    return FORMATS
-
-
-def _exports() -> Iterable[str]:
-    from lockcheck.formats.export import EXPORTS
-
-    return EXPORTS
-
-
-def _models() -> Iterable[str]:
-    from lockcheck.checker.linearizability import MODELS
-
-    return MODELS
-
-
-def _sections() -> Iterable[str]:
-    from lockcheck.cli.listing import SECTIONS
-
-    return SECTIONS
-
-
-# What an option takes, from the registry that serves it.
-CHOICES: dict[str, Callable[[], Iterable[str]]] = {
-    **{
-        name: partial(_of_a_run, name)
-        for name in ("backend", "workload", "runtime", "guard", "lease clock")
-    },
-    "format": _formats,
-    "export": _exports,
-    "model": _models,
-    "section": _sections,
+# What an option takes, by where the registry is that serves it; those of a run are in its config.
+CHOICES = {
+    "format": ("lockcheck.formats", "FORMATS"),
+    "export": ("lockcheck.formats.export", "EXPORTS"),
+    "model": ("lockcheck.checker.linearizability", "MODELS"),
+    "section": ("lockcheck.cli.listing", "SECTIONS"),
 }
 
 
 def choices_of(registry: str) -> list[str]:
-    return [str(name) for name in CHOICES[registry]()]
+    if registry in CHOICES:
+        module, name = CHOICES[registry]
+        return list(getattr(import_module(module), name))
+    from lockcheck.config import REGISTRIES
+
+    return list(map(str, REGISTRIES[registry]))
 
 
 class LateChoice(click.ParamType):  # type: ignore[type-arg,unused-ignore]
@@ -144,33 +117,20 @@ class LateChoice(click.ParamType):  # type: ignore[type-arg,unused-ignore]
 class Parsed(click.ParamType):  # type: ignore[type-arg,unused-ignore]
     """A number that people write with a unit."""
 
+    def __init__(self, name: str, parse: Callable[[str], int]) -> None:
+        self.name = name
+        self._parse = parse
+
     def convert(
         self, value: str | int, param: click.Parameter | None, ctx: click.Context | None
     ) -> int:
         if isinstance(value, int):
             return value
         try:
-            return self.parse(value)
+            return self._parse(value)
         except UserError as error:
             self.fail(f"{error.message}: {error.cure}", param, ctx)
 
-    def parse(self, text: str) -> int:
-        raise NotImplementedError
 
-
-class Size(Parsed):
-    name = "size"
-
-    def parse(self, text: str) -> int:
-        from lockcheck.sizes import parse_size
-
-        return parse_size(text)
-
-
-class Duration(Parsed):
-    name = "duration"
-
-    def parse(self, text: str) -> int:
-        from lockcheck.durations import parse_duration_ms
-
-        return parse_duration_ms(text)
+DURATION = Parsed("duration", parse_duration_ms)
+SIZE = Parsed("size", parse_size)

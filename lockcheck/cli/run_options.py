@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lockcheck.cli.options import Duration, LateChoice
+from lockcheck.cli.options import DURATION, LateChoice
 
 if TYPE_CHECKING:
     from lockcheck.config import RunConfig, Setting
@@ -55,7 +55,7 @@ def _option(field: str, setting: Setting) -> click.Option:
     if setting.choices:
         details |= {"type": LateChoice(setting.choices), "default": default and str(default)}
     elif field.endswith(IN_MS):
-        details |= {"type": Duration(), "default": duration_words(default)}
+        details |= {"type": DURATION, "default": duration_words(default)}
     elif setting.folder:
         details["type"] = click.Path(file_okay=False)
     elif setting.low is not None:

@@ -91,7 +91,7 @@ class Apt:
 
     def _of_that_suite_alone(self) -> dict[str, str]:
         """And nothing of what is installed, or preferred, on this host."""
-        mirrors = self.debian_mirror() or Apt(self._scratch("host")).debian_mirror()
+        mirrors = self.debian_mirror() or self._with_the_hosts_own_lists().debian_mirror()
         if not mirrors:
             raise ClusterError(
                 f"this host has no mirror of Debian's, so nothing of Debian {self._suite}",
@@ -113,10 +113,9 @@ class Apt:
             "Dir::State::status": str(status),
         }
 
-    def _scratch(self, name: str) -> Path:
-        folder = self._folder / name
-        folder.mkdir()
-        return folder
+    def _with_the_hosts_own_lists(self) -> Apt:
+        (self._folder / "host").mkdir()
+        return Apt(self._folder / "host")
 
     def _failure(self, packages: Sequence[str]) -> ClusterError:
         last_words = "\n    ".join(self._said.strip().splitlines()[-LAST_LINES:])

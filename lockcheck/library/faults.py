@@ -16,8 +16,8 @@ from lockcheck.history import Event, EventType, Notice
 from lockcheck.history.event import NEMESIS
 from lockcheck.library.log import Log
 from lockcheck.nemesis import FAULTS, Plan, parse_nemesis
+from lockcheck.nemesis.aims import at_nodes
 from lockcheck.nemesis.base import Step
-from lockcheck.nemesis.named import at_nodes
 from lockcheck.nemesis.parameters import GENERAL
 
 # Beyond what a strike, and all tries to heal it, may take in the agent.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
-from lockcheck.nemesis.base import Aim, Plan, Refusal
+from lockcheck.nemesis.base import Aim, Plan, Refusal, Step
 from lockcheck.nemesis.scene import Scene
 from lockcheck.nodes.node import Role
 
@@ -91,6 +92,16 @@ async def _ring(scene: Scene, choices: Random) -> Nodes:
     servers = scene.names(Role.SERVER)
     choices.shuffle(servers)
     return tuple(servers) if all(map(scene.is_free, servers)) else ()
+
+
+def at_nodes(step: Step, names: Nodes, *, at_clients: bool = False) -> Step:
+    """The same fault, at nodes that are named instead of chosen."""
+
+    async def these(_scene: Scene, _choices: Random) -> Nodes:
+        return names
+
+    aim = Aim("+".join(names), "the nodes that were named", these, at_clients=at_clients)
+    return replace(step, aim=aim)
 
 
 def _without_servers(plan: Plan) -> Refusal | None:

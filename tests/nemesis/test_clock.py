@@ -14,6 +14,7 @@ import pytest
 from lockcheck.errors import FaultError, UserError
 from lockcheck.history import Event
 from lockcheck.nemesis import Plan, check_nemesis, parse_nemesis
+from lockcheck.nemesis.aims import at_nodes
 from lockcheck.nemesis.base import DidNotLastError
 from lockcheck.nemesis.clock import KIND, ClockFault
 from lockcheck.nemesis.clock_engines import VdsoClocks
@@ -21,7 +22,6 @@ from lockcheck.nemesis.clock_facts import ClockFacts
 from lockcheck.nemesis.drawing import applicable
 from lockcheck.nemesis.holders import Holders
 from lockcheck.nemesis.links import Links
-from lockcheck.nemesis.named import at_nodes
 from lockcheck.nemesis.scene import Scene
 from lockcheck.nemesis.skew import TRUE, Skew
 from lockcheck.nemesis.vdso import Vdso

@@ -10,7 +10,7 @@ it: the engines rely on that.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from lockcheck.history.table import NEVER, NO_TOKEN, Op
@@ -126,8 +126,8 @@ def _rank(state: State) -> Rank:
     return Rank((state.owner, state.times, bound), token)
 
 
-def _entering(*, many: bool, fenced: bool) -> StepFunction:
-    """The locks whose owner counts how often it entered, whose grants have tokens, or both."""
+def _owned(name: str, meaning: str, *, many: bool, fenced: bool) -> Model:
+    """A lock whose owner counts how often it entered, whose grants have tokens, or both."""
 
     def step(state: State, call: Call) -> State | Illegal:
         assert isinstance(state, LockState)  # noqa: S101 - the states are this model's own
@@ -139,7 +139,8 @@ def _entering(*, many: bool, fenced: bool) -> StepFunction:
             return _enter_again(state, call) if many else Illegal("the caller holds it already")
         return _grant(state, call) if fenced else LockState(call.process, 1, None, told=False)
 
-    return step
+    model = Model(name, meaning, FREE, step, LOCKING, owners=True, tokens=fenced)
+    return replace(model, reentrant=many, rank=_rank if fenced else None)
 
 
 def _leave(state: LockState, call: Call) -> State | Illegal:
@@ -181,8 +182,8 @@ def register(initial: Hashable = None) -> Model:
     return Model("register", "what was written last is read", initial, _register, STORING)
 
 
-def cas_register(initial: Hashable = None) -> Model:
-    return Model("cas-register", "a register with compare-and-set", initial, _register, STORING)
+def cas_register() -> Model:
+    return Model("cas-register", "a register with compare-and-set", None, _register, STORING)
 
 
 def _register(value: State, call: Call) -> State | Illegal:
@@ -230,35 +231,10 @@ MUTEX = semaphore(1)
 OWNER_MUTEX = Model(
     "owner-mutex", "only its owner releases it", None, _owner_mutex, LOCKING, owners=True
 )
-REENTRANT = Model(
-    "reentrant",
-    "its owner may enter again",
-    FREE,
-    _entering(many=True, fenced=False),
-    LOCKING,
-    owners=True,
-    reentrant=True,
-)
-FENCED = Model(
-    "fenced",
-    "each grant has a higher token",
-    FREE,
-    _entering(many=False, fenced=True),
-    LOCKING,
-    owners=True,
-    tokens=True,
-    rank=_rank,
-)
-REENTRANT_FENCED = Model(
-    "reentrant-fenced",
-    "both: who enters again is told the same token",
-    FREE,
-    _entering(many=True, fenced=True),
-    LOCKING,
-    owners=True,
-    reentrant=True,
-    tokens=True,
-    rank=_rank,
+REENTRANT = _owned("reentrant", "its owner may enter again", many=True, fenced=False)
+FENCED = _owned("fenced", "each grant has a higher token", many=False, fenced=True)
+REENTRANT_FENCED = _owned(
+    "reentrant-fenced", "both: who enters again is told the same token", many=True, fenced=True
 )
 ADDING = frozenset({Op.ADD, Op.READ})
 SET = Model("set", "what was added is read", frozenset(), _set, ADDING, many=True)

@@ -51,12 +51,12 @@ def search(
 
 
 class Brief:
-    """Patience for so many questions, each some thousand steps of a search."""
+    """Patience for few questions, each some thousand steps of a search."""
 
-    def __init__(self, patience: Patience, most: int = BRIEF) -> None:
+    def __init__(self, patience: Patience) -> None:
         self.patience = replace(patience, may_go_on=self._may_go_on)
         self._in_all = patience
-        self._left = most
+        self._left = BRIEF
 
     @property
     def over(self) -> bool:

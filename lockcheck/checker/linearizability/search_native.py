@@ -28,6 +28,9 @@ AskModel = ctypes.CFUNCTYPE(c_int32, c_int32, c_int32, POINTER(RankColumns))
 AskPatience = ctypes.CFUNCTYPE(c_int32, c_int32)
 
 
+COLUMNS = ("kind", "slot", "twin", "called", "time", "calls", "looks", "maybe")  # of the plan
+
+
 class PlanColumns(ctypes.Structure):
     _fields_ = (
         ("returns", c_int32),
@@ -35,14 +38,7 @@ class PlanColumns(ctypes.Structure):
         ("kinds", c_int32),
         ("maybes", c_int32),
         ("slots", c_int32),
-        ("kind", c_void_p),
-        ("slot", c_void_p),
-        ("twin", c_void_p),
-        ("called", c_void_p),
-        ("time", c_void_p),
-        ("calls", c_void_p),
-        ("looks", c_void_p),
-        ("maybe", c_void_p),
+        *((name, c_void_p) for name in COLUMNS),
     )
 
 
@@ -149,14 +145,7 @@ def _columns(plan: SearchPlan) -> PlanColumns:
         len(plan.looks),
         len(plan.maybe),
         plan.slots,
-        _address(plan.kind),
-        _address(plan.slot),
-        _address(plan.twin),
-        _address(plan.called),
-        _address(plan.time),
-        _address(plan.calls),
-        _address(plan.looks),
-        _address(plan.maybe),
+        *(_address(getattr(plan, name)) for name in COLUMNS),
     )
 
 

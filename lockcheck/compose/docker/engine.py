@@ -69,7 +69,7 @@ def why_no_engine() -> str:
 
 
 @contextmanager
-def engine_trouble(doing: str, *, cure: str = "") -> Iterator[None]:
+def engine_trouble(doing: str) -> Iterator[None]:
     """Whatever the engine or the way to it refuses becomes a ClusterError that says what for."""
     import docker
     import requests
@@ -85,7 +85,7 @@ def engine_trouble(doing: str, *, cure: str = "") -> Iterator[None]:
         yield
     except docker.errors.APIError as error:
         reason = error.explanation or str(error)
-        raise ClusterError(f"{doing}: the Docker engine says: {reason}", cure=cure) from error
+        raise ClusterError(f"{doing}: the Docker engine says: {reason}") from error
     except lost as error:
         if isinstance(error, OSError) and is_out_of_space(error):
             raise ClusterError(
@@ -94,5 +94,5 @@ def engine_trouble(doing: str, *, cure: str = "") -> Iterator[None]:
             ) from error
         raise ClusterError(
             f"{doing}: lost the Docker engine: {error}",
-            cure=cure or "`docker version` should work; the engine's own log says more",
+            cure="`docker version` should work; the engine's own log says more",
         ) from error
