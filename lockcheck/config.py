@@ -87,7 +87,7 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
     ] = 1000
     time_limit_ms: Annotated[int, Setting("How long to run.", low=1000, high=86_400_000)] = 15_000
     think_ms: Annotated[
-        int, Setting("How long a client works under the lock: half to one and a half of it.", low=1)
+        int, Setting("How long a client works under the lock, give or take a half.", low=1)
     ] = 10
     seed: Annotated[
         int,

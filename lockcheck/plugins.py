@@ -92,5 +92,5 @@ def _refused(point: EntryPoint, reason: str) -> UserError:
     package = point.dist.name if point.dist else "an installed package"
     return UserError(
         f"{package} adds {point.name!r} to {point.group}, and that cannot be used: {reason}",
-        cure=f"mend {point.value}, or uninstall {package}",
+        cure=f"fix {point.value}, or uninstall {package}",
     )

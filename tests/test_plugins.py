@@ -214,5 +214,5 @@ def test_containers_have_nothing_of_it(tmp_path: Path) -> None:
     need("docker")
     said = lockcheck("run", *asked, "--out", str(tmp_path / "results"), variables=install(tmp_path))
     assert said.returncode == 2
-    assert "scribble is not there" in said.stderr
+    assert "scribble is missing" in said.stderr
     assert not (tmp_path / "results").exists()

@@ -33,7 +33,7 @@ def _refuse_a_strangers(owner: int, path: Path) -> None:
     ours = {0, os.geteuid(), int(os.environ.get("SUDO_UID") or os.geteuid())}
     if owner not in ours:
         raise UserError(
-            f"{path} in this folder belongs to another user (uid {owner}): it is not obeyed",
+            f"{path} in this folder belongs to another user (uid {owner}): it is not read",
             cure=f"chown {os.geteuid()} {path} if you trust it, or start lockcheck elsewhere",
         )
 

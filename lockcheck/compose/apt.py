@@ -94,7 +94,7 @@ class Apt:
         mirrors = self.debian_mirror() or self._with_the_hosts_own_lists().debian_mirror()
         if not mirrors:
             raise ClusterError(
-                f"this host has no mirror of Debian's, so nothing of Debian {self._suite}",
+                f"this host has no Debian mirror, so Debian {self._suite} cannot be fetched",
                 cure=f"name one in {MIRROR_VARIABLE}",
             )
         if not KEYRING.exists():
@@ -148,7 +148,7 @@ class Apt:
         except (OSError, subprocess.TimeoutExpired) as error:
             raise ClusterError(
                 f"Debian's packages cannot be fetched: {error}",
-                cure="`apt-get update` should work on this host, and soon",
+                cure="`apt-get update` should work on this host, within a few minutes",
             ) from error
         self._said += done.stderr
         if check and done.returncode != 0:

@@ -27,7 +27,7 @@ def choose_runtime(wanted: str, servers: Iterable[str] = ()) -> tuple[Runtime, s
         if not reasons[name]:
             return runtime, _why(name, reasons)
     raise ClusterError(
-        "this host can run neither of the two runtimes",
+        "this host can run neither runtime",
         cure="; ".join(f"{name}: {reason}" for name, reason in reasons.items()),
     )
 

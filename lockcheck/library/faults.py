@@ -59,7 +59,9 @@ class Faults:
         """As `--nemesis` takes it, and the nodes that it strikes, if they are named."""
         sequence = parse_nemesis(text)
         if len(sequence) != 1:
-            raise UserError(f"{text!r} is not one fault", cure="a with block has one; nest several")
+            raise UserError(
+                f"{text!r} is not one fault", cure="use one fault per with block, and nest them"
+            )
         step = self._at(sequence[0], nodes)
         if refusal := step.aim.why_not(self._plan) or step.kind.why_not(step, self._plan):
             raise UserError(f"{text} is not possible: {refusal.reason}", cure=refusal.cure)
@@ -68,7 +70,7 @@ class Faults:
     def _at(self, step: Step, nodes: tuple[str, ...]) -> Step:
         if given := [p.name for p in GENERAL if step.setting(p.name) is not None]:
             raise UserError(
-                f"{given[0]}= says nothing here: the fault lasts as long as the with block",
+                f"{given[0]}= has no meaning here: the fault lasts as long as the with block",
                 cure="leave it out",
             )
         if unknown := [name for name in nodes if name not in self._nodes]:

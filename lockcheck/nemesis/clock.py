@@ -42,8 +42,8 @@ from lockcheck.servers import SERVERS
 from lockcheck.servers.base import Clock
 from lockcheck.servers.versions import server_of
 
-WALL = flag("wall", "the wall clock alone")
-MONO = flag("mono", "the monotonic clock alone")
+WALL = flag("wall", "only the wall clock")
+MONO = flag("mono", "only the monotonic clock")
 
 
 @dataclass(slots=True)
@@ -107,7 +107,7 @@ class ClockFault:
         await self._facts.note_all()
         changed, self._changed = self._changed, []
         if changed:
-            raise DidNotLastError(f"the clocks did not go as they were told: {', '.join(changed)}")
+            raise DidNotLastError(f"the clocks did not run as they were set: {', '.join(changed)}")
 
     async def _stop_strobing(self) -> list[str]:
         if self._strobing is None:
@@ -188,14 +188,14 @@ def _why_not_there(step: Step, plan: Plan) -> Refusal | None:
         )
     if step.setting(MONO.name):
         return Refusal(
-            f"libfaketime, which it takes to move the monotonic clock of {plan.backend}'s servers, "
-            "moves their wall clock with it",
+            f"{plan.backend}'s servers need libfaketime to move their monotonic clock, and that "
+            "moves their wall clock, too",
             f"leave out {MONO.name}",
         )
     if step.setting(DRIFT.name) is not None:
         return Refusal(
-            f"libfaketime, which it takes to move the clocks of {plan.backend}'s servers, counts "
-            "a rate from their start on",
+            f"{plan.backend}'s servers need libfaketime to move their clocks, and it counts a rate "
+            "from their start",
             f"let it jump, or strobe; or move the {WALL.name} clock alone",
         )
     return None
@@ -204,9 +204,11 @@ def _why_not_there(step: Step, plan: Plan) -> Refusal | None:
 def _why_not_so(step: Step) -> Refusal | None:
     given = {name for name, _ in step.given}
     if DRIFT.name in given and given & {JUMP.name, STROBE.name}:
-        return Refusal("a clock drifts, or it jumps", f"leave out {DRIFT.name}, or give two faults")
+        return Refusal(
+            "a clock either drifts or jumps", f"leave out {DRIFT.name}, or give two faults"
+        )
     if step.setting(DRIFT.name) == 1:
-        return Refusal("a clock that counts 1 for each second is right", f"{DRIFT.name}=1.5")
+        return Refusal("a clock that counts 1 second per second is right", f"{DRIFT.name}=1.5")
     if {WALL.name, MONO.name} <= given:
         return Refusal("both clocks are moved anyway", f"leave out {WALL.name} and {MONO.name}")
     if MONO.name in given and (step.aim.at_clients or step.aim is RANDOM):

@@ -107,7 +107,9 @@ class VdsoClocks:
                 await pause.heal()
             await asyncio.sleep(BETWEEN_TRIES_S)
         if self._node.alive:
-            raise FaultError(f"a thread of {self._node.name} always stands in the way")
+            raise FaultError(
+                f"a thread of {self._node.name} was always within the code that has to be changed"
+            )
         yield []
 
     def _all(self) -> list[Vdso]:
@@ -139,4 +141,4 @@ def offset_ns(clock: Clock, read: Callable[[], int]) -> int:
         after_ns = true_ns(clock)
         if after_ns - before_ns <= AT_MOST_APART_NS:
             return told_ns - (before_ns + after_ns) // 2
-    raise FaultError("the machine stalls: no two clocks can be read at one moment")
+    raise FaultError("the machine stalls: no two clocks can be read at the same moment")

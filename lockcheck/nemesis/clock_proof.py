@@ -58,7 +58,9 @@ async def _rate(motion: Motion, clock: Clock, clocks: Clocks) -> float:
     last, took_ns = await clocks.offsets_ns(clock), true_ns(clock) - began_ns
     rates = [1 + (b - a) / took_ns for a, b in zip(first, last, strict=False)]
     if wrong := [rate for rate in rates if abs(rate - motion.rate) > RATE_TOLERANCE * motion.rate]:
-        raise FaultError(f"the {clock} clock goes at {wrong[0]:.4f}, and not at {motion.rate:g}")
+        raise FaultError(
+            f"the {clock} clock runs at {wrong[0]:.4f} of its rate, not at {motion.rate:g}"
+        )
     return rates[0]
 
 
@@ -73,7 +75,7 @@ async def _seen_to_and_fro(motion: Motion, clock: Clock, clocks: Clocks) -> str:
         if len(seen) == len(ways):
             return f"0 and {seconds(motion.by_ns)} by turns"
         await asyncio.sleep(motion.every_ms / 1000 / 4)
-    raise FaultError(f"the {clock} clock does not go to and fro: it stays at {seen}")
+    raise FaultError(f"the {clock} clock does not strobe: it stays at {seen}")
 
 
 async def _need(clock: Clock, clocks: Clocks, wanted_ns: int) -> int:

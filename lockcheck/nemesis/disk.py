@@ -186,7 +186,9 @@ def _strike(step: Step, nodes: tuple[str, ...], scene: Scene) -> Strike:
 
 def _why_not(_step: Step, plan: Plan) -> Refusal | None:
     if not any(SERVERS[kind].data_mb for kind in plan.kinds):
-        return Refusal(f"the servers of {plan.backend} keep no data", "another fault, like kill")
+        return Refusal(
+            f"the servers of {plan.backend} keep no data", "use another fault, such as kill"
+        )
     return None
 
 

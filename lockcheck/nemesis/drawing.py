@@ -37,7 +37,7 @@ def _sequence(kinds: Kinds, plan: Plan, choices: random.Random) -> str:
             left_ms -= takes_ms
     if not chosen:
         raise UserError(
-            f"no fault fits into {plan.time_limit_ms} ms of {plan.backend}",
+            f"no fault fits into a run of {plan.time_limit_ms} ms on {plan.backend}",
             cure="a longer --time-limit, or a shorter --ttl",
         )
     return sequence_words(tuple(chosen))

@@ -109,7 +109,7 @@ class Failover:
 
     async def prove(self) -> str:
         if pids := self._primary.pids():
-            raise FaultError(f"{self._primary.name} lives on: {pids}")
+            raise FaultError(f"{self._primary.name} is still alive: {pids}")
         # One slow answer of a Sentinel, on a machine that is busy, is no failover that failed.
         named = await _until(self._group.named, "the Sentinels disagree", PROMOTED_S)
         viewer = self._group.viewer.name
@@ -193,12 +193,13 @@ def _strike(step: Step, nodes: tuple[str, ...], scene: Scene) -> Failover:
 def _why_not(_step: Step, plan: Plan) -> Refusal | None:
     if REDIS_REPLICATED.name not in plan.kinds:
         return Refusal(
-            f"{plan.backend} has no primary with replicas of which one is promoted",
+            f"{plan.backend} has no primary with replicas to promote",
             "--backend redis-failover or redis-wait; or kill:leader, where members elect one",
         )
     if plan.ttl_ms > LONGEST_TTL_MS:
         return Refusal(
-            "what the replicas have of the lock has to run out before", "--ttl 5s, or shorter"
+            "the replicas' copy of the lock has to expire before the failover",
+            "--ttl 5s, or shorter",
         )
     return None
 

@@ -77,7 +77,7 @@ class FaketimeClocks:
         server = server_of(self._node.spec.kind)
         telling = server.tells_time
         if telling is None or telling.clock is not Clock.MONOTONIC:
-            raise FaultError(f"{server.title} does not tell for how long it is up")
+            raise FaultError(f"{server.title} does not report its uptime")
         return await self._told_ns(server.port, telling)
 
     async def _told_ns(self, port: int, telling: TellsTime) -> int:

@@ -41,7 +41,9 @@ def _refuse(asked: str, refusal: Refusal | None) -> None:
 def _never_comes(step: Step, plan: Plan) -> Refusal | None:
     trigger = step.trigger(plan)
     if step.aim.at_holders and trigger is Trigger.SCHEDULE:
-        return Refusal("no schedule says who holds the lock", f"{WHEN.name}={Trigger.ACQUIRE}")
+        return Refusal(
+            "a schedule does not know who holds the lock", f"{WHEN.name}={Trigger.ACQUIRE}"
+        )
     if trigger is Trigger.WRITE and not plan.writes:
         return Refusal("clients write nothing in this run", f"{WHEN.name}={Trigger.ACQUIRE}")
     return None

@@ -155,7 +155,7 @@ class _Building:
         if word.text not in self._aims:
             raise self._unknown(word)
         if self._aim is not None:
-            raise _Wrong(word, "it has two aims", "give one, or another --nemesis beside it")
+            raise _Wrong(word, "it has two aims", "give one, or add another --nemesis")
         self._aim = self._aims[word.text]
 
     def _unknown(self, word: _Word) -> _Wrong:

@@ -58,7 +58,7 @@ class Kill:
     async def prove(self) -> str:
         left = {node.name: node.pids() for node in self._nodes if node.alive}
         if left:
-            raise FaultError(f"processes live on: {left}")
+            raise FaultError(f"processes are still alive: {left}")
         were = "1 process was" if self._had == 1 else f"{self._had} processes were"
         return f"{were} killed, and none is left"
 
@@ -133,9 +133,7 @@ def _why_not(step: Step, plan: Plan) -> Refusal | None:
     if step.setting(ROLLING.name):
         return _why_not_rolling(step, plan) or _why_not_without_data(step, plan)
     if step.setting(RESTART.name) is not None and step.for_ms is not None:
-        return Refusal(
-            f"{RESTART.name} and {FOR.name} are one and the same", f"leave out {FOR.name}"
-        )
+        return Refusal(f"{RESTART.name} and {FOR.name} mean the same", f"leave out {FOR.name}")
     if step.setting(RESTART.name) == NEVER and step.setting(NO_DATA.name):
         return Refusal("what never comes back has no data anyway", f"leave out {NO_DATA.name}")
     return _why_not_without_data(step, plan)
@@ -144,7 +142,9 @@ def _why_not(step: Step, plan: Plan) -> Refusal | None:
 def _why_not_rolling(step: Step, plan: Plan) -> Refusal | None:
     if step.aim not in SEVERAL:
         aims = ", ".join(aim.name for aim in SEVERAL)
-        return Refusal(f"{step.aim.name} is one node, and has no turns", f"aim at one of: {aims}")
+        return Refusal(
+            f"{step.aim.name} is a single node, so there are no turns", f"aim at one of: {aims}"
+        )
     if step.setting(RESTART.name) == NEVER:
         return Refusal("the next goes down when the last is up", f"leave out {RESTART.name}")
     if step.for_ms is not None:
@@ -160,7 +160,7 @@ def _why_not_without_data(step: Step, plan: Plan) -> Refusal | None:
     refusing = [s for s in map(server_of, plan.kinds) if s.refused_without_data]
     if step.setting(NO_DATA.name) and refusing and step.aim not in (HOLDER, CLIENT):
         return Refusal(
-            f"a member of {refusing[0].title} that has lost its data is not taken back by others",
+            f"a member of {refusing[0].title} that has lost its data is not accepted by the others",
             f"leave out {NO_DATA.name}",
         )
     return None

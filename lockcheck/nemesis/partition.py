@@ -66,7 +66,7 @@ class Partition:
         arrivals = self._arrivals
         silent = self._uncut(arrivals) if arrivals else []
         if arrivals is None or not silent:
-            raise FaultError("other faults had cut all of it already, or slowed it down")
+            raise FaultError("other faults had already cut or slowed all of its links")
         controls = self._controls(arrivals)
         arrived = await arrivals.watch([*silent, *controls], SILENT_TRIES)
         if leaks := [link for link in silent if arrived[link]]:

@@ -56,7 +56,7 @@ class Pause:
         self._proven.clear()
         await each_of(_wake(node) for node in self._nodes)
         if woken:
-            raise DidNotLastError(f"somebody else had resumed {', '.join(woken)} before its time")
+            raise DidNotLastError(f"somebody else resumed {', '.join(woken)} too early")
 
 
 async def _stop(node: Node) -> None:

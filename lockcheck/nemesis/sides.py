@@ -108,7 +108,7 @@ def why_not(step: Step, plan: Plan) -> Refusal | None:
     side, aim = step.setting(FROM.name), step.aim
     if side == "storage" and not plan.stores:
         return Refusal(
-            "this run has no storage apart from the lock's servers to be cut off from",
+            "this run has no separate storage to be cut off from",
             "leave out from=storage",
         )
     if aim is MAJORITIES_RING and (side in ("storage", "all") or step.setting(ONE_WAY.name)):
@@ -118,7 +118,7 @@ def why_not(step: Step, plan: Plan) -> Refusal | None:
         )
     if aim is NODE and side not in ("lock", "all"):
         return Refusal(
-            "it may be a node that has nobody there to be cut off from",
+            "the node may have nobody there to be cut off from",
             f"leave out from={side}, or aim at client or server",
         )
     if side == "clients" and aim in (HOLDER, CLIENT):

@@ -28,7 +28,7 @@ from lockcheck.nemesis.slowness import Delay, PacketLoss, Rate, Seen, Slowness
 from lockcheck.nodes.namespaces import inside, new_network
 from lockcheck.nodes.node import Node
 
-RATE = rate("rate", "at most so many bits a second", low=4000, high=10_000_000, default=8000)
+RATE = rate("rate", "at most this many bits per second", low=4000, high=10_000_000, default=8000)
 LOSS = number("loss", "the percentage of packets that are lost", low=2, high=95)
 DELAY = duration("delay", "how long each packet is delayed")
 TRIES = 5  # on a machine that is busy with something else
@@ -155,12 +155,12 @@ def _why_not(step: Step, _plan: Plan) -> Refusal | None:
     if len(asked := _asked(step)) > 1:
         return Refusal(f"{' and '.join(asked)} are different ways to be slow", "give one of them")
     if (step.duration_ms(DELAY.name) or 0) > LONGEST_DELAY_MS:
-        return Refusal("who is that late is as good as cut off", "partition")
+        return Refusal("a node that is this late is as good as cut off", "partition")
     return None
 
 
 NOBODY_MAY_TRY = Refusal(
-    "this system gives ordinary users no networks to try it in", "try it as root, or in a run"
+    "ordinary users cannot create networks here to try it in", "try it as root, or in a run"
 )
 TRY = "import sys; from lockcheck.nemesis import slow; print(slow.why_not_here(sys.argv[1]))"
 AS_USER = ("unshare", "--user", "--map-root-user", "--net")
@@ -216,5 +216,5 @@ KIND = FaultKind(
     why_not=_why_not,
     lacks=_lacks,
     variants=("", f"{LOSS.name}=30", f"{DELAY.name}=200ms"),
-    needs="of the kernel sch_tbf for rate=, nft_numgen for loss=, sch_netem for delay=",
+    needs="kernel modules: sch_tbf for rate=, nft_numgen for loss=, sch_netem for delay=",
 )

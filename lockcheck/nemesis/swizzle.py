@@ -87,7 +87,7 @@ def _too_slow(step: Step, plan: Plan) -> Refusal | None:
     if most * (step.duration_ms(EVERY.name) or 0) <= LONGEST_MS:
         return None
     return Refusal(
-        f"there may be {most} links to cut, which is to take {duration_words(LONGEST_MS)} at most",
+        f"there may be {most} links to cut, and that may take {duration_words(LONGEST_MS)} at most",
         f"{EVERY.name}={duration_words(max(1, LONGEST_MS // most))}",
     )
 

@@ -29,7 +29,7 @@ def read_through(kernels: Image, copied: bytes, clock: Clock) -> int:
     code = kernels.processor.code
     leads = copied[kernels.clock :].startswith(head) and copied[kernels.place :].startswith(code)
     if not leads:
-        raise FaultError("it is not our code that its clock is read by")
+        raise FaultError("its clock is not read by our code")
     memory = _memory(len(copied))
     memory[:] = copied
     told = _Timespec()

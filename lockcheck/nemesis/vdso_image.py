@@ -60,7 +60,7 @@ def prepared(data: bytes, processor: Processor | None) -> Image:
     header = HEADER.unpack_from(data)
     if header[0][:5] != b"\x7fELF\x02" or processor is None or header[2] != processor.machine:
         known = " and ".join(PROCESSORS)
-        raise FaultError(f"clocks can be moved on {known}, and not here", cure=OTHER_ENGINE)
+        raise FaultError(f"clocks can be moved only on {known}", cure=OTHER_ENGINE)
     segments = list(_segments(data, header))
     functions = _functions(data, segments)
     places = {

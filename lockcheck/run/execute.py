@@ -138,8 +138,8 @@ def _check_what_is_here(config: RunConfig, runtime: str) -> None:
             check_drivers(server_of(kind))
     elif added := config.from_outside():
         raise UserError(
-            f"the {runtime} runtime has nothing but lockcheck itself in its images: "
-            f"{', '.join(added)} is not there",
+            f"the {runtime} runtime's images contain only lockcheck itself: "
+            f"{', '.join(added)} is missing",
             cure="use --runtime local",
         )
 

@@ -108,7 +108,7 @@ def _check_validity(config: RunConfig) -> None:
         )
     if not config.backend_under_test().promises.tells_validity:
         raise UserError(
-            f"{config.backend} does not tell its clients for how long their hold is valid, so "
+            f"{config.backend} does not tell its clients how long their hold is valid, so "
             "there is nothing to check",
             cure="leave --check-validity out: it tells them when they have lost it",
         )

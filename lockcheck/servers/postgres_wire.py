@@ -221,7 +221,7 @@ POSTGRES_ERRORS = (
     ErrorRow("command", "LockNotAvailable", FAIL, "held"),
     ErrorRow("command", "DeadlockDetected", FAIL, "rolled back"),
     ErrorRow("command", "SerializationFailure", FAIL, "rolled back"),
-    ErrorRow("command", "UniqueViolation", FAIL, "refused, as it is there already"),
+    ErrorRow("command", "UniqueViolation", FAIL, "refused: it exists already"),
     ErrorRow("command", "TimeoutError", INFO, "sent, but not answered in time"),
     ErrorRow("command", "OperationalError", INFO, "sent, but the connection broke"),
 )

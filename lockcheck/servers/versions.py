@@ -90,7 +90,7 @@ def check_versions(kinds: Iterable[str], said: Mapping[str, str]) -> None:
         server = server_of(kind)
         if server.says and not re.search(server.says, said[kind]):
             raise ClusterError(
-                f"{kind} was asked for, and what was started says {said[kind]}",
+                f"{kind} was asked for, but the server that was started says {said[kind]}",
                 cure="an image that was built on LOCKCHECK_BASE_IMAGE holds what that offers: "
                 f"unset it, and remove the image lockcheck/{server.image}",
             )

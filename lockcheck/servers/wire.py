@@ -47,7 +47,7 @@ class NotWithdrawnError(Exception):
 
 
 NOT_WITHDRAWN = ErrorRow(
-    "command", "NotWithdrawnError", EventType.INFO, "gave up, but was not let go"
+    "command", "NotWithdrawnError", EventType.INFO, "gave up, but its withdrawal was not confirmed"
 )
 
 

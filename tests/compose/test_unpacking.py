@@ -52,5 +52,5 @@ def test_no_links_and_no_devices(kind: bytes, tmp_path: Path) -> None:
 
 
 def test_what_is_no_archive(tmp_path: Path) -> None:
-    with pytest.raises(ClusterError, match="no archive"):
+    with pytest.raises(ClusterError, match="not an archive"):
         unpack(io.BytesIO(b"x" * 2000), tmp_path)

@@ -178,7 +178,7 @@ def test_what_makes_no_sense_is_refused_with_the_cure(cluster: lockcheck.Cluster
     for make, reason, cure in (
         (faults.pause, "nobody here knows who holds", "name the node"),
         (lambda: faults.pause("c9"), "unknown node 'c9'", "r1, s1, c1, c2"),
-        (lambda: cluster.fault("pause:for=3s", "c1"), "for= says nothing here", "leave it out"),
+        (lambda: cluster.fault("pause:for=3s", "c1"), "for= has no meaning here", "leave it out"),
         (lambda: faults.partition("leader"), "redis has no leader", "aim at server"),
         (lambda: cluster.fault("pause:server then pause:client"), "not one fault", "nest"),
         (lambda: cluster.fault("none"), "not one fault", "nest"),

@@ -286,7 +286,7 @@ def test_a_processor_that_nobody_knows_is_told_of_before_it_is_drawn(
     monkeypatch.setattr("lockcheck.nemesis.clock.kernels_image", unknown)
     lacking = KIND.lacks(parse_nemesis("clock")[0])
     assert lacking
-    assert "and not here" in lacking.reason
+    assert "can be moved only on" in lacking.reason
     assert list(applicable(KIND, plan())) == []
 
 

@@ -107,7 +107,7 @@ class Stubborn(RealFleet):
 
 def test_one_that_lives_on_is_said_to(nodes: Nodes) -> None:
     strike = kill(nodes, "server", "r1", fleet=Stubborn(nodes))
-    with pytest.raises(FaultError, match="live on"):
+    with pytest.raises(FaultError, match="still alive"):
         asyncio.run(inject_and_prove(strike))
 
 

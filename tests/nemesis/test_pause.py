@@ -109,7 +109,7 @@ def test_a_pause_that_somebody_else_ended_did_not_last(node: RealNode) -> None:
     asyncio.run(inject_and_prove(pause))
     node.signal(signal.SIGCONT)
     wait_for(lambda: "T" not in node.thread_states(), "it runs")
-    with pytest.raises(DidNotLastError, match="somebody else had resumed c1"):
+    with pytest.raises(DidNotLastError, match="somebody else resumed c1"):
         asyncio.run(pause.heal())
 
 

@@ -173,7 +173,7 @@ def environment_of(kind: str, program: Path) -> dict[str, str]:
 def test_a_cluster_of_another_version_is_refused_before_clients_come() -> None:
     kinds = ["redis", "redis=7"]
     check_versions(kinds, {"redis": "whatever", "redis=7": "Redis server v=7.0.15"})
-    with pytest.raises(ClusterError, match=r"redis=7 was asked for, and .* v=8\.0\.2"):
+    with pytest.raises(ClusterError, match=r"redis=7 was asked for, but .* v=8\.0\.2"):
         check_versions(kinds, {"redis": "whatever", "redis=7": "Redis server v=8.0.2"})
 
 
@@ -183,5 +183,5 @@ def test_a_fetch_that_brings_another_version_is_an_error(
     server = replace(server_of("etcd=3.4"), find=lambda: (str(bare / "etcd"),))
     says(bare / "etcd", "etcd Version: 3.3.1")
     monkeypatch.setattr(fetching, "_fetch", lambda _server, _folder: None)
-    with pytest.raises(ClusterError, match=r"do not bring etcd 3\.4 here: .* says 3\.3\.1"):
+    with pytest.raises(ClusterError, match=r"do not provide etcd 3\.4 here: .* says 3\.3\.1"):
         fetching.bring_server(server, print)

@@ -20,13 +20,13 @@ def unpack(packed: IO[bytes], target: Path) -> None:
             for member in tar:
                 _unpack_one(tar, member, target)
     except tarfile.TarError as error:
-        raise ClusterError(f"what the engine handed over is no archive: {error}") from error
+        raise ClusterError(f"what the engine sent is not an archive: {error}") from error
 
 
 def _unpack_one(tar: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> None:
     place = PurePosixPath(member.name)
     if place.is_absolute() or ".." in place.parts:
-        raise ClusterError(f"the engine handed over {member.name!r}, outside of where it belongs")
+        raise ClusterError(f"the engine sent {member.name!r}, which lies outside of its folder")
     path = target / place
     if member.isdir():
         path.mkdir(parents=True, exist_ok=True)

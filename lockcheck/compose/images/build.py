@@ -125,7 +125,7 @@ def _check_log(name: str, messages: Iterable[Mapping[str, object]]) -> None:
             last_words = "\n    ".join(line for line in log[-LAST_LINES:] if line.strip())
             raise ClusterError(
                 f"building the image {name} failed: {message['error']}\n    {last_words}",
-                cure="mend what the log says, then: lockcheck images build",
+                cure="fix what the log says, then: lockcheck images build",
             )
 
 

@@ -17,7 +17,7 @@ def cache_folder() -> Path:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ClusterError(
-            f"the cache folder {folder} cannot be made: {error.strerror}",
+            f"the cache folder {folder} cannot be created: {error.strerror}",
             cure="set XDG_CACHE_HOME to a folder that this user may write",
         ) from error
     return folder

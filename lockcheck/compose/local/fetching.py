@@ -39,7 +39,7 @@ def bring_server(server: Server, say: Say) -> None:
     if program_of(server) is None:
         other = why_not_chosen(server) or "there is no program"
         raise ClusterError(
-            f"Debian's packages do not bring {server.title} here: {other}", cure=server.cure
+            f"Debian's packages do not provide {server.title} here: {other}", cure=server.cure
         )
 
 
