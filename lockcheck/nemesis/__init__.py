@@ -53,28 +53,28 @@ def asked_for(texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def at_holders(texts: Iterable[str]) -> tuple[str, ...]:
-    """Those of `asked_for` that are aimed at whoever holds the lock."""
+    """Those of `asked_for` that are aimed at the holder of the lock."""
     return tuple(str(step) for step in _steps(texts) if step.aim.at_holders)
 
 
 def longest_ms(texts: Iterable[str], plan: Plan) -> int:
-    """How long a fault that is under way when the time is over may still last."""
+    """How long a fault may still last that is under way when the time is over."""
     return fitting.longest_ms(map(parse_nemesis, texts), plan)
 
 
 def wants_faketime(texts: Iterable[str]) -> bool:
-    """Whether servers whose clocks cannot be moved else have to run under libfaketime."""
+    """Whether servers whose clocks cannot be moved otherwise have to run under libfaketime."""
     return any(step.kind.wants_faketime(step) for step in _steps(texts))
 
 
 def check_nemesis(texts: Iterable[str], plan: Plan) -> None:
-    """Raises a UserError, with the cure, where a fault cannot be written, cannot be or cannot fit
-    into the run."""
+    """Raises a UserError, with the cure, if a fault is misspelt, impossible, or does not fit into
+    the run."""
     fitting.check_fit(map(parse_nemesis, texts), plan)
 
 
 def check_nemesis_here(texts: Iterable[str]) -> None:
-    """Where the nodes are: raises a UserError, with the cure, where the machine lacks something."""
+    """Where the nodes are: raises a UserError, with the cure, if the machine lacks something."""
     fitting.check_machine(map(parse_nemesis, texts))
 
 

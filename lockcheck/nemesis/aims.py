@@ -1,4 +1,4 @@
-"""Whom a fault can be aimed at. A kind of fault lists those that make sense for it."""
+"""What a fault can be aimed at. Each kind of fault lists the aims that make sense for it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _one(names: list[str], choices: Random) -> Nodes:
 
 
 def _some(names: list[str], number: int, choices: Random) -> Nodes:
-    """So many of them, or nobody."""
+    """Exactly `number` of them, or none."""
     return tuple(sorted(choices.sample(names, number))) if 0 < number <= len(names) else ()
 
 

@@ -1,8 +1,8 @@
-"""What arrives over which link, seen from both ends: the proof of cuts, and of their end.
+"""What arrives over which link, seen from both ends: this proves cuts, and their end.
 
 Each node's network gets a socket of ours, whatever the node's own processes do (they may be
-stopped, or ended), and a packet that is sent in one is looked for in the other. So each direction
-is seen apart.
+stopped or dead). A packet is sent in one network and looked for in the other, so each direction
+is tested by itself.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Arrivals:
         return link.sender in self._sockets and link.receiver in self._sockets
 
     async def watch(self, links: Iterable[Link], tries: int) -> dict[Link, list[int]]:
-        """Sends over each link so many times; which of the tries, from 0 on, arrived."""
+        """Sends `tries` packets over each link; returns which of them arrived, counted from 0."""
         links = list(links)
         arrived: dict[Link, list[int]] = {link: [] for link in links}
         began = self._next
@@ -54,8 +54,8 @@ class Arrivals:
     async def burst(
         self, link: Link, packets: int, size: int, timeout_s: float, *, at_once: int
     ) -> list[float]:
-        """Sends so many, of that many bytes on the cable; how many seconds after the first of them
-        each of those came that came in time."""
+        """Sends packets of `size` bytes on the cable; returns how many seconds after the first one
+        was sent each arrived, of those that arrived in time."""
         loop = asyncio.get_running_loop()
         took, sent, sent_s, began = list[float](), 0, loop.time(), self._next
         deadline = sent_s + timeout_s
@@ -71,7 +71,7 @@ class Arrivals:
     async def all_arrive(
         self, links: Iterable[Link], timeout_s: float, *, at_once: int = 1
     ) -> set[Link]:
-        """Until something arrived over each of them; returns those where nothing did."""
+        """Sends until something has arrived over each link; returns those where nothing did."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout_s
         missing, began = set(links), self._next
@@ -95,7 +95,7 @@ class Arrivals:
                 self._sockets[link.sender].sendto(packet, to)
 
     def _received(self, *, since: int) -> Iterator[tuple[Link, int]]:
-        """What was sent earlier may come late, and tells nothing of now."""
+        """Packets sent earlier may arrive late; they say nothing about now."""
         for receiver, its in self._sockets.items():
             with suppress(BlockingIOError):
                 while True:

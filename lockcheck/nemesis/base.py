@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 
 class Fleet(Protocol):
-    """Who ends nodes and starts them again."""
+    """Ends nodes and starts them again."""
 
     async def end(self, name: str) -> None:
         """SIGKILL to all its processes; returns when they are gone."""
 
     async def start(self, name: str, *, data: bool = True) -> None:
-        """Under the same name and address, in the same network; returns when it is ready."""
+        """With the same name and address, in the same network; returns when it is ready."""
 
     async def ready(self, name: str) -> None:
         """Returns when one that runs serves, too; raises ClusterError where it does not in time."""
@@ -42,19 +42,19 @@ class Strike(Protocol):
     """One fault against some nodes. Whatever it raises makes it unproven."""
 
     async def inject(self) -> int | None:
-        """Returns when it has taken effect; where somebody may have felt it before that, the last
-        moment, by the history's clock, at which nobody had."""
+        """Returns when it has taken effect. If somebody may have felt it sooner: the last moment,
+        by the history's clock, at which nobody had."""
 
     async def prove(self) -> str:
-        """What was seen of its effect, in a few words; raises FaultError where nothing was."""
+        """What was seen of its effect, in a few words; raises FaultError if nothing was."""
 
     async def heal(self) -> None:
-        """Undoes it and sees that it is undone. Harmless when called again, or without need."""
+        """Undoes it, and checks that it is undone. Harmless when repeated or not needed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a fault that was asked for cannot be, and what to ask for instead."""
+    """Why a fault is not possible, and what to ask for instead."""
 
     reason: str
     cure: str
@@ -83,16 +83,16 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Aim:
-    """Whom a fault is to strike."""
+    """What a fault strikes."""
 
     name: str
     meaning: str
-    # Those who are struck now: none while there is nobody who is so, and free.
+    # The nodes to strike now: none while no node fits and is free.
     choose: Callable[[Scene, Random], Awaitable[tuple[str, ...]]]
     why_not: Callable[[Plan], Refusal | None] = lambda _plan: None
-    at_holders: bool = False  # the schedule hunts them, instead of choosing
-    at_clients: bool = False  # and at nobody else
-    also: str = ""  # another word for it, that is understood, too
+    at_holders: bool = False  # a holder is waited for, not chosen
+    at_clients: bool = False  # at clients only
+    also: str = ""  # a synonym
 
     def words(self) -> str:
         return f"{self.name} (or {self.also})" if self.also else self.name
@@ -141,13 +141,13 @@ class Step:
 
 
 def outlasting_the_lease(_step: Step, plan: Plan) -> int:
-    """The lease has run out, and there is time for somebody else to get in and to write."""
+    """Until the lease has run out, and somebody else has had time to get in and write."""
     return int(plan.ttl_ms * (plan.lapses_after + 0.5)) + 500
 
 
 def hurting_most(step: Step, plan: Plan) -> Trigger:
-    """Who stands still between its look at the lease and its write cannot help writing late. Any
-    other fault does most to a holder that goes on with its work; servers have no such moment."""
+    """A client that stops between checking its lease and writing cannot help writing late. Other
+    faults do most harm to a holder that goes on working; servers have no such moment."""
     if not step.aim.at_holders:
         return Trigger.SCHEDULE
     at_write = step.kind.effect is Effect.STOPS and plan.writes
@@ -167,11 +167,11 @@ class FaultKind:
     lasts_ms: Callable[[Step, Plan], int | None] = outlasting_the_lease
     when: Callable[[Step, Plan], Trigger] = hurting_most  # where nothing else is asked for
     why_not: Callable[[Step, Plan], Refusal | None] = lambda _step, _plan: None
-    # What it takes and is missing where the nodes are: asked there, before the clients begin.
+    # What it needs and the host of the nodes lacks: asked there, before the clients start.
     lacks: Callable[[Step], Refusal | None] = lambda _step: None
     needs: str = ""  # of the machine
-    variants: tuple[str, ...] = ("",)  # what else it can be asked for, for those that draw some
-    # Servers that it strikes have to run under libfaketime, if their clocks cannot be moved else.
+    variants: tuple[str, ...] = ("",)  # in which words `all` and the mixes draw it
+    # Servers whose clocks cannot be moved otherwise have to run under libfaketime.
     wants_faketime: Callable[[Step], bool] = lambda _step: False
 
     @property
@@ -183,8 +183,8 @@ Kinds = Mapping[str, FaultKind]
 
 
 async def each_of(steps: Iterable[Coroutine[None, None, None]]) -> None:
-    """Side by side, and all of them to their ends, whatever becomes of the others: a step that went
-    on after this has returned would undo what is done next, such as healing."""
+    """Runs them concurrently, each to its end, even if others fail: a step that went on after this
+    has returned would undo what is done next, such as healing."""
     done = await asyncio.gather(*steps, return_exceptions=True)
     for error in done:
         if error is not None:

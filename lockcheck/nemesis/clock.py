@@ -1,11 +1,11 @@
-"""Clocks of nodes that tell another time: they jump, go at another rate, or jump to and fro.
+"""Clocks of nodes that are wrong: they jump, run at another rate, or jump back and forth.
 
-Never the host's. Each process of a node is told otherwise by itself, by the engine that fits it.
+Never the host's: an engine moves the clocks of each process of a node by themselves.
 
-A clock is healed by being given back. A monotonic clock that goes back would stop all timers of
-some programs until it has caught up, so a server that lives by its own (`Server.clock`) is started
-again with its data instead. Redis lives by the wall clock and would lose its locks with a new
-start: it gets both back, and what it does now and then in the background waits a while.
+Healing restores the clocks. A monotonic clock that goes back would stop all timers of some
+programs until it has caught up, so a server that depends on it (`Server.clock`) is restarted with
+its data instead. Redis depends on the wall clock and would lose its locks in a restart, so both of
+its clocks are restored, and some of its background work waits for a while.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ MONO = flag("mono", "only the monotonic clock")
 
 @dataclass(slots=True)
 class Moved:
-    """A node whose clocks are ours."""
+    """A node whose clocks we control."""
 
     node: Node
     which: tuple[Clock, ...]
@@ -133,14 +133,14 @@ class ClockFault:
 
 
 def _is_untouched(moved: Moved) -> bool:
-    """Of one that has ended meanwhile there is nothing to say, nor of one that was never moved, or
-    that an earlier attempt has begun to give back."""
+    """True also of a node that has died, was never moved, or that an earlier attempt has begun to
+    restore."""
     idle = moved.giving_back or not moved.taken or not moved.node.alive
     return idle or moved.clocks.still_tell(moved.skew)
 
 
 def _lives_by(node: Node, which: tuple[Clock, ...]) -> bool:
-    """It must not see its monotonic clock go back."""
+    """Whether it must not see its monotonic clock go back."""
     server = SERVERS.get(node.spec.server)
     return server is not None and server.clock is Clock.MONOTONIC and server.clock in which
 
@@ -166,7 +166,7 @@ def _moves_monotonic(step: Step) -> bool:
 
 
 def _which(step: Step, role: Role) -> tuple[Clock, ...]:
-    """By a client's monotonic clock the history is written."""
+    """The history is written by the clients' monotonic clocks."""
     if role is Role.CLIENT or step.setting(WALL.name):
         return (Clock.WALL,)
     return (Clock.MONOTONIC,) if step.setting(MONO.name) else CLOCKS
@@ -228,7 +228,7 @@ def _lacks(_step: Step) -> Refusal | None:
 
 
 def _when(step: Step, _plan: Plan) -> Trigger:
-    """What a server forgets with a jump it must have granted to somebody."""
+    """A server can only forget in a jump what it has granted to somebody."""
     return Trigger.SCHEDULE if step.aim in (CLIENT, RANDOM) else Trigger.ACQUIRE
 
 

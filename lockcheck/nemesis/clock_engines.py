@@ -16,33 +16,33 @@ from lockcheck.servers.base import Clock
 
 TRIES = 50
 BETWEEN_TRIES_S = 0.002
-# A reading of a clock lies between two of the true one: if these are further apart than this, the
+# A clock is read between two readings of the true one. If these are further apart than this, the
 # machine stalled in between, and it is read again.
 AT_MOST_APART_NS = 100_000
 
 
 class Clocks(Protocol):
-    """Those of one node, in all its processes."""
+    """The clocks of one node, in all of its processes."""
 
     engine: str  # its name, for people
     readable: tuple[Clock, ...]  # those whose offsets can be read
     tolerance_ns: int  # how finely
 
     async def take(self, skew: Skew, now_ns: Callable[[], int]) -> int:
-        """From now on they are ours, and go so. Where it cannot be done nothing is touched.
-        Returns the moment, by `now_ns`, right before that."""
+        """From now on we control them, and they run like that. Touches nothing if it fails. Returns
+        the moment, by `now_ns`, right before the change."""
 
     def tell(self, skew: Skew) -> None:
-        """From now on they go so."""
+        """From now on they run like that."""
 
     async def offsets_ns(self, clock: Clock) -> list[int]:
-        """How far from the true one it is, as it is read in each process that can tell."""
+        """How far it is off, as read in each process where that is possible."""
 
     def still_tell(self, skew: Skew) -> bool:
         """Whether nobody else has changed them."""
 
     async def give_back(self) -> None:
-        """They are the kernel's again, which is seen. Harmless when called again."""
+        """Restores the kernel's clocks, and checks that. Harmless when repeated."""
 
 
 class VdsoClocks:
@@ -65,7 +65,7 @@ class VdsoClocks:
         return before_ns
 
     def tell(self, skew: Skew) -> None:
-        """What is forked meanwhile may inherit what went before: so until all are seen to agree."""
+        """Until all agree: a process forked meanwhile may have inherited the old setting."""
         for _ in range(TRIES):
             pids = self._node.pids()
             for vdso in self._each(pids):
@@ -89,12 +89,12 @@ class VdsoClocks:
         self.close()
 
     def close(self) -> None:
-        """Of what was read or changed nothing is undone by that."""
+        """Undoes nothing."""
         self._close(set(self._opened))
 
     @asynccontextmanager
     async def _stopped_in_good_places(self) -> AsyncIterator[list[Vdso]]:
-        """All threads stand still, and none of them where something is to be written."""
+        """All threads are stopped, and none of them where something will be written."""
         for _ in range(TRIES if self._node.alive else 0):
             pause = Pause([self._node])
             try:
@@ -129,12 +129,12 @@ class VdsoClocks:
 
 
 def read_by(vdso: Vdso, clock: Clock) -> Callable[[], int]:
-    """Where its vDSO is the kernel's, it reads the clock that we do."""
+    """A process with an unchanged vDSO reads the same clock as we do."""
     return (lambda: vdso.read_ns(clock)) if vdso.is_led else (lambda: true_ns(clock))
 
 
 def offset_ns(clock: Clock, read: Callable[[], int]) -> int:
-    """Of what it reads, from the true one at that moment."""
+    """How far its reading is from the true clock at that moment."""
     for _ in range(TRIES):
         before_ns = true_ns(clock)
         told_ns = read()

@@ -1,4 +1,4 @@
-"""What the clocks of nodes showed, as facts of the history: measured against the true ones."""
+"""What the clocks of nodes showed, compared with the true ones: facts of the history."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ EVERY_S = 0.1
 
 
 class ClockFacts:
-    """Those that are struck often, all others where it begins and where it ends."""
+    """Clocks that are struck are read often, all others at the beginning and at the end."""
 
     def __init__(self, scene: Scene, struck: Mapping[str, Clocks]) -> None:
         self._scene = scene
@@ -34,7 +34,7 @@ class ClockFacts:
             await asyncio.wait((self._watching,))
 
     async def note_all(self) -> None:
-        """While all are the kernel's: before the first is taken, and when they are given back."""
+        """While no clock is changed: before the first one is, and after the last is restored."""
         names = self._scene.names(Role.SERVER, Role.CLIENT)
         with ExitStack() as stack:
             clocks = {name: VdsoClocks(self._scene.nodes[name]) for name in names}
@@ -57,8 +57,8 @@ class ClockFacts:
 
 
 async def _told_by(clocks: Clocks) -> list[float | None]:
-    """Wall and monotonic, in ms; where its processes differ, of the one that is furthest off.
-    Nothing of one that cannot be read just now."""
+    """Wall and monotonic, in ms; if its processes differ, of the one that is furthest off. Empty if
+    they cannot be read just now."""
     with suppress(FaultError, OSError):
         offsets = [await clocks.offsets_ns(clock) for clock in CLOCKS]
         told = [round(max(each, key=abs) / NS_PER_MS, 1) if each else None for each in offsets]

@@ -1,4 +1,4 @@
-"""How a clock is made to go: a jump, another rate, or to and fro."""
+"""How a clock is moved: it jumps, drifts, or strobes."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ STROBE = duration("strobe", "how often it is set back and forth")
 class Motion:
     by_ns: int = 0
     rate: float = 1.0
-    every_ms: int = 0  # to and fro
+    every_ms: int = 0  # how often it strobes
 
     def line(self, real_ns: int) -> ClockLine:
-        """As it goes from that moment on."""
+        """How it runs from that moment on."""
         return TRUE.jumped(self.by_ns).going_at(self.rate, real_ns) if self.drifts else self.away
 
     @property

@@ -1,5 +1,5 @@
-"""The proof that a clock goes as it should, and later that it is right again: read in each
-process, and where a server tells the time, asked of the server itself."""
+"""Proves that a clock runs as intended, and later that it is right again: by reading it in each
+process, and by asking the server itself where it tells the time."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from lockcheck.servers.versions import server_of
 
 DRIFT_SEEN_S = 0.25
 RATE_TOLERANCE = 0.002
-LOOKS = 400  # at a clock that is set to and fro
+LOOKS = 400  # at a clock that strobes
 
 
 async def prove(motion: Motion, node: Node, which: tuple[Clock, ...], clocks: Clocks) -> str:
-    """In a few words; raises FaultError where it goes otherwise."""
+    """In a few words; raises FaultError if it runs differently."""
     readable = clocks.readable
     seen = [f"{clock} {await _seen(motion, clock, clocks)}" for clock in which if clock in readable]
     for clock in readable:
@@ -35,7 +35,7 @@ async def prove(motion: Motion, node: Node, which: tuple[Clock, ...], clocks: Cl
 
 
 async def is_right(node: Node) -> None:
-    """Both of its clocks are the true ones again."""
+    """Raises FaultError unless both of its clocks are right again."""
     with closing(VdsoClocks(node)) as clocks:
         for clock in CLOCKS:
             if node.alive:
@@ -79,7 +79,7 @@ async def _seen_to_and_fro(motion: Motion, clock: Clock, clocks: Clocks) -> str:
 
 
 async def _need(clock: Clock, clocks: Clocks, wanted_ns: int) -> int:
-    """In all processes it is as it should be; returns one of them."""
+    """Raises FaultError unless it is so in all processes; returns one of their offsets."""
     offsets_ns = await clocks.offsets_ns(clock)
     if not offsets_ns:
         raise FaultError(f"there is no process whose {clock} clock could be read")
@@ -95,12 +95,12 @@ async def _need(clock: Clock, clocks: Clocks, wanted_ns: int) -> int:
 
 
 async def _asked(node: Node, which: tuple[Clock, ...], clocks: Clocks) -> str:
-    """Nothing where it cannot tell, or does not answer just now: its processes have been read."""
+    """Empty if it cannot tell, or does not answer just now: its processes have been read."""
     if node.spec.server not in SERVERS:
         return ""
     server = server_of(node.spec.kind)
     if server.tells_time is None or server.tells_time.clock is Clock.MONOTONIC:
-        return ""  # or for how long it is up, which tells nothing of what time it is
+        return ""  # or its uptime, which says nothing about the time
     heard = await _heard(node, server.port, server.tells_time)
     if heard is None:
         return ""
@@ -117,7 +117,7 @@ async def _asked(node: Node, which: tuple[Clock, ...], clocks: Clocks) -> str:
 
 
 async def _heard(node: Node, port: int, telling: TellsTime) -> tuple[int, int] | None:
-    """Between which two its clock was off, as it says itself."""
+    """The least and the most by which its clock was off, as it says itself."""
     before_ns = true_ns(telling.clock)
     said = await answer(node, (node.address, port), telling.question)
     after_ns = true_ns(telling.clock)

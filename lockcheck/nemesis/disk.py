@@ -1,11 +1,11 @@
-"""A server's data folder that takes no more writes: it is full, or it was mounted read-only.
+"""A server's data folder that takes no more writes: it is full, or mounted read-only.
 
-The folder is a file system of its own in memory, with a limit. Full is a limit that is as low as
-what is in use: it takes no memory, and what the server has set aside in its files before is still
-its own, as on a real disk. A file system with a file that is open for writing cannot be made
-read-only, so then the server is ended before, and started on what it finds.
+The folder is a file system of its own in memory, with a size limit. It is filled by lowering the
+limit to what is in use: that takes no memory, and the server keeps what it has reserved in its
+files, as on a real disk. A file system with a file open for writing cannot be made read-only, so
+there the server is ended first, and started on what it finds.
 
-Many a server ends of it. That is no breakdown: it is started again when there is room.
+Many servers exit then. That is no breakdown: they are started again when there is room.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ STARTED_S = 5.0  # on a folder that is read-only: few do, and most say so at onc
 
 
 class Folder:
-    """The data folder of a node, which is the root of a file system of its own."""
+    """The data folder of a node: the root of a file system of its own."""
 
     def __init__(self, node: Node) -> None:
         if node.data is None:
@@ -64,7 +64,7 @@ class Folder:
         return about.f_blocks * about.f_frsize
 
     def why_no_write(self) -> int:
-        """The number of the error that a write ends with; 0: it is written."""
+        """The error number of a write; 0: it was written."""
         probe = self.path / PROBE
         try:
             probe.write_bytes(b"x" * PAGE)
@@ -104,7 +104,7 @@ class Full:
         await each_of(self._await(node) for node in self._folders if node.may_end)
 
     async def _await(self, node: Node) -> None:
-        """Started again where it has ended of it, or does not serve any more."""
+        """Restarts it if it has exited, or does not serve any more."""
         try:
             async with asyncio.timeout(SERVES_S):
                 await self._fleet.ready(node.name)
@@ -175,7 +175,7 @@ def _check_writable(folders: dict[Node, Folder]) -> None:
             raise FaultError(f"{node.name} still cannot write: {errorcode[number]}")
 
 
-# --- whom, and when not --------------------------------------------------------------------------
+# --- what it strikes, and when not ---------------------------------------------------------------
 
 
 def _strike(step: Step, nodes: tuple[str, ...], scene: Scene) -> Strike:

@@ -13,11 +13,11 @@ from lockcheck.nemesis.parameters import WHEN
 from lockcheck.nemesis.triggers import Trigger
 
 WAITS_MS = 600  # for somebody to strike
-USUAL = 0.5  # how often the usual trigger is left as it is
+USUAL = 0.5  # how often the usual trigger is kept
 
 
 def draw(texts: Iterable[str], kinds: Kinds, plan: Plan, seed: int) -> tuple[str, ...]:
-    """The same texts, with each `all` replaced by a sequence, so that it can be written down."""
+    """The same texts, with each `all` replaced by a sequence that can be written down."""
     return tuple(
         _sequence(kinds, plan, random.Random(f"{seed}/{number}/{ALL}"))
         if text.strip() == ALL
@@ -27,7 +27,7 @@ def draw(texts: Iterable[str], kinds: Kinds, plan: Plan, seed: int) -> tuple[str
 
 
 def _sequence(kinds: Kinds, plan: Plan, choices: random.Random) -> str:
-    """As many as come about in the time, the kinds by turns."""
+    """As many as fit into the time, of all kinds in turn."""
     chosen: list[Step] = []
     left_ms = plan.time_limit_ms
     for step in _by_turns(kinds, plan, choices):
@@ -44,7 +44,7 @@ def _sequence(kinds: Kinds, plan: Plan, choices: random.Random) -> str:
 
 
 def _by_turns(kinds: Kinds, plan: Plan, choices: random.Random) -> Iterator[Step]:
-    """Each that applies once: one of each kind, then another one of each."""
+    """Each one that applies, once: one of each kind, then another one of each kind."""
     by_kind = [able for kind in kinds.values() if (able := list(applicable(kind, plan)))]
     choices.shuffle(by_kind)
     for able in by_kind:
@@ -56,7 +56,7 @@ def _by_turns(kinds: Kinds, plan: Plan, choices: random.Random) -> Iterator[Step
 
 
 def applicable(kind: FaultKind, plan: Plan) -> Iterator[Step]:
-    """At all its aims, in all its variants, what makes sense in this run and on this machine."""
+    """With all its aims and variants: those that make sense in this run and on this machine."""
     for variant in kind.variants:
         words = [",".join(filter(None, (aim.name, variant))) for aim in kind.aims]
         steps = [parse(f"{kind.name}:{each}", {kind.name: kind})[0] for each in words]
@@ -66,7 +66,7 @@ def applicable(kind: FaultKind, plan: Plan) -> Iterator[Step]:
 
 
 def with_a_trigger(step: Step, plan: Plan, choices: random.Random) -> Step:
-    """With its usual one, or any other that can come."""
+    """With its usual trigger, or any other one that can occur."""
     triggers = (f"{step},{WHEN.name}={trigger}" for trigger in Trigger)
     kinds = {step.kind.name: step.kind}
     others = [parse(text, kinds)[0] for text in triggers if step.setting(WHEN.name) is None]

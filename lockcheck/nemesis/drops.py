@@ -1,8 +1,8 @@
-"""What is lost of what a node is sent: a rule of nf_tables in its network, which drops packets from
-an address at random. It is made by messages to the kernel, in a table of its own: no program is
-needed, and nobody else's rules are touched.
+"""Packet loss: a rule of nf_tables in a node's network drops packets from an address at random.
 
-The receiver drops it: where the sender does, its own TCP is told, and waits instead of losing.
+The rule is made by messages to the kernel, in a table of its own: no program is needed, and nobody
+else's rules are touched. The receiver drops the packets: if the sender did, its own TCP would be
+told, and would wait instead.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ PARTS = 1000
 
 
 def lose(node: Node, sender: str, percent: float, table: str) -> None:
-    """Of what comes from this address."""
+    """Of the packets from this address."""
     with node.inside_network():
         _ask_here(_to_lose(sender, percent, table))
 
 
 def lose_no_more(node: Node, table: str) -> None:
-    """Harmless where there is no such table."""
+    """Harmless if there is no such table."""
     with node.inside_network(), suppress(FileNotFoundError):
         _ask_here([_message(DELETE_TABLE, 0, _name(1, table))])
 
@@ -55,7 +55,7 @@ def _to_lose(sender: str, percent: float, table: str) -> list[NetlinkMessage]:
 
 
 def _ask_here(messages: list[NetlinkMessage]) -> None:
-    """All of it takes effect, or nothing does."""
+    """All of them take effect, or none does."""
     batch = [
         NetlinkMessage(BEGIN, 0, _family(0, TABLES)),
         *messages,

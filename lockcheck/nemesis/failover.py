@@ -1,12 +1,12 @@
 """A Redis primary dies right after it has granted a lock, and before its replica has it.
 
-The replicas are cut off from the primary, and once nothing is left of the lock on them and a client
-has been granted it, the primary is killed and a replica is promoted: by hand, or by the Sentinels.
-The new primary has never heard of that lock. Whoever was granted it is kept from giving it back
-until somebody else is let in, or well before its lease is over.
+The replicas are cut off from the primary. Once they have no trace of the lock, and a client has
+been granted it, the primary is killed and a replica is promoted: by hand, or by the Sentinels. The
+new primary has never heard of that lock. The client that holds it is kept from releasing it until
+somebody else is let in, or until well before its lease ends.
 
-`cut=one` leaves the other replica connected: so WAIT 1 finds one that has the lock. By hand the one
-without it is promoted all the same; Sentinels choose the one that has most.
+`cut=one` leaves the other replica connected, so WAIT 1 finds one that has the lock. By hand, the
+one without it is promoted all the same; Sentinels choose the one that has most.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ CUT = choice(
 PROMOTED_S = 20.0
 WHOLE_S = 30.0
 POLL_S = 0.01
-# What is left of the lock on the replicas has to run out before anything happens.
+# The lock has to expire on the replicas before anything happens.
 LONGEST_TTL_MS = 5000
 
 
@@ -90,7 +90,7 @@ class Failover:
                 raise FaultError(f"{replica.name} still has {', '.join(sorted(locks))}")
 
     async def _look_who_has_it(self, kept: Kept | None) -> None:
-        """What the primary has granted, the replicas that are cut off have not."""
+        """The primary has the lock, and the replicas that are cut off do not."""
         if kept is None:
             self._seen.append("nobody was granted the lock any more")
             return
@@ -110,7 +110,7 @@ class Failover:
     async def prove(self) -> str:
         if pids := self._primary.pids():
             raise FaultError(f"{self._primary.name} is still alive: {pids}")
-        # One slow answer of a Sentinel, on a machine that is busy, is no failover that failed.
+        # On a busy machine, one slow answer of a Sentinel does not mean that the failover failed.
         named = await _until(self._group.named, "the Sentinels disagree", PROMOTED_S)
         viewer = self._group.viewer.name
         found = f"all Sentinels name {named.name} to {viewer}, and it says that it is the primary"
@@ -133,8 +133,8 @@ class Failover:
         self._taken = set()
 
     async def _lead_back(self) -> None:
-        """Sentinels make a replica of whoever comes back; of those whom they were made to forget
-        they know nothing. Where they were left half-way, they are told again."""
+        """Sentinels make a replica of a server that comes back, unless they were made to forget it.
+        Where they were interrupted half-way, they are told again."""
         if self._by_hand:
             leading = [member for member in self._group.members if await self._leads(member)]
             try:
@@ -152,7 +152,7 @@ class Failover:
 
 
 async def _until(look: Callable[[], Awaitable[T]], lacking: str, timeout_s: float) -> T:
-    """Until it does not object any more; else its last objection is reported."""
+    """Repeats it until it raises no FaultError any more; in the end the last one is reported."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + timeout_s
     while True:
@@ -169,7 +169,7 @@ def _names(nodes: list[Node]) -> str:
     return " and ".join(node.name for node in nodes)
 
 
-# --- whom, and when not --------------------------------------------------------------------------
+# --- what it strikes, and when not ---------------------------------------------------------------
 
 
 async def _primary(scene: Scene, _choices: Random) -> tuple[str, ...]:

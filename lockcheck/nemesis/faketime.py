@@ -1,9 +1,10 @@
 """The clocks of a JVM, moved by libfaketime, which stands before its program from the start.
 
-A JVM waits until a moment of the kernel's monotonic clock. Who moves that clock has to translate
-such moments, too, and libfaketime does. It moves both clocks together, by what is in a file.
+A JVM waits until a moment of the kernel's monotonic clock. Whoever moves that clock has to
+translate such moments, too, and libfaketime does. It moves both clocks together, by the offset in
+a file.
 
-What came of it the server tells itself: for how long it has been up, by its monotonic clock.
+The server itself shows the effect: its uptime is by its monotonic clock.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class FaketimeClocks:
         return self._inside(self._file).read_text() == wanted == self._text
 
     async def offsets_ns(self, clock: Clock) -> list[int]:
-        """Of the wall clock it tells nothing."""
+        """Of the monotonic clock only."""
         if clock is not Clock.MONOTONIC:
             return []
         before_ns = true_ns(clock)
@@ -62,8 +63,8 @@ class FaketimeClocks:
         return [up_ns - (real_ns - self._up_since_ns)]
 
     async def give_back(self) -> None:
-        """Where it has been started again since, it cannot have been up for longer than it has
-        run. It may be by much less: it counts from when it last became a leader or a follower."""
+        """After a restart its uptime cannot be longer than it has run. It may be much shorter: it
+        counts from when it last became a leader or a follower."""
         if self._text:
             self._write(file_text(0))
         if self._text and self._node.alive:
@@ -89,20 +90,20 @@ class FaketimeClocks:
         raise FaultError(f"{self._node.name} does not tell {telling.called}")
 
     def _write(self, text: str) -> None:
-        """Under another name first: who reads it finds all of it."""
+        """Under another name first, so that readers always find all of it."""
         file = self._inside(self._file)
         unfinished = file.with_name(f"{file.name}.part")
         unfinished.write_text(text)
         unfinished.rename(file)
 
     def _inside(self, file: Path) -> Path:
-        """As we see what it sees by that name, whether it runs or not."""
+        """The path by which we reach that file of the node, whether it runs or not."""
         first = next(iter(self._node.keepers), None)
         return Path(f"/proc/{first}/root") / file.relative_to("/") if first else file
 
 
 def _file_of(node: Node) -> Path:
-    """From the environment of its program, which has the library before it, too."""
+    """From the environment of its program, which must have loaded the library, too."""
     for pid in node.pids():
         words = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
         named = [word for word in words if word.startswith(f"{FILE_VARIABLE}=".encode())]

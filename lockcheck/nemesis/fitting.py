@@ -1,4 +1,4 @@
-"""Whether faults that are asked for make sense in a run, before it starts."""
+"""Whether the faults that were asked for make sense in a run: checked before it starts."""
 
 from __future__ import annotations
 
@@ -69,5 +69,5 @@ def steps_of(sequences: Iterable[Sequence]) -> list[Step]:
 
 
 def longest_ms(sequences: Iterable[Sequence], plan: Plan) -> int:
-    """How long a fault that is under way when the time is over may still last."""
+    """How long a fault may still last that is under way when the time is over."""
     return max((step.lasts_ms(plan) or 0 for step in steps_of(sequences)), default=0)

@@ -4,7 +4,7 @@
     step    = FAULT [ ":" word { "," word } ]
     word    = AIM | FLAG | NAME "=" VALUE          the last one may end with "@" AIM
 
-A sequence comes again, in its order, for as long as the run lasts.
+A sequence is repeated, in its order, for as long as the run lasts.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from lockcheck.nemesis.base import Aim, FaultKind, Kinds, Step
 from lockcheck.nemesis.parameters import Parameter, ParameterValue
 
 NO_FAULT = "none"
-ALL = "all"  # what that stands for is drawn: see drawing.py
+ALL = "all"  # drawn by the seed: see drawing.py
 Sequence = tuple[Step, ...]
 
 
@@ -28,7 +28,7 @@ class _Word:
     start: int  # in the whole text
 
     def split(self, pattern: str) -> Iterator[_Word]:
-        """Its parts without the blanks around them."""
+        """Its parts, stripped."""
         start = 0
         for match in [*re.finditer(pattern, self.text), None]:
             end = len(self.text) if match is None else match.start()
@@ -74,7 +74,7 @@ def sequence_words(sequence: Sequence) -> str:
 
 
 def choices(kinds: Kinds) -> list[str]:
-    """The plain forms of everything that there is, the short ones first."""
+    """The plain forms of all faults, the short ones first."""
     aimed = [f"{kind.name}:{aim.name}" for kind in kinds.values() for aim in kind.aims]
     return [NO_FAULT, *kinds, *aimed]
 

@@ -1,4 +1,4 @@
-"""Who holds a lock, as the clients write it, and how they are asked to stay where they are."""
+"""Who holds a lock, by what the clients write, and the marks that ask clients to stay there."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Holders:
     def __init__(self, workdir: Path) -> None:
         self._workdir = workdir
         self._held: Counter[tuple[str, str]] = Counter()  # (node, key): entered how often
-        self._process: dict[str, int | str] = {}  # as which each node's client was seen last
+        self._process: dict[str, int | str] = {}  # the last process of each node's client
         self._listening: list[asyncio.Queue[str]] = []
         self._leases = Leases()
         self.numbers = count(1)  # of marks
@@ -44,7 +44,7 @@ class Holders:
             self.forget(event.node)
 
     def _acts_as(self, node: str, process: int | str) -> None:
-        """As another one than before it has nothing of what it had."""
+        """A new process holds nothing of what the one before it held."""
         if self._process.setdefault(node, process) != process:
             self.forget(node)
             self._process[node] = process
@@ -55,7 +55,7 @@ class Holders:
             del self._held[hold]
 
     def forget(self, node: str) -> None:
-        """Whatever it held, it does no longer."""
+        """It holds nothing any more."""
         for hold in [hold for hold in self._held if hold[0] == node]:
             del self._held[hold]
 
@@ -65,7 +65,7 @@ class Holders:
         return {node: frozenset(k for name, k in self._held if name == node) for node in nodes}
 
     def near_expiry(self) -> list[str]:
-        """Nodes that hold what most of the lease of has gone by."""
+        """Nodes that hold a lock of whose lease most is over."""
         now = time.monotonic()
         due = {hold: self._leases.near_expiry(*hold) for hold in self._held}
         return sorted({node for (node, _), at in due.items() if at is not None and at <= now})
@@ -83,7 +83,7 @@ class Holders:
     # --- marks -------------------------------------------------------------------------------
 
     def mark(self, node: str, mark: str) -> None:
-        with suppress(OSError):  # who cannot be asked is struck as it comes
+        with suppress(OSError):  # a client that cannot be asked is struck wherever it is
             self._path(node, mark).touch()
 
     def unmark(self, node: str, mark: str) -> None:
@@ -91,7 +91,7 @@ class Holders:
             self._path(node, mark).unlink()
 
     def stands(self, node: str, mark: str) -> bool:
-        """Whether it says that it stands where the mark wants it."""
+        """Whether it says that it has stopped at the mark."""
         return stands_there(self._path(node, mark))
 
     def _path(self, node: str, mark: str) -> Path:
@@ -99,6 +99,6 @@ class Holders:
 
 
 def _retires(event: Event) -> bool:
-    """It is the answer to an operation of the client's own, and nobody knows what that did."""
+    """It answers an operation of the client's own, and nobody knows what that did."""
     is_answer = event.type is EventType.INFO and event.f not in (Notice.QUEUED, Notice.STALL)
     return is_answer and event.of is None

@@ -1,8 +1,8 @@
-"""Waiting for a client to be where a fault is to strike, and keeping it there.
+"""Waits for a client to get to the point where a fault strikes, and keeps it there.
 
-The work under a lock may last a few milliseconds, and a fault takes as many to begin. So all
-clients are asked beforehand to stay where they are to be struck, once they get there: see
-`workloads/aims.py`. The first one is caught, and the others are let go.
+The work under a lock may last a few milliseconds, and a fault takes as long to begin. So all
+clients are asked in advance to stay at that point once they get there: see `workloads/aims.py`. The
+first one is caught, and the others are let go.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from lockcheck.nemesis.holders import Holders
 from lockcheck.nemesis.triggers import Trigger
 from lockcheck.workloads.aims import POLL_S, Point, mark
 
-# Who is seen to hold on for so long, with the mark there, was asked in time and obeys.
+# A client that still holds the lock after this time, with the mark there, was asked in time.
 OBEYS_S = 0.02
 
 
@@ -39,7 +39,7 @@ class Hunt(ABC):
         self._marked_s: dict[str, float] = {}  # since when
 
     async def catch(self, skip: int = 0) -> str:
-        """Who comes to the point next, after letting `skip` others have the lock in peace."""
+        """The next client at the point, after `skip` others have had the lock undisturbed."""
         for _ in range(skip):
             await self._grants.get()
         self._begins()
@@ -50,15 +50,15 @@ class Hunt(ABC):
                 return node
 
     def _begins(self) -> None:  # noqa: B027 - most need no preparation
-        """Right before clients are asked for the first time."""
+        """Called right before clients are asked for the first time."""
 
     @abstractmethod
     async def _there(self) -> str | None:
-        """One that is there now; waits a little where there is none."""
+        """A client that is there now; waits a little if there is none."""
 
     def keep(self, node: str, *, at_work: bool) -> Callable[[], None]:
-        """Beyond the hunt, until what is returned is called; `at_work`: for as long as it takes,
-        where it is at work and not standing still."""
+        """Keeps it beyond the hunt, until the returned function is called; `at_work`: for as long
+        as it takes, if it is at work and does not stand still."""
         if self._marked_s.pop(node, None) is None:
             return lambda: None
         kept = self._mark
@@ -69,12 +69,12 @@ class Hunt(ABC):
         return lambda: self._holders.unmark(node, kept)
 
     def let_go(self) -> None:
-        """Of all that are not kept."""
+        """All clients that are not kept."""
         for node in list(self._marked_s):
             self._unmark(node)
 
     def _mark_the_free(self) -> None:
-        """Those whom another fault has struck meanwhile need not wait for this one."""
+        """A client that another fault has struck meanwhile need not wait for this one."""
         for node in self._prey:
             if self._is_free(node) and node not in self._marked_s:
                 self._holders.mark(node, self._mark)
@@ -103,7 +103,7 @@ class _OnAcquire(Hunt):
         return None
 
     def _still_held(self) -> str | None:
-        """One that held it already when it was asked to go on: nobody else may be granted it."""
+        """A client that held the lock before it was asked to stay: no other may be granted it."""
         self._held_before &= self._holders.now().keys()
         asked_by = _now() - OBEYS_S
         obeying = [n for n in self._held_before if self._marked_s.get(n, asked_by + 1) <= asked_by]
@@ -148,7 +148,7 @@ _HUNTS: dict[Trigger, type[Hunt]] = {
 def hunting(
     holders: Holders, trigger: Trigger, prey: Iterable[str], is_free: Callable[[str], bool]
 ) -> Iterator[Hunt]:
-    """Whom it has caught and keeps stays; all others are let go when it is over."""
+    """In the end all clients are let go but the one that is kept."""
     with holders.grants() as grants:
         hunt = _HUNTS[trigger](holders, prey, is_free, grants)
         try:

@@ -1,4 +1,4 @@
-"""A holder that goes on holding while something befalls the servers: so it befalls a held lock."""
+"""A holder that keeps the lock while something happens to the servers: so it is a held lock."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from lockcheck.nemesis.scene import Scene
 from lockcheck.nemesis.triggers import Trigger
 from lockcheck.nodes.node import Role
 
-# It goes on until somebody else is let in, but not for longer than this part of its lease: it is to
+# It keeps it until somebody else is let in, but not for longer than this part of its lease: it must
 # end its work in time, so that nobody can say that it outlived its lease.
 PART_OF_LEASE = 0.6
-# A lock that was just lost with its holder is granted again when its lease has run out.
+# A lock whose holder has just died is granted again when its lease has run out.
 LEASES_TO_WAIT = 2.0
 POLL_S = 0.002
 
@@ -32,12 +32,12 @@ class Kept:
         self._timer = loop.call_later(longest_s, let_go)
 
     def words(self) -> str:
-        """What became of its hold so far, by its own history."""
+        """Whether it still holds what it held, by its own history."""
         held = self._holders.now().get(self.node, frozenset()) >= self.keys
         return f"{self.node} held {', '.join(sorted(self.keys))}{'' if held else ' at first'}"
 
     async def until_another_is_in(self) -> None:
-        """Or for as long as it may go on."""
+        """Or until it may keep the lock no longer."""
         left_s = max(0.0, self._until - asyncio.get_running_loop().time())
         with suppress(FaultError):
             await wait_until(self._is_another_in, "there is no other holder", left_s, POLL_S)
@@ -53,7 +53,7 @@ class Kept:
 
 @asynccontextmanager
 async def a_held_lock(scene: Scene) -> AsyncIterator[Kept | None]:
-    """Whoever is granted a lock next is kept while this lasts; None where nobody is, in time."""
+    """The next client that is granted a lock is kept meanwhile; None if nobody is, in time."""
     kept = await _catch(scene)
     try:
         yield kept

@@ -1,7 +1,7 @@
-"""SIGKILL to all processes of a node, which is started again later: with its data, or without.
+"""SIGKILL to all processes of a node, which is restarted later: with its data, or without.
 
-Several go down at once, or `rolling`: one after the other, each up again before the next. That
-befalls a lock that is held: whose holder is kept from giving it back meanwhile.
+Several nodes go down at once, or `rolling`: one after the other, each up again before the next.
+That happens while a lock is held: its holder is kept from releasing it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ NEVER = "never"
 RESTART = duration("restart", "when it is started again", or_word=NEVER)
 NO_DATA = flag("no-data", "it comes back without its data")
 ROLLING = flag("rolling", "one after the other, each up again before the next goes down")
-LONGEST_TURNS_MS = 15_000  # all together, to stay below the time that a fault has to take effect
+LONGEST_TURNS_MS = 15_000  # in all: below the time that a fault has to take effect
 SEVERAL = (MAJORITY, MINORITY, ALL)
 
 
@@ -74,7 +74,7 @@ class Kill:
 
 
 class Rolling:
-    """All of it takes place while it is injected; what is left to heal is one that was not up."""
+    """All of it happens while it is injected; only a node that did not come up is left to heal."""
 
     def __init__(self, nodes: Iterable[Node], scene: Scene, *, data: bool, down_ms: int) -> None:
         self._turns = {node: Kill([node], scene.fleet, data=data, restart=True) for node in nodes}

@@ -1,4 +1,4 @@
-"""How much of its lease a client has left, as far as the history shows it."""
+"""How much of its lease a client has left, as far as the history shows."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ NEAR_EXPIRY = 0.75  # so much has gone by: of the lease, or of the time between 
 
 @dataclass(frozen=True, slots=True)
 class _Lease:
-    """In seconds of the clock by which it is told what it sees."""
+    """In seconds of the clock that `observe` is given."""
 
     since: float
     lasts: float
-    renewed_after: float  # the last time that it was: so a keeper does
+    renewed_after: float  # how long after a renewal the next one came
 
     @property
     def near_expiry(self) -> float:
@@ -23,7 +23,7 @@ class _Lease:
 
 
 class Leases:
-    """Of each (node, key), since it was last granted or renewed."""
+    """By (node, key), each since it was last granted or renewed."""
 
     def __init__(self) -> None:
         self._leases: dict[tuple[str, str], _Lease] = {}
@@ -47,6 +47,6 @@ class Leases:
         self._leases[hold] = _Lease(now, lasts_ms / 1000, renewed_after)
 
     def near_expiry(self, node: str, key: str) -> float | None:
-        """From when on it is; None where nobody knows of a lease."""
+        """When it will be; None if no lease is known."""
         lease = self._leases.get((node, key))
         return None if lease is None else lease.near_expiry

@@ -1,9 +1,9 @@
-"""Which links between nodes are cut, by whom, and how a link is cut.
+"""Which links between nodes are cut, by which faults, and how a link is cut.
 
-A link has a direction: from its sender to its receiver. In the sender's network an entry of the
-neighbour table gives the receiver a hardware address that nobody has, for good: whatever is sent
-goes nowhere, silently, over connections that exist as over new ones. No program is needed for
-that, nor more rights than a run has, and nothing but that entry is touched.
+A link has a direction: from its sender to its receiver. A permanent entry in the neighbour table of
+the sender's network gives the receiver a hardware address that nobody has: packets are lost
+silently, over existing connections and over new ones. That takes no program, no more rights than a
+run has, and touches nothing but that entry.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Links:
     def __init__(self, nodes: Mapping[str, Node]) -> None:
         self._nodes = nodes
         self._owners: dict[Link, set[object]] = {}
-        self._cut: set[Link] = set()  # as it was brought about so far
+        self._cut: set[Link] = set()  # in the kernel, so far
         self.slow: set[str] = set()  # senders whose packets come late, or not all of them
 
     def is_cut(self, link: Link, *, but_by: object = None) -> bool:
@@ -41,13 +41,13 @@ class Links:
         self._bring_about()
 
     def mend(self, owner: object, links: Iterable[Link] | None = None) -> None:
-        """These, or all, that it cut and nobody else does. May be called again where it failed."""
+        """These, or all, unless another fault cuts them, too. Can be repeated if it failed."""
         for link in list(self._owners) if links is None else links:
             self._owners.get(link, set()).discard(owner)
         self._bring_about()
 
     def _bring_about(self) -> None:
-        """Networks that fail keep no other from being cut or mended."""
+        """A network that fails does not keep others from being cut or mended."""
         self._owners = {link: owners for link, owners in self._owners.items() if owners}
         changed = self._cut ^ self._owners.keys()
         failed: list[str] = []

@@ -16,7 +16,7 @@ NEIGHBOUR = struct.Struct("=BxxxiHBB")  # family, device, state, flags, type
 
 
 class Neighbours:
-    """Of the network that it is made in; its cable there is the one with `own_address`."""
+    """Of the network that it is created in; its cable there is the one with `own_address`."""
 
     def __init__(self, own_address: str) -> None:
         self._device = device_with(own_address)
@@ -29,7 +29,7 @@ class Neighbours:
         self._kernel.close()
 
     def send_astray(self, address: str) -> None:
-        """From now on, what is sent to it reaches nobody."""
+        """From now on, packets to it reach nobody."""
         attributes = attribute(DESTINATION, socket.inet_aton(address))
         attributes += attribute(HARDWARE, NOBODY)
         self._ask(NEW, REPLACE | CREATE, PERMANENT, attributes)

@@ -15,11 +15,11 @@ ParameterValue: TypeAlias = int | float | str | bool
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """`read` raises ValueError with the words for whoever wrote it."""
+    """`read` raises ValueError, with words for the user."""
 
     name: str
     meaning: str
-    looks: str  # how a value is written; empty: a flag, which has none
+    looks: str  # how a value is written; empty for a flag, which has none
     read: Callable[[str], ParameterValue]
     write: Callable[[ParameterValue], str]
     default: ParameterValue | None = None

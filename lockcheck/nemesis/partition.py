@@ -62,7 +62,7 @@ class Partition:
         self._scene.links.cut(self._wanted, self)
 
     async def prove(self) -> str:
-        """Silence over the links that are cut, while those beside them go on."""
+        """The links that are cut are silent, while others go on."""
         arrivals = self._arrivals
         silent = self._uncut(arrivals) if arrivals else []
         if arrivals is None or not silent:
@@ -88,7 +88,7 @@ class Partition:
         self._arrivals = None
 
     def _uncut(self, arrivals: Arrivals) -> list[Link]:
-        """What another fault cuts too, or slows down, tells nothing of this one."""
+        """A link that another fault cuts, too, or slows down, proves nothing."""
         links = self._scene.links
         return [
             link
@@ -97,8 +97,8 @@ class Partition:
         ]
 
     def _controls(self, arrivals: Arrivals) -> list[Link]:
-        """What is to be left. And for each node that is concerned, a link in and out that nobody
-        cuts, if it has one."""
+        """The links that must go on; and for each node concerned, a link in and one out that nobody
+        cuts, if there is one."""
         concerned = dict.fromkeys(name for link in self._wanted for name in _ends(link))
         found = {*self._goes_on(self._leave, arrivals)}
         for name in concerned:
@@ -116,7 +116,7 @@ class Partition:
 
 
 def _went_on(tries: list[int]) -> bool:
-    """Before and after, and most of the time between."""
+    """At the beginning, at the end, and for most of the time between."""
     return len(tries) > SILENT_TRIES // 2 and tries[-1] > SILENT_TRIES // 2 > tries[0]
 
 

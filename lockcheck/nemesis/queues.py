@@ -1,7 +1,7 @@
-"""How what a node sends leaves by its cable: at a rate (tbf), or after a delay (netem).
+"""How packets leave a node by its cable: at a limited rate (tbf), or after a delay (netem).
 
 The queue is the kernel's, on the cable in the node's own network, and is made by a message to it:
-no program is needed. With the queue goes what still waits in it.
+no program is needed. Packets that wait in it are lost when it is removed.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def waiting_of(rate: int) -> int:
 
 
 def limit_rate(node: Node, rate: int) -> None:
-    """To so many bytes a second."""
+    """To this many bytes a second."""
     _add(node, TBF, _at_rate(rate))
 
 
@@ -50,7 +50,7 @@ def delay(node: Node, delay_ms: int) -> None:
 
 
 def take_away(node: Node) -> None:
-    """Harmless where there is none."""
+    """Harmless if there is none."""
     with node.inside_network(), Kernel() as kernel:
         try:
             kernel.ask(DELETE, 0, QUEUE.pack(AF_UNSPEC, device_with(node.address), HANDLE, ROOT, 0))

@@ -11,7 +11,7 @@ from lockcheck.history.event import NEMESIS
 from lockcheck.nemesis.base import Plan
 from lockcheck.nemesis.under_way import is_set_within
 
-# What the judge of locks that are stuck waits for, and a second for busy machines.
+# What the check for stuck locks waits for, and a second for busy machines.
 LEASES_LAPSED = 2
 LEASES_REFUSED = 2
 ATTEMPTS = 5
@@ -20,7 +20,7 @@ LONGEST_MS = 120_000
 
 
 def longest_quiet_ms(plan: Plan) -> int:
-    """Until a lock that nobody gets is known to be stuck."""
+    """Until a lock that nobody is granted is known to be stuck."""
     lapsed_ms = max(LEASES_LAPSED, plan.lapses_after) * plan.ttl_ms
     attempts_ms = ATTEMPTS * plan.patience_ttls * plan.ttl_ms
     refused_ms = max(LEASES_REFUSED * plan.ttl_ms, attempts_ms, SLACK_MS)
@@ -45,7 +45,7 @@ class Quiet:
             return
         asked = (event.process, event.key or "")
         if event.time < self._began_ns:
-            return  # on a busy machine we hear of it only now
+            return  # on a busy machine it arrives only now
         if event.type is EventType.INVOKE:
             self._asked.add(asked)
         elif event.type is EventType.OK and asked in self._asked:
@@ -57,7 +57,7 @@ class Quiet:
             self._all_granted.set()
 
     async def pass_by(self) -> None:
-        """Until each lock was asked for and granted, or it is of no use to wait any longer."""
+        """Until each lock was asked for and granted, or waiting is of no use any more."""
         longest = f"at most {duration_words(self._longest_ms)}"
         self._say(EventType.INVOKE, self._began_ns, value=longest)
         if await is_set_within(self._all_granted, self._longest_ms / 1000):

@@ -1,4 +1,4 @@
-"""A Redis primary, its replicas and their Sentinels, as one group: how it is, and how it is led."""
+"""A Redis primary, its replicas and their Sentinels: how the group is, and how it is led."""
 
 from __future__ import annotations
 
@@ -45,17 +45,17 @@ class Group:
         return dict(line.split(":", 1) for line in said.splitlines() if ":" in line)
 
     async def locks_on(self, member: Node) -> set[str]:
-        """Those that have not run out: a replica names no others."""
+        """Those that have not expired: a replica names no others."""
         said = await self.ask(member, "KEYS", f"{LOCKS}*")
         return {str(key).removeprefix(LOCKS) for key in said} if isinstance(said, list) else set()
 
     async def owner_on(self, member: Node, key: str) -> str | None:
-        """Whose lock it is there: the holder's node begins its value."""
+        """The holder of the lock there: its value begins with the holder's node."""
         said = await self.ask(member, "GET", f"{LOCKS}{key}")
         return None if said is None else str(said).partition(":")[0]
 
     async def named(self) -> Node:
-        """The member that all Sentinels name; it says that it is the primary itself."""
+        """The member that all Sentinels name as the primary, and that says so, too."""
         named = {await self._named_by(sentinel) for sentinel in self.sentinels}
         found = [member for member in self.members if named == {member.address}]
         if not found:
@@ -106,9 +106,9 @@ class Group:
     # --- how it is led -----------------------------------------------------------------------
 
     async def promote(self, chosen: Node) -> None:
-        """As people do it by hand: one is made the primary, those that run are made to follow it,
-        and the Sentinels are told. None is told before all have forgotten, or one would hear from
-        another how it was before."""
+        """As people do it by hand: one is made the primary, the others that run are made to follow
+        it, and the Sentinels are told, after all of them have been made to forget: otherwise one
+        would hear from another how it was before."""
         await self._make(chosen, "NO", "ONE")
         for member in self.members:
             if member is not chosen and member.alive:
@@ -126,7 +126,7 @@ class Group:
         await self._make(member, primary.address, str(REDIS_PORT))
 
     async def _make(self, member: Node, *of: str) -> None:
-        """Also in its file, or it would be what it was before when it is started again."""
+        """Also in its file, or a restart would undo it."""
         await self.ask(member, "REPLICAOF", *of)
         await self.ask(member, "CONFIG", "REWRITE")
 

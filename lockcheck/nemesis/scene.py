@@ -1,4 +1,4 @@
-"""What a fault sees of the run while it is under way: nodes, holders, the leader, other faults."""
+"""What an active fault sees of the run: nodes, holders, the leader, other faults."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Scene:
     links: Links
     now_ns: Callable[[], int] = time.monotonic_ns  # by the history's clock
     record: Callable[[Event], None] = lambda _event: None  # facts beside the faults themselves
-    struck: set[str] = field(default_factory=set)  # by some fault that is not healed yet
+    struck: set[str] = field(default_factory=set)  # by a fault that is not healed yet
 
     def names(self, *roles: Role) -> list[str]:
         return [name for name, node in self.nodes.items() if node.role in roles]

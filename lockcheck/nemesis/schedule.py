@@ -1,4 +1,4 @@
-"""When a fault strikes, and whom. Runs in the agent, beside the nodes and on their clock."""
+"""When a fault strikes, and which nodes. Runs in the agent, on the same clock as the nodes."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ AIM_POLL_S = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Aimed:
-    """Whom a step strikes, from now on struck; `let_go` ends what keeps a client in its place."""
+    """The nodes that a step strikes, now marked as struck; `let_go` lets a kept client go on."""
 
     nodes: tuple[str, ...]
     let_go: Callable[[], None] = lambda: None
-    until_struck: bool = False  # it is only kept until the fault has taken effect
+    until_struck: bool = False  # a client is only kept until the fault has taken effect
 
 
 class Nemesis:
@@ -59,8 +59,8 @@ class Nemesis:
         self._no_more = asyncio.Event()  # begin no further fault
         self._under_way: list[UnderWay] = []
         self._tasks: list[asyncio.Task[None]] = []
-        self._missed: dict[str, Step] = {}  # what has not come about yet,
-        self._why_missed: dict[str, str] = {}  # and what kept it from that
+        self._missed: dict[str, Step] = {}  # has not struck yet,
+        self._why_missed: dict[str, str] = {}  # and why not
         self._has_begun = False  # some fault
         self._quiet: Quiet | None = None
 
@@ -82,11 +82,11 @@ class Nemesis:
             self._quiet.observe(event)
 
     async def finish(self, *, at_once: bool) -> None:
-        """Returns when no fault is active. Unless `at_once`, those that are run their course,
-        except those that last to the end of the run: which this is.
+        """Returns when no fault is active. Unless `at_once`, active faults run their course, except
+        those that last to the end of the run.
 
-        The last one is healed first, and none waits for another: a server that is started again
-        may not be ready before those that it needs can be reached, and run.
+        The last one is healed first, and none waits for another: a server that is restarted may not
+        be ready before those that it needs run and can be reached.
         """
         self._no_more.set()
         ending = [each for each in self._under_way if at_once or each.lasts_ms is None]
@@ -97,8 +97,8 @@ class Nemesis:
         self._tell_missed()
 
     async def quiet(self) -> None:
-        """After the last fault, where there was one and all servers are there again: returns when
-        the locks have been granted again, or are known not to be."""
+        """After the last fault, if there was one and all servers are up again: returns when the
+        locks have been granted again, or it is known that they are not."""
         servers = self._scene.names(Role.SERVER)
         if self._has_begun and all(self._scene.is_free(name) for name in servers):
             self._quiet = Quiet(self._plan, now_ns=self._now_ns, record=self._record)
@@ -126,7 +126,7 @@ class Nemesis:
                     steps.remove(step)  # once: it lasts to the end
 
     async def _wait_before(self, step: Step, choices: random.Random) -> bool:
-        """The pause before a fault: shorter than it might be, if it would not fit otherwise."""
+        """The pause before a fault: shorter if it would not fit otherwise."""
         gap_ms = choices.uniform(*GAP_MS) if step.gap_ms is None else step.gap_ms
         left_ms = self._left_ms(step)
         if step.gap_ms is None and left_ms >= GAP_MS[0]:
@@ -136,12 +136,12 @@ class Nemesis:
         return not await is_set_within(self._no_more, gap_ms / 1000)
 
     def _left_ms(self, step: Step) -> float:
-        """Until when it must begin, or it cannot end in time."""
+        """How soon it must begin so that it can end in time."""
         until_ms = self._plan.time_limit_ms - (step.lasts_ms(self._plan) or 0)
         return until_ms - self._now_ns() / NS_PER_MS
 
     async def _aim(self, step: Step, choices: random.Random) -> Aimed | None:
-        """Waits for somebody to aim at. None: there was nobody for as long as it made sense."""
+        """Waits for a node to aim at. None: there was none for as long as it made sense."""
         trigger = step.trigger(self._plan)
         scheduled = trigger is Trigger.SCHEDULE
         found = self._choose(step, choices) if scheduled else self._hunt(step, trigger, choices)
@@ -169,17 +169,17 @@ class Nemesis:
                 return self._aimed_at_holder(step, node, hunt)
             while not (nodes := await self._chosen(step, choices)):
                 hunt.let_go()
-                await asyncio.sleep(AIM_POLL_S)  # who stands there would be caught again at once
+                await asyncio.sleep(AIM_POLL_S)  # the same client would be caught again at once
                 node = await hunt.catch()
             self._scene.struck.update(nodes)
-            # What a server forgets by a wrong clock, others get a moment later: until then who
-            # stands there goes on, for as long as it would anyway.
+            # What a server forgets by a wrong clock, others get a moment later: until then a client
+            # that stands there goes on, for as long as it would anyway.
             felt_later = step.kind.effect is Effect.SKEWS and hunt.point is not Point.LEASE
             let_go = hunt.keep(node, at_work=False)
             return Aimed(nodes, let_go, until_struck=not felt_later)
 
     def _aimed_at_holder(self, step: Step, node: str, hunt: Hunt) -> Aimed:
-        """Who is stopped stays where it stood. Anybody else goes on, and feels what has struck it:
+        """A client that is stopped stays where it stood. Otherwise it goes on, and feels the fault:
         at work for as long as that lasts, or with what it was about to send."""
         self._scene.struck.add(node)
         stands = hunt.point is not Point.LEASE and step.kind.effect is not Effect.STOPS
@@ -226,7 +226,7 @@ class Nemesis:
         ends = step.kind.effect is Effect.ENDS
         if ends or aimed.until_struck:
             aimed.let_go()
-        if ends:  # who is gone holds nothing
+        if ends:  # a dead client holds nothing
             for name in aimed.nodes:
                 self._scene.holders.forget(name)
 

@@ -1,7 +1,7 @@
-"""Which links a cut of some nodes goes through: pure functions of who was struck, and of the words.
+"""Which links are cut for some nodes: pure functions of the nodes that are struck, and the words.
 
-Most cuts have two sides: those who are struck, and the others. A bridge leaves one server out of
-both. A ring has no sides: each server keeps the links to its neighbours, and loses the rest.
+Most cuts have two sides: the nodes that are struck, and the others. A bridge leaves one server out
+of both. A ring has no sides: each server keeps the links to its neighbours, and loses the others.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from lockcheck.nodes.node import Role
 Nodes = tuple[str, ...]
 Pairs = set[tuple[str, str]]
 
-# Whom the struck nodes are cut off from.
+# What the struck nodes are cut off from.
 SIDES = {
     "lock": (Role.SERVER, Role.CLIENT),
     "servers": (Role.SERVER,),
@@ -39,7 +39,7 @@ SIDES = {
 FROM = choice("from", "what they are cut off from", tuple(SIDES), default="lock")
 ONE_WAY = choice("one-way", "only what they are sent (in), or send (out), is lost", ("in", "out"))
 BETWEEN_SERVERS = (SERVER, LEADER, MINORITY, MAJORITY, MAJORITIES_RING)  # from=servers
-SHAPES = (MAJORITIES_RING, BRIDGE)  # what they leave is as much a part of them as what they cut
+SHAPES = (MAJORITIES_RING, BRIDGE)  # they are made of what they leave as much as of what they cut
 
 
 def links_to_cut(step: Step, nodes: Nodes, scene: Scene) -> tuple[Link, ...]:
@@ -50,7 +50,7 @@ def links_to_cut(step: Step, nodes: Nodes, scene: Scene) -> tuple[Link, ...]:
 
 
 def links_to_leave(step: Step, nodes: Nodes, scene: Scene) -> tuple[Link, ...]:
-    """Without which it would not be the shape that was asked for."""
+    """Without them it would not be the shape that was asked for."""
     if step.aim not in SHAPES:
         return ()
     lock = scene.names(*SIDES["lock"])
@@ -60,7 +60,7 @@ def links_to_leave(step: Step, nodes: Nodes, scene: Scene) -> tuple[Link, ...]:
 
 
 def _apart(step: Step, nodes: Nodes, scene: Scene) -> Pairs:
-    """Each pair once: who is struck, and whom it is cut off from."""
+    """Each pair once: a node that is struck, and one that it is cut off from."""
     others = scene.names(*SIDES[str(step.setting(FROM.name))])
     if step.aim is MAJORITIES_RING:
         return _ring(nodes, others, scene)

@@ -1,4 +1,4 @@
-"""How a clock goes that does not tell the truth: lines through the readings of the true one."""
+"""How a wrong clock runs: lines through the readings of the true one."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def true_ns(clock: Clock) -> int:
 
 @dataclass(frozen=True, slots=True)
 class ClockLine:
-    """`told_from` is what it tells at `real_from`; from there on it goes at its rate."""
+    """It shows `told_from` at `real_from`, and runs at its rate from there on."""
 
     real_from: int = 0
     told_from: int = 0

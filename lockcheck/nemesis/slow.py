@@ -1,7 +1,7 @@
-"""What some nodes send comes late, or not all of it, or no more of it than a thin line takes.
+"""What some nodes send is late, partly lost, or limited to a low rate.
 
-Nobody is stopped and nothing is cut: what was asked for in good time may arrive when it is too
-late, such as a write when the lease has run out.
+Nobody is stopped and nothing is cut: but what was sent in time may arrive too late, such as a write
+after the lease has run out.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Slow:
     async def _see(
         self, node: Node, wanted: Callable[[Seen], bool], when: str, for_s: float = 0.0
     ) -> Seen:
-        """Looks again where it is not as it should be: others use the machine, too."""
+        """Looks again if it is not as it should be: others use the machine, too."""
         loop, tries = asyncio.get_running_loop(), 0
         deadline = loop.time() + for_s
         while True:
@@ -108,7 +108,7 @@ class Slow:
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """One of the ways to be slow, by the parameter that asks for it."""
+    """One of the ways to be slow."""
 
     made: Callable[[float], Slowness]
     try_here: Callable[[], None]  # in a network of its own, where it can do no harm
@@ -181,7 +181,7 @@ def _lacks(step: Step) -> Refusal | None:
 
 
 def why_not_here(name: str) -> str:
-    """What the kernel has to say against it, if anything."""
+    """The kernel's objection, if there is one."""
     network = new_network()
     try:
         with inside(network):
@@ -195,7 +195,7 @@ def why_not_here(name: str) -> str:
 
 @cache
 def _why_not_in_a_run(name: str) -> str | None:
-    """Where it will be root of namespaces of its own; None where it cannot have them."""
+    """In namespaces of its own, where it is root; None if it cannot have them."""
     try:
         said = subprocess.run(
             (*AS_ITS_OWN_ROOT, name), capture_output=True, text=True, check=False, timeout=TRIED_S

@@ -1,5 +1,5 @@
-"""How what a node sends is slow: at a rate, with losses, or late. Each is put on, taken off, and
-told from the usual by packets of ours, sent the same way before, during and after.
+"""Three ways to be slow: a low rate, losses, a delay. Each can be put on and taken off, and is
+measured by packets of ours, sent the same way before, during and after.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from lockcheck.nemesis.arrivals import Arrivals
 from lockcheck.nemesis.links import Link
 from lockcheck.nodes.node import Node
 
-CLEARLY = 0.75  # of what it is to be: nearer to that than to nothing
+CLEARLY = 0.75  # of the intended effect: nearer to that than to none
 HARDLY = 0.5
-# Of the packets that measure a rate: what they are to take, and what all of them may weigh.
+# Of the packets that measure a rate: how long they take, and how many bytes they are at most.
 MEASURED_S, MEASURED_BYTES = 0.25, 40_000
 SMALL, LARGE = 100, 1400
 SPARE_S = 0.2
@@ -23,7 +23,7 @@ SPARE_S = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What came of a few packets."""
+    """What happened to a few packets."""
 
     packets: int
     took_s: tuple[float, ...]  # of those that arrived
@@ -44,14 +44,14 @@ class Slowness(ABC):
 
     @abstractmethod
     def take_off(self, node: Node, others: Iterable[Node]) -> None:
-        """Harmless where it is not there."""
+        """Harmless if it is not there."""
 
     @abstractmethod
     async def look(self, arrivals: Arrivals, link: Link) -> Seen: ...
 
     @abstractmethod
     def is_there(self, seen: Seen) -> bool:
-        """And it is no cut: something arrived."""
+        """Also: something arrived, so it is not cut."""
 
     @abstractmethod
     def is_gone(self, seen: Seen) -> bool: ...
@@ -79,20 +79,20 @@ class Rate(Slowness):
         return self._after_burst / self.bytes_per_s
 
     async def look(self, arrivals: Arrivals, link: Link) -> Seen:
-        """As much as passes at once, and a little more: that has to wait."""
+        """A little more than what passes at once, so that some of it has to wait."""
         weight = queues.burst_of(self.bytes_per_s) + self._after_burst
         size = SMALL if weight < SMALL * LARGE / 10 else LARGE
         packets = -(-weight // size)
         waiting_s = queues.waiting_of(self.bytes_per_s) / self.bytes_per_s
         timeout_s = self._takes_s + waiting_s + SPARE_S  # behind what others send
         took = await arrivals.burst(link, packets, size, timeout_s, at_once=packets)
-        # Where the queue is full of others, it has a place now and then.
+        # A queue that is full of other packets has room now and then.
         if not took and not await arrivals.all_arrive([link], timeout_s, at_once=packets):
             took = [timeout_s]
         return Seen(packets, tuple(took))
 
     def is_there(self, seen: Seen) -> bool:
-        """Some are lost where the queue is full of others."""
+        """Some are lost if the queue is full of others."""
         slow = bool(seen.lost) or max(seen.took_s, default=0.0) >= CLEARLY * self._takes_s
         return bool(seen.took_s) and slow
 
@@ -116,7 +116,7 @@ class PacketLoss(Slowness):
             drops.lose_no_more(other, _table(node))
 
     async def look(self, arrivals: Arrivals, link: Link) -> Seen:
-        """So many that some thirty are lost, or some thirty arrive."""
+        """Enough of them that about thirty are lost, or about thirty arrive."""
         few = min(self.percent, 100 - self.percent) / 100
         packets = max(60, round(30 / few))
         took = await arrivals.burst(link, packets, SMALL, SPARE_S, at_once=10)
@@ -160,5 +160,5 @@ class Delay(Slowness):
 
 
 def _table(sender: Node) -> str:
-    """No node is slowed down by two faults at once."""
+    """One name is enough: no node is slowed down by two faults at once."""
     return f"lockcheck-{sender.name}"

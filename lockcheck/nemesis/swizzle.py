@@ -1,6 +1,6 @@
 """Links that are cut one by one in a random order, and come back one by one in another.
 
-So servers and clients see all that lies between a whole network and a partition, each for a moment:
+So servers and clients see everything between a whole network and a partition, each for a moment:
 links in one direction only, a leader that half of the others still hear.
 """
 

@@ -1,4 +1,4 @@
-"""What a fault waits for: a moment of its schedule, or what the history shows of a client."""
+"""What a fault waits for: its schedule, or a moment of a client that the history shows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One fault from its beginning to its end, as the history tells it. Nothing it raises gets out."""
+"""One fault from beginning to end, recorded in the history. Nothing that it raises gets out."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class UnderWay:
             self._over.set()
 
     async def end(self) -> None:
-        """Before its time. Returns when it is healed."""
+        """Ends it early. Returns when it is healed."""
         self._end.set()
         await self._over.wait()
 

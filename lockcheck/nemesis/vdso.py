@@ -1,9 +1,9 @@
-"""The clocks of a running process, moved by rewriting its own copy of the vDSO: nothing is started
-again, nothing has to be put before it, and no other process sees anything of it.
+"""Moves the clocks of a running process by rewriting its own copy of the vDSO: without a restart,
+without anything preloaded, and no other process is affected.
 
-What it forks inherits it; what it executes does not. Who reads a clock by a system call of its own
-is told the truth: so a JVM, which waits until a moment of the kernel's monotonic clock, must not
-have another one (see `faketime.py`).
+Forks inherit it; programs that it executes do not. A clock that is read by a system call is right:
+so the clock of a JVM, which waits until moments of the kernel's monotonic clock, must not be moved
+like this (see `faketime.py`).
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ NOT_ALLOWED = "run it as the user whose processes they are, or as root, with ptr
 
 
 class Vdso:
-    """Of one process. `lead` and `restore` want all its threads stopped; the rest does not."""
+    """Of one process. Its threads have to be stopped for `lead` and `restore` only."""
 
     def __init__(self, pid: int) -> None:
-        """Raises a FaultError, before anything is touched, where it cannot be done."""
+        """Raises a FaultError, before anything is touched, if it cannot be done."""
         self.pid = pid
         self._kernels = kernels_image()
         try:
@@ -57,11 +57,11 @@ class Vdso:
         )
 
     def can_be_written(self) -> None:
-        """Tried with what is there already."""
+        """Tries it, with the bytes that are there already."""
         self._write(self._kernels.place, self._at(self._kernels.place, 1))
 
     def is_in_the_way(self) -> bool:
-        """A thread stands within what would be overwritten: it would read half of each."""
+        """A thread is within the code to be overwritten: it would execute half of each."""
         places = {self._start + place: len(head) for place, head in self._kernels.heads.items()}
         return any(
             place < counter < place + length
@@ -77,13 +77,13 @@ class Vdso:
             self._write(place, head)
 
     def restore(self) -> None:
-        """The functions are as before. Our code stays where it is, behind their end: a thread may
-        still be on its way through it."""
+        """The functions are as before. Our code stays behind their end: a thread may still be
+        executing it."""
         for place in self._kernels.heads:
             self._write(place, self._kernels.head(place))
 
     def _is_as_it_should_be(self) -> bool:
-        """Up to our place it is the kernel's, or led to our code."""
+        """Before our code it is the kernel's, or the kernel's with jumps to our code."""
         seen, led = self._at(0, self._kernels.place), bytearray(self._kernels.data)
         for place, head in self._kernels.heads.items():
             led[place : place + len(head)] = head
@@ -116,7 +116,7 @@ class Vdso:
                 return Skew(*(ClockLine(*numbers) for numbers in LINE.iter_unpack(lines)))
 
     def read_ns(self, clock: Clock) -> int:
-        """What the process itself would read now: its own vDSO, as it is, runs in a copy."""
+        """What the process itself would read now: a copy of its vDSO is run."""
         if not self.is_led:
             raise FaultError(f"process {self.pid} reads the kernel's clocks")
         return read_through(self._kernels, self._at(0, len(self._kernels.data)), clock)

@@ -1,7 +1,7 @@
-"""A clock read as another process reads it: by the code and the tables that are in its vDSO now.
+"""Reads a clock as another process reads it: by the code and the tables that are in its vDSO now.
 
-They are copied into a piece of memory of our own, and run there. So what comes out is what the
-process would read, and not what somebody meant it to read.
+They are copied into memory of our own, and run there. So the result is what the process would read,
+and not what it is supposed to read.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _GETTIME = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.POINTER(_Timespec
 
 
 def read_through(kernels: Image, copied: bytes, clock: Clock) -> int:
-    """In nanoseconds. Nothing is run but the jump and the code that we have put there ourselves."""
+    """In nanoseconds. Only the jump and the code that we have put there ourselves are run."""
     head = kernels.heads[kernels.clock]
     code = kernels.processor.code
     leads = copied[kernels.clock :].startswith(head) and copied[kernels.place :].startswith(code)

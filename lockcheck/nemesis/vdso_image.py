@@ -1,7 +1,7 @@
-"""The vDSO as the kernel gives it to every process, and where there is room in it for code of ours.
+"""The vDSO that the kernel gives to every process, and where there is room in it for our code.
 
-All processes of a machine have the same one, so what ours holds is what theirs must hold: a
-process is changed only if its own differs in nothing, and it gets back what it had.
+All processes of a machine have the same one: a process is changed only if its vDSO is equal to
+ours, and is restored to that.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Image:
     clock: int  # the place of the function that reads any clock
 
     def head(self, place: int) -> bytes:
-        """What stands there by nature."""
+        """The kernel's own bytes at that place."""
         return self.data[place : place + len(self.heads[place])]
 
 
@@ -48,7 +48,7 @@ def segment_of(pid: int | str) -> tuple[int, int]:
 
 @cache
 def kernels_image() -> Image:
-    """Raises a FaultError where it is not known what to do with it."""
+    """Raises a FaultError if this vDSO is unknown to us."""
     start, size = segment_of("self")
     with Path("/proc/self/mem").open("rb", buffering=0) as memory:
         memory.seek(start)
@@ -56,7 +56,7 @@ def kernels_image() -> Image:
 
 
 def prepared(data: bytes, processor: Processor | None) -> Image:
-    """With all that is to be written worked out; nothing is touched by that."""
+    """Works out all that will be written, and touches nothing."""
     header = HEADER.unpack_from(data)
     if header[0][:5] != b"\x7fELF\x02" or processor is None or header[2] != processor.machine:
         known = " and ".join(PROCESSORS)
@@ -79,7 +79,7 @@ def _segments(data: bytes, header: tuple[int, ...]) -> Iterator[tuple[int, ...]]
 
 
 def _functions(data: bytes, segments: list[tuple[int, ...]]) -> dict[str, int]:
-    """By their names. The table of strings follows on that of symbols."""
+    """By their names. The table of strings follows that of symbols."""
     [(place, size)] = [(each[2], each[5]) for each in segments if each[0] == PT_DYNAMIC]
     about = dict(DYNAMIC.iter_unpack(data[place : place + size]))
     strings, found = about[DT_STRTAB], {}
@@ -92,7 +92,7 @@ def _functions(data: bytes, segments: list[tuple[int, ...]]) -> dict[str, int]:
 
 
 def _room(data: bytes, header: tuple[int, ...], segments: list[tuple[int, ...]], size: int) -> int:
-    """Behind all that is in use; a list of sections, which nobody needs to run, can be given up."""
+    """Behind everything in use; the list of sections, which nobody needs, can be overwritten."""
     loaded = max(each[3] + each[6] for each in segments if each[0] == PT_LOAD)
     sections = header[6] + header[11] * header[12]
     for end in (max(loaded, sections), loaded):
