@@ -1,7 +1,7 @@
-"""Other people's histories: every format that is read, and every one that is written.
+"""Histories of other tools: every format that is read, and every one that is written.
 
-A format is one file, and one line here. A reader is given bytes and yields our events in the order
-of their times; whatever else is in the file is data, and never looked up or run.
+A format is one file, and one line here. A reader gets bytes and yields our events in the order of
+their times; everything else in the file is data, and never looked up or run.
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ class Format:
     read: Reader
     looks_like: Callable[[str], bool]  # by the beginning of the text
     endings: tuple[str, ...] = ()
-    partial: bool = False  # a log of production: it begins wherever it begins
+    partial: bool = False  # a log of production: it may begin at any time
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A history that is being read: `events` can be gone through once."""
+    """A history that is being read: `events` can be iterated once."""
 
     source: Source
     format: Format
@@ -74,7 +74,7 @@ def _read_jsonl(data: IO[bytes], source: Source) -> Iterator[Event]:
     return events_in(data, source.name, place=source.place)
 
 
-# --- how each begins -------------------------------------------------------------------------
+# --- how each starts -------------------------------------------------------------------------
 
 EDN_BEGINS = re.compile(r"(?:[\s,]++|;[^\n]*+\n|#_)*+[\[(]?\s*+(?:#[\w./-]++\s*+)?\{[\s,]*+:")
 JSON_ARRAY_BEGINS = re.compile(r"\s*\[\s*\{\s*\"")
@@ -148,7 +148,7 @@ FORMATS: dict[str, Format] = {
 
 
 def guessed(head: bytes, name: str) -> Format:
-    """What a file holds counts for more than how it ends."""
+    """The content counts for more than the ending of the name."""
     text = head.decode(errors="replace").removeprefix("\ufeff")
     for each in FORMATS.values():
         if each.looks_like(text):
@@ -163,7 +163,7 @@ def guessed(head: bytes, name: str) -> Format:
 
 
 def format_of(data: ByteStream, source: Source) -> Format:
-    """The one that was asked for, or that it looks like. Nothing of the stream is used up."""
+    """The one that was asked for, or else what it looks like. Consumes nothing of the stream."""
     asked = source.asked.format
     if asked and asked not in FORMATS:
         raise UserError(f"unknown format {asked!r}", cure=f"choose from: {', '.join(FORMATS)}")
@@ -179,14 +179,14 @@ def _events_of(data: ByteStream, source: Source) -> Reading:
 
 
 def understood(told: Iterable[Event], form: Format, source: Source) -> Iterator[Event]:
-    """What was read, the terms of the user first."""
+    """What was read, with the terms of the user in front."""
     asked = replace(source.asked, partial=form.partial)
     events = _counted_from_the_first(iter(told), source)
     return with_terms(events, asked, lambda: source.began_ns)
 
 
 def _counted_from_the_first(events: Iterator[Event], source: Source) -> Iterator[Event]:
-    """A clock on the wall counts from 1970; judges, and those who read them, from the log on."""
+    """Wall clocks count from 1970; judges and readers of reports, from the start of the log."""
     first = next(events, None)
     if first is None:
         return iter(())

@@ -1,4 +1,4 @@
-"""What the user says about somebody else's history, because the file itself may not."""
+"""What the user says about a history of another tool, because the file itself may not."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class Asked:
     model: str = ""
     permits: int | None = None
     ttl_ms: int | None = None
-    partial: bool = False  # the format is one in which people log what goes on for years
+    partial: bool = False  # a format of logs that go on for years
 
     def terms(self, said: Terms, began_ns: int = 0) -> Terms:
-        """What the file says, unless the user knows better. `began_ns`: when the log began by its
-        own clock, if that is known."""
+        """What the file says, overridden by the user. `began_ns`: when the log began by its own
+        clock, if that is known."""
         given: dict[str, Any] = {
             "partial": self.partial or None,
             "began_ns": began_ns or None,
@@ -37,14 +37,14 @@ class Asked:
 def with_terms(
     events: Iterator[Event], asked: Asked, began_ns: Callable[[], int] = lambda: 0
 ) -> Iterator[Event]:
-    """The same events, with the terms first wherever there is something to say. When the log began
-    by its own clock is asked once it was read."""
+    """The same events, with the terms first if there are any. `began_ns`, when the log began by its
+    own clock, is asked after the first event was read."""
     first = next(events, None)
     if first is None:
         return iter(())
     said = _terms_in(first)
     if said is None and first.process == RUN and first.f == Notice.TERMS:
-        return chain([first], events)  # damaged: whoever understands the history says so
+        return chain([first], events)  # damaged: the reader of the history will say so
     terms = asked.terms(said or Terms(), began_ns())
     if said is not None:
         return chain([msgspec.structs.replace(first, value=msgspec.to_builtins(terms))], events)

@@ -1,4 +1,4 @@
-"""Bytes that may keep us waiting, as those of a pipe do, read so that no signal goes unheard."""
+"""Reads bytes that may have to be waited for, as from a pipe, without missing a signal."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Readable(Protocol):
 
 @contextmanager
 def awaited(stream: BinaryIO | io.FileIO) -> Iterator[Readable]:
-    """Of which nothing has been read yet."""
+    """Nothing may have been read from it yet."""
     descriptor = _descriptor_of(stream)
     if descriptor is None or threading.current_thread() is not threading.main_thread():
         yield stream
@@ -32,7 +32,7 @@ def awaited(stream: BinaryIO | io.FileIO) -> Iterator[Readable]:
 def _descriptor_of(stream: BinaryIO | io.FileIO) -> int | None:
     try:
         return stream.fileno()
-    except io.UnsupportedOperation:  # none of the system's: it keeps nobody waiting
+    except io.UnsupportedOperation:  # not a file of the system: nobody has to wait for it
         return None
 
 

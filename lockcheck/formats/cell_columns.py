@@ -1,4 +1,4 @@
-"""Cells, column after column: a function called for each cell would take the longest."""
+"""Reads cells column by column: to call a function for each cell would be slow."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class CellError(ValueError):
-    """What is wrong, and in which place of its column."""
+    """What is wrong, and where in its column."""
 
     def __init__(self, place: int, reason: str) -> None:
         super().__init__(reason)
@@ -25,8 +25,8 @@ class CellError(ValueError):
 
 
 class RepeatedTexts(Generic[T]):
-    """Texts that are often repeated: each is understood once, and has a number from then on. The
-    empty one is NOTHING."""
+    """Texts that are often repeated: each is parsed once, and is a number from then on. The empty
+    text is NOTHING."""
 
     def __init__(self, understood: Callable[[str], T]) -> None:
         self.meant: list[T] = []
@@ -70,7 +70,7 @@ class RepeatedTexts(Generic[T]):
 
 
 def numbers_of(cells: Sequence[str]) -> Ints:
-    """ABSENT where a cell is empty."""
+    """ABSENT for an empty cell."""
     signs = np.frombuffer("".join(cells).encode(), np.uint8)
     if not (np.subtract(signs, ord("0")) < DIGITS).all():
         return _one_by_one(cells)

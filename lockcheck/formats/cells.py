@@ -1,4 +1,4 @@
-"""What a cell of a table, or an attribute, says. Raises ValueError with the reason."""
+"""Parses a cell of a table, or an attribute. Raises ValueError with the reason."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def is_pair(value: object) -> TypeGuard[list[object]]:
 
 
 def maybe_number(text: str) -> int | None:
-    """In plain digits, and not as Python would have it: `1_000` and `+7` are none."""
+    """Plain digits only: Python would also take `1_000` and `+7`."""
     if not text:
         return None
     digits = text.strip(" ").removeprefix("-")
@@ -33,7 +33,7 @@ def maybe_number(text: str) -> int | None:
 
 
 def json_or_text(text: str) -> object:
-    """JSON, or a text as it is."""
+    """JSON, or else the text itself."""
     if not text:
         return None
     if text[0] in "[{" and max(text.count("["), text.count("{")) > DEEPEST:

@@ -96,7 +96,7 @@ class _Table:
         return {name: names.index(name) for name in known}
 
     def cells(self) -> Iterator[Cells]:
-        """Many rows at once, as long as there is nothing about them but commas."""
+        """Many rows at once, as long as cells are plain: without quotes."""
         while piece := self._data.read(AT_ONCE):
             piece += self._data.readline(LONGEST_LINE + 1)
             columns = _plain(piece, self._width)
@@ -123,7 +123,7 @@ class _Table:
             yield self._told(list(zip(*rows, strict=False)), lines)
 
     def _rows(self, given: Iterable[bytes]) -> Iterator[list[str]]:
-        """Empty ones are none."""
+        """Without empty ones."""
         before = self._line
         reader = csv.reader(read_lines(given, self._source.name, before), strict=True)
         try:
@@ -137,7 +137,7 @@ class _Table:
 
     def _told(self, columns: CellLists, lines: Sequence[int]) -> Cells:
         def error(place: int, name: str, reason: str) -> HistoryError:
-            """The column is exact where no cell before it is quoted."""
+            """The column is exact if no cell before it is quoted."""
             before = columns[: self._header.get(name, 0)]
             column = 1 + sum(len(cells[place]) + 1 for cells in before)
             return self._source.error(f"{name}: {reason}", lines[place], column)
@@ -146,8 +146,7 @@ class _Table:
 
 
 def _plain(piece: bytes, width: int) -> CellLists | None:
-    """Cells, column after column; None where a row is not as wide as the first, or has cells that
-    are more than what stands between two commas."""
+    """Cells, column by column; None if a row is not as wide as the first, or has quoted cells."""
     try:
         text = piece.decode().replace("\r\n", "\n")
     except UnicodeDecodeError:

@@ -1,10 +1,10 @@
 """EDN, the notation of Clojure's data, read as data: nothing in it is ever looked up or run.
 
-What JSON can say becomes what JSON would be; the rest is kept in a form that stays equal to
-itself: a keyword inside a value is its text with the colon (as a key or a value of the outermost
-map it is a `Keyword`), a symbol its text, a character a text, a set the list of its elements in a
-fixed order, a date or an unknown tag the value behind it. Numbers like `7N` and `1.5M` are numbers,
-ratios and infinities their text. `#_` discards, `;` comments, commas are blanks.
+Whatever JSON has is read as from JSON; the rest is read so that equal values stay equal: a keyword
+inside a value as its text with the colon (as a key or a value of the outermost map it is a
+`Keyword`), a symbol as its text, a character as a text, a set as the list of its elements in a
+fixed order, a date or an unknown tag as the value behind it. Numbers like `7N` and `1.5M` are
+numbers, ratios and infinities their text. `#_` discards, `;` comments, commas are blanks.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Form(NamedTuple):
 NAME = r"""[^\s,;"(){}\[\]\\#]++"""
 PLAIN = rf"(?: :{NAME} | -?[0-9]{{1,18}}+ | nil | true | false )"
 VALUE = rf"""(?: {PLAIN} | "[^"\\]*+" | \[[\s,]*+(?:{PLAIN}(?=[\s,\]])[\s,]*+)*+\] )"""
-# Most operations are of this kind, so they are taken whole.
+# Most operations are like this, so they are read as a whole.
 FLAT_MAP = rf"\{{[\s,]*+(?: :{NAME}[\s,]++{VALUE}(?=[\s,}}])[\s,]*+ )*+\}}"
 ENTRY = re.compile(rf""":({NAME})[\s,]++("[^"]*+"|\[[^\]]*+\]|:?{NAME})""")
 TOKEN = re.compile(
@@ -71,12 +71,12 @@ class _Tag(str):
 
 
 def read_forms(data: IO[bytes], source: str) -> Iterator[Form]:
-    """The values of a stream; where it is one vector or list, the elements of that."""
+    """The values of a stream; if it is a single vector or list, the elements of that."""
     return _Reader(read_text(data, source), unwrap=True).forms()
 
 
 def read_value(text: str) -> object:
-    """The one value that a text is. Raises HistoryError, without a place, otherwise."""
+    """A text that is a single value. Otherwise raises HistoryError, without a place."""
     forms = list(_Reader(Text(text, ""), unwrap=False).forms())
     if len(forms) != 1:
         raise HistoryError("not one value")
@@ -84,7 +84,7 @@ def read_value(text: str) -> object:
 
 
 class _Reader:
-    """`_stack` holds what is open, outermost first; `_items` is what the innermost has so far."""
+    """`_stack` has what is open, outermost first; `_items` is what the innermost has so far."""
 
     def __init__(self, text: Text, *, unwrap: bool) -> None:
         self._text = text
@@ -94,7 +94,7 @@ class _Reader:
         self._wrapper = ""  # closes the vector around everything
         self._stack: list[tuple[str, list[object]]] = []  # opener, items outside it
         self._items: list[object] = []
-        self._marked = 0  # discards and tags that wait for their values
+        self._marked = 0  # discards and tags still without their values
         self._names: dict[str, Keyword] = {}
         self._at = 0  # where the word is
         self._where = (1, 1)  # line and column of the form
@@ -194,7 +194,7 @@ class _Reader:
         return built
 
     def _take_flat_map(self, word: str) -> None:
-        """`{:key value ...}` without anything in its values that would have to be looked at."""
+        """`{:key value ...}` with plain values only."""
         entries = ENTRY.findall(word)
         if not self._stack:
             self._begin()
@@ -218,7 +218,7 @@ class _Reader:
             raise self._error("too many tags in a row")
 
     def _complete(self) -> bool:
-        """Nothing waits for its value any more, so the items outside all brackets are finished."""
+        """No discard or tag waits for its value, so the items outside all brackets are finished."""
         if not self._marked:
             return True
         try:
@@ -228,7 +228,7 @@ class _Reader:
         return True
 
     def _settled(self, items: list[object]) -> list[object]:
-        """From the end, because the inner of two marks gets its value first."""
+        """From the end, because the inner one of two marks gets its value first."""
         settled: list[object] = []
         marks = 0
         for item in reversed(items):
@@ -267,7 +267,7 @@ class _Reader:
         return CONSTANTS.get(word, word)
 
     def _in_operation(self) -> bool:
-        """Not in a value of it, where a keyword is kept as a text."""
+        """Not inside one of its values, where a keyword is kept as a text."""
         depth = len(self._stack)
         return not depth or (depth < self._keywords_below and self._stack[-1][0] == "{")
 

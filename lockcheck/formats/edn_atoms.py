@@ -68,5 +68,5 @@ def character(word: str) -> str:
 
 
 def _whole(text: str) -> str:
-    """Halves of a character (Java writes some as two) put together; what stays half is replaced."""
+    """Joins surrogate pairs (Java writes some characters as two); lone halves are replaced."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

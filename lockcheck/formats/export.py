@@ -1,8 +1,8 @@
-"""A history written for others: Jepsen, Porcupine, a spreadsheet, or lockcheck itself.
+"""A history written for other tools: Jepsen, Porcupine, a spreadsheet, or lockcheck itself.
 
-`edn` and `jsonl` hold everything; `csv` and `porcupine` hold the clients' operations only: no
-faults, no stalls, no notices, no ledger of the storage. Of the notices `csv` tells those
-of a lock that was lost.
+`edn` and `jsonl` contain everything; `csv` and `porcupine` contain only the clients' operations: no
+faults, no stalls, no notices, no ledger of the storage. `csv` also has the notices that a lock was
+lost.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Export:
     meaning: str
     chunks: Callable[[History], Iterator[bytes]]
     operations_only: bool = False
-    losses: bool = False  # though it tells operations only, it tells also which locks were lost
+    losses: bool = False  # beside the operations it has the notices that a lock was lost
 
 
 def _edn(history: History) -> Iterator[bytes]:
@@ -70,7 +70,7 @@ def write(history: History, name: str, out: IO[bytes]) -> None:
 
 
 def left_out(history: History, name: str) -> str:
-    """What an export does not tell; empty: it tells everything."""
+    """What an export leaves out; empty: nothing."""
     if not EXPORTS[name].operations_only:
         return ""
     told = len(lost_notices(history)) if EXPORTS[name].losses else 0
@@ -94,7 +94,7 @@ def _notices(history: History) -> int:
 
 
 def _is_told_otherwise(event: Event) -> bool:
-    """By a fault, by the storage, or as the terms."""
+    """As part of a fault, by the storage, or as the terms."""
     of_fault = event.process == NEMESIS and event.fault is not None
     terms = event.process == RUN and event.f == Notice.TERMS
     return of_fault or terms or event.process == STORAGE

@@ -6,9 +6,8 @@ So are the notices that a client lost its lock:
     1,k,write,2000000,3000000,ok,,7,,,n1,1,6,
     1,k,lost,9000000,,,,,,,n1,,,
 
-What it cannot say: an empty name is the same as none, and a process that is a number the same as a
-name of digits. The storage's ledger is left out: the numbers are those that clients
-were answered.
+Its limits: an empty name is the same as none, and a process that is a number the same as a name of
+digits. The storage's ledger is left out: the numbers are those in the answers to clients.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ def csv_rows(history: History) -> Iterator[bytes]:
 
 
 def _rows(history: History) -> Iterator[tuple[Cell, ...]]:
-    """What stands first in the history stands first here: that tells the order of equal times."""
+    """In the order of the history, which is the order of events with equal times."""
     notices = lost_notices(history)
     if not notices:
         yield from map(_row, history.operations)

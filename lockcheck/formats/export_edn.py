@@ -1,8 +1,8 @@
 """An event as a line of Jepsen's `history.edn`.
 
-The fields that Jepsen knows have its names; ours beside them (`:key`, `:token`, `:ttl-ms`...) are
-there where they say something, and do not disturb it. Its checkers want the key inside the value
-(`independent`): a history of several keys has to be split by `:key` before.
+The fields that Jepsen knows have its names; ours (`:key`, `:token`, `:ttl-ms`...) are added where
+they have a value, and Jepsen ignores them. Its checkers want the key inside the value
+(`independent`): a history of several keys has to be split by `:key` first.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def edn_line(index: int, event: Event) -> bytes:
 
 
 def _process(process: int | str) -> str:
-    """A client's name stays a text: a keyword is no client of Jepsen's."""
+    """A client's name stays a text: to Jepsen, a keyword is not a client."""
     return f":{process}" if process in NOT_CLIENTS else edn(process)
 
 
@@ -48,7 +48,7 @@ def _name(name: str) -> str:
 
 
 def edn(value: object) -> str:
-    """Of what JSON can say; in EDN most of that is written the same."""
+    """Of values that JSON can have; most of them are written the same in EDN."""
     if value is None:
         return "nil"
     if isinstance(value, dict):

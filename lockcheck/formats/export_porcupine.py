@@ -3,12 +3,11 @@
     {"ClientId": 0, "Input": {"op": "acquire", "key": "k", "value": null}, "Call": 5,
      "Output": {"outcome": "ok", "value": null, "token": 3}, "Return": 9}
 
-`json.Unmarshal` reads each into a struct of those fields; Input and Output are what a model of
-one's own is given. An operation that nobody confirmed has the outcome `info` and returns at the end
-of all time, so that Porcupine may place it anywhere after its call; its model has to accept it with
-and without an effect. One that failed is there with the outcome `fail`, and has none. Clients are
-numbered in the order of their first operations. A keeper's renewal has the number of the client for
-whom it renews as the `of` of its Input.
+`json.Unmarshal` reads each into a struct of those fields; a model gets Input and Output. An
+operation that nobody confirmed has the outcome `info` and returns at the end of all time, so that
+Porcupine may place it anywhere after its call; the model has to accept it with and without an
+effect. A failed one has the outcome `fail`, and no effect. Clients are numbered in the order of
+their first operations. The `of` in the Input of a keeper's renewal is the number of its client.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """Operations as rows, each with its beginning and its end: cells in, columns out.
 
-A row that has no end was never answered: it may take effect at any time. Its client may go on all
-the same; then it is known that it had given the answer up by then. Apart from that a client does
-one thing at a time: who does several at once is several clients, and has to be told apart.
+A row without an end was never answered: it may take effect at any time. Its client may go on all
+the same; then it had given up waiting by then. Apart from that a client does one thing at a time:
+several threads are several clients, and need different names.
 
-A row `lost` is no operation but a notice: at its beginning the client was told that it holds the
-lock no longer. It may stand anywhere, also while an operation is under way.
+A row `lost` is not an operation but a notice: at its beginning the client was told that it no
+longer holds the lock. It is allowed anywhere, also while an operation is under way.
 
-A storage's number, too, is known from an answer only: one that nobody answered keeps none, since
+A storage's number is known from an answer only: an operation without an answer has none, since
 nobody knows whether the storage took it. For example, the write
 
     client a, write, from 5 to 9, ok, value "y", base "x", seq 2
@@ -44,11 +44,11 @@ Column: TypeAlias = NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """Some rows, column after column. What no row has, has no column."""
+    """Some rows, column by column. A column that is empty in all rows is left out."""
 
     columns: Mapping[str, Sequence[str]]
     lines: Sequence[int]
-    error: Callable[[int, str, str], HistoryError]  # in which place, of which column, and why
+    error: Callable[[int, str, str], HistoryError]  # for which row and which column, and why
     paths: Sequence[str] = ()  # where in its line each is: in which list,
     numbers: Sequence[int] = ()  # and where in that
 
@@ -62,8 +62,8 @@ def _outcome(text: str) -> EventType:
 
 @dataclass(slots=True)
 class Intervals:
-    """Columns: place `i` of each speaks of the same row. Times have any origin; texts are
-    numbers of words."""
+    """Columns: place `i` of each is about the same row. Times have any origin; texts are numbers of
+    `RepeatedTexts`."""
 
     names: RepeatedTexts[str] = field(default_factory=lambda: RepeatedTexts(str))  # of clients
     keys: RepeatedTexts[str] = field(default_factory=lambda: RepeatedTexts(str))
@@ -79,7 +79,7 @@ class Intervals:
         return sum(self._lengths)
 
     def column(self, name: str) -> Column:
-        """It is given away. What no row has takes no memory."""
+        """Can be called once for each. A column that is empty in all rows takes no memory."""
         nothing = self._nothing(name)
         parts = [part.pop(name, None) for part in self._parts]
         if all(part is None for part in parts):
@@ -92,7 +92,7 @@ class Intervals:
         )
 
     def take(self, cells: Cells) -> None:
-        """Some rows more, each of which makes sense by itself."""
+        """Adds some rows, after checking each by itself."""
         part = {name: self._read(cells, name) for name in COLUMNS if name in cells.columns}
         self._check(cells, part)
         part["line"] = np.array(cells.lines, np.int64)
@@ -110,7 +110,7 @@ class Intervals:
             raise cells.error(error.place, name, str(error)) from error
 
     def _words_of(self, name: str) -> RepeatedTexts[Any] | None:
-        """None: it is a number."""
+        """None for a column of numbers."""
         known: dict[str, RepeatedTexts[Any]] = {
             **dict.fromkeys(("client", "of"), self.names),
             **dict.fromkeys(("value", "result", "base"), self.values),

@@ -1,15 +1,15 @@
-"""What all of Jepsen's files have in common: operations that begin and end, put into our events.
+"""What all of Jepsen's files have in common: lines that begin and end operations become our events.
 
-- A process is a client where it is a number or a text (`0`, `"worker-3"`). A keyword is none:
-  `:nemesis`, or one that nobody knows, and then the user is told. What it did is kept as a notice
-  of the nemesis, which accuses nobody and excuses nobody: whether its faults took was never proven
-  to us. Anything else (`true`, `nil`, a number beyond 64 bits) is refused.
-- Without `:time` the order in the file is the time. That order is a true one, but it knows no
+- A process that is a number or a text (`0`, `"worker-3"`) is a client. A keyword is none:
+  `:nemesis`, or an unknown one, and then the user is told. What it did is kept as a notice of the
+  nemesis, which accuses nobody and excuses nobody: it was never proven to us that its faults took
+  effect. Anything else (`true`, `nil`, a number beyond 64 bits) is refused.
+- Without `:time` the order in the file is the time. That order is correct, but it has no
   milliseconds, so no lease can be judged by it.
 - Older Jepsens stamp each thread by itself, so times may go back between threads (never within
-  one): then the events are put in the order of their times. Both orders are true ones.
-- The value of an answer counts for a read; all other operations are what was invoked. What an
-  `:info` or a `:fail` has for a value (`:timed-out`) is its error.
+  one): then the events are sorted by their times. Both orders are correct.
+- The value of an answer counts for a read; all other operations are what was invoked. The value of
+  an `:info` or a `:fail` (`:timed-out`) is its error.
 - The token of a granted acquire is its `:token` or `:fence`, or that in the map that is its value,
   or a number that is its value where the invocation had none. Numbers that are always the same for
   a client and never the same for two are taken for the client's own name instead. The fence 0 is
@@ -71,7 +71,7 @@ def _strangers(ops: Iterable[JepsenOp]) -> Counter[str]:
 
 @dataclass(slots=True)
 class _Pairing:
-    """Finds the invocation of each answer, and refuses what no client can have done."""
+    """Finds the invocation of each answer, and refuses what a client cannot have done."""
 
     source: str
     ops: list[JepsenOp] = field(default_factory=list)
@@ -196,7 +196,7 @@ def _number_told(op: JepsenOp, invoke: JepsenOp, keys: Keys) -> int | None:
 
 
 def _numbers_are_tokens(pairing: _Pairing, keys: Keys) -> bool:
-    """Not where they are rather the clients' names."""
+    """Not if they look like the clients' names instead."""
     told: defaultdict[int | str, list[int]] = defaultdict(list)
     for op, invoke in zip(pairing.ops, pairing.invokes, strict=True):
         if op.type is OK and op.f == F.ACQUIRE and invoke is not None:

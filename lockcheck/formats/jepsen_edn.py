@@ -4,9 +4,9 @@
     #jepsen.history.Op{:process 0, :type :ok, :f :acquire, :value {:fence 3}, :time ..., :index 1}
 
 Read are `:process`, `:type`, `:f`, `:value`, `:time`, `:error`, `:key`, `:node`, `:token` and
-`:fence`; everything else is passed over. What they mean is said in `jepsen`. A file that begins
-with the terms of a run (`:process :run, :f :terms`) was exported by lockcheck: its maps are our
-events, field by field, and nothing about them is guessed.
+`:fence`; everything else is ignored. `jepsen` says what they mean. A file that begins with the
+terms of a run (`:process :run, :f :terms`) was exported by lockcheck: its maps are our events,
+field by field, and nothing about them is guessed.
 """
 
 from __future__ import annotations

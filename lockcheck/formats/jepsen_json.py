@@ -2,7 +2,7 @@
 
     {"process": 0, "type": "invoke", "f": "acquire", "value": null, "time": 3291485317, "index": 0}
 
-What they mean is said in `jepsen`.
+`jepsen` says what they mean.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """Which of a Jepsen history's operations belong to the same object.
 
-`:key` says it. Otherwise Jepsen's `independent` says it in the value, as a pair of the key and the
-value proper, which its files cannot tell from any other vector of two. So values are taken for such
-pairs only where all the evidence agrees: the value of every invocation is a vector of two, at least
-one of them can be nothing else (a read, acquire or release that asks with `[k nil]`, or a cas with
-`[k [old new]]`), and no answer speaks of another key than its invocation.
+`:key` says it. Otherwise Jepsen's `independent` puts it into the value, as a pair of the key and
+the actual value, which looks like any other vector of two. So values are taken for such pairs only
+if all the evidence agrees: the value of every invocation is a vector of two, at least one of them
+can be nothing else (a read, acquire or release with `[k nil]`, or a cas with `[k [old new]]`), and
+no answer has another key than its invocation.
 
-Where every acquire and release asks with a text or a number, that is the name of the lock, unless
-each client asks with one of its own: then it is the client's name, and the lock has none.
+If every acquire and release has a text or a number as its value, that is the name of the lock,
+unless each client has its own: then it is the client's name, and the lock has none.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One line of a Jepsen history, whichever notation it comes from."""
+"""One line of a Jepsen history, in any notation."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class JepsenOp(NamedTuple):
 
     line: int
     column: int
-    process: int | str  # a client, or with a colon before it what is none
+    process: int | str  # a client; with a colon in front, something else
     type: EventType
     f: str  # in our words
     value: object
@@ -86,7 +86,7 @@ def _process(said: object) -> int | str:
 
 
 def process_named(name: str) -> int | str:
-    """A number in digits is that number, a keyword no client, and every other text a client."""
+    """Digits are a number, a keyword is not a client, and every other text is a client."""
     digits = name.removeprefix(":")
     if is_plain_number(digits):
         return int(digits)
@@ -98,7 +98,7 @@ def process_named(name: str) -> int | str:
 
 
 def is_plain_number(name: str) -> bool:
-    """`7`, which is no other client than 7; `007` is."""
+    """`7` is the client 7; `007` is another client."""
     if not (name.isascii() and name.isdigit() and len(name) <= LONGEST_PROCESS):
         return False
     return name == "0" or not name.startswith("0")
@@ -129,7 +129,7 @@ def token_in(value: object) -> int | None:
 
 
 def as_text(value: object) -> str:
-    """A text as it is, everything else as its JSON."""
+    """A text itself, everything else as JSON."""
     if isinstance(value, str):
         return str(value)
     return msgspec.json.encode(value, order="sorted").decode()

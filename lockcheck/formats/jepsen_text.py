@@ -9,10 +9,10 @@
     INFO [2018-06-07 11:48:23,015] jepsen worker 3 - jepsen.util 3	:invoke	:write	2
 
 Columns are separated by tabs (or blanks): process, type, operation, value, and perhaps an error.
-They say no times: the order of the lines is the time. In a log, lines of others are passed over.
+There are no times: the order of the lines is the time. In a log, all other lines are ignored.
 
-A process is a client where it is a number or a name (`3`, `worker-3`, `"worker 3"`); `nemesis` and
-whatever begins with a colon is none.
+A process that is a number or a name (`3`, `worker-3`, `"worker 3"`) is a client; `nemesis` and
+everything that begins with a colon is not.
 """
 
 from __future__ import annotations

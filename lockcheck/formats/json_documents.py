@@ -35,8 +35,8 @@ def read_documents(data: IO[bytes], source: str, decode: Decode[T]) -> Iterator[
 def read_lines_of_documents(
     data: IO[bytes], source: str, decode: Decode[T]
 ) -> Iterator[Document[T]]:
-    """One after the other as long as each line is one, where what is decoded cannot be nested
-    deeply; the rest of the text at once."""
+    """Line by line as long as each line is a document, for types that cannot be nested deeply; the
+    rest of the text at once."""
     line = 1
     while given := data.readline(LARGEST + 1):
         try:

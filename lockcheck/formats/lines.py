@@ -1,4 +1,4 @@
-"""A stream as lines of text, none of them longer than a line can be."""
+"""A stream as lines of text, none of them longer than allowed."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from lockcheck.history.files import BYTE_ORDER_MARK, LONGEST_LINE
 
 
 def bounded(data: IO[bytes]) -> Iterator[bytes]:
-    """Its lines, of one that is too long only as much as shows that it is."""
+    """Its lines; of one that is too long, just enough to show that it is."""
     return iter(partial(data.readline, LONGEST_LINE + 1), b"")
 
 
 def read_lines(lines: Iterable[bytes], source: str, before: int = 0) -> Iterator[str]:
-    """Each with its end, which may be that of Windows; so many are before them."""
+    """Each with its line end; `before`: how many lines came before them."""
     for number, given in enumerate(lines, before + 1):
         line = given.removeprefix(BYTE_ORDER_MARK) if number == 1 else given
         if len(line) > LONGEST_LINE:

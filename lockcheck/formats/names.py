@@ -1,4 +1,4 @@
-"""How others call what lockcheck calls acquire, release, read and write."""
+"""What other tools call the operations that lockcheck calls acquire, release, read and write."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NOT_CLIENTS = frozenset({NEMESIS, STORAGE})
 
 
 def known_f(name: str) -> str | None:
-    """Our name of an operation; None for one that we have no name for."""
+    """Our name of an operation; None if we have none."""
     return KNOWN.get(name) or KNOWN.get(_plain(name))
 
 
@@ -34,12 +34,12 @@ def _plain(name: str) -> str:
 
 
 def is_lost(name: str) -> bool:
-    """Of a row or a span: it tells that the lock was lost, and is no operation."""
+    """A row or a span that is not an operation, but says that the lock was lost."""
     return _plain(name) in LOST_WORDS
 
 
 def known_row_f(name: str) -> str | None:
-    """As `known_f`, of what rows and spans can tell: also the notice that the lock was lost."""
+    """As `known_f`, but rows and spans can also be the notice that the lock was lost."""
     return known_f(name) or (Notice.LOST if is_lost(name) else None)
 
 
@@ -50,7 +50,7 @@ def our_row_f(name: str) -> str:
 
 @lru_cache(maxsize=1000)
 def our_f(name: str) -> str:
-    """Our name, or theirs, which no judge knows and so none judges."""
+    """Our name, or theirs, which no check knows and so none judges."""
     return known_f(name) or (f"{name} operation" if name in NOTICES else name)
 
 

@@ -1,7 +1,7 @@
-"""A history's bytes, wherever they are: a file or standard input, packed or not.
+"""A history's bytes: from a file or standard input, packed or not.
 
-Packed bytes are unpacked as they are read, never all at once, and not without end: what unpacks to
-more than any history has, or to far more than a history can be packed, is refused before it fills
+Packed bytes are unpacked as they are read, never all at once, and with a limit: what unpacks to
+more than any history has, or better than any history can be packed, is refused before it fills
 anything; and so is a pipe that does not end.
 """
 
@@ -42,7 +42,7 @@ def name_of(given: str) -> str:
 
 @contextmanager
 def opened(given: str) -> Iterator[ByteStream]:
-    """The history's own bytes, of which some can be peeked at."""
+    """The history's unpacked bytes; some of them can be peeked at."""
     name = name_of(given)
     with _raw(given, name) as raw:
         guarded = Guarded(raw, name, sys.maxsize if _has_an_end(given) else LARGEST_UNPACKED)
@@ -57,7 +57,7 @@ def opened(given: str) -> Iterator[ByteStream]:
 
 
 def _has_an_end(given: str) -> bool:
-    """A file has, a pipe or a device need not."""
+    """A file has one; a pipe or a device may not."""
     return given != STANDARD_INPUT and Path(given).is_file()
 
 
@@ -87,7 +87,7 @@ def _unreadable(name: str, error: OSError | ValueError) -> HistoryError:
 
 
 def plain_name(given: str) -> str:
-    """The name without the ending of what it is packed with."""
+    """The name without the ending of its compression."""
     return given.removesuffix(".gz").removesuffix(".zst")
 
 
@@ -101,8 +101,8 @@ def _unpacked(packed: ByteStream, given: str, name: str) -> Readable | None:
 
 
 class Guarded(io.RawIOBase):
-    """Reads on, to no more than `limit` bytes, nor to much more than the packed ones can hold,
-    and says of damage what it is."""
+    """Reads at most `limit` bytes, and not many more than the packed ones can contain; names any
+    damage."""
 
     def __init__(
         self, inner: Readable, name: str, limit: int, *, packed: Guarded | None = None
@@ -151,8 +151,8 @@ class Guarded(io.RawIOBase):
 
 
 class _Zstd:
-    """Frames of Zstandard, one after the other. The package's own reader takes a file that was
-    cut off for one that ends there, so frames are followed here."""
+    """Frames of Zstandard, one after the other. The package's own reader does not notice that a
+    file was cut off, so frames are followed here."""
 
     def __init__(self, packed: ByteStream, name: str) -> None:
         try:

@@ -31,7 +31,7 @@ that the storage served as its second one, and the notice that comes too late fo
      "attributes": [{"key": "lock.key", "value": {"stringValue": "orders"}},
                     {"key": "lock.client", "value": {"stringValue": "a"}}]}
 
-Other spans are passed over, and counted.
+Other spans are ignored, and counted.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The events that rows tell of, in the order of their times, and the same as columns.
+"""The events of rows, in the order of their times, and the same as columns.
 
-At the same time as others of its client a notice comes after those that have ended and before those
-that begin; among those that took no time at all, rows are in the order in which they were given.
+Among a client's events of the same time, a notice comes after operations that end and before those
+that begin; operations that took no time at all stay in the order in which they were given.
 """
 
 from __future__ import annotations

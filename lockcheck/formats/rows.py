@@ -1,7 +1,7 @@
-"""All rows of a log, put in order: what each client did, when, and until when it waited.
+"""All rows of a log, in order: what each client did, when, and until when it waited.
 
-Only a renewal may be under way together with something else of its client: then it is its keeper's,
-the thread that keeps a lease alive, who gets a name of its own.
+Only a renewal may overlap with another operation of its client: then it belongs to the keeper, the
+thread that keeps a lease alive, which gets a name of its own.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ LONGEST_NS = 1 << 60
 
 
 class Rows:
-    """Place `i` of each column speaks of the same row. Times are counted from the first one."""
+    """Place `i` of each column is about the same row. Times are counted from the first one."""
 
     def __init__(self, given: Intervals, source: Source) -> None:
-        """Of one row at least."""
+        """`given` has at least one row."""
         self.given = given
         self._source = source
         self._line = given.column("line")
@@ -51,7 +51,7 @@ class Rows:
         return len(self.start)
 
     def _where(self, place: int) -> str:
-        """In its line; empty: it is all of it."""
+        """Where it is in its line; empty: it is the whole line."""
         path = self.given.paths.meaning(self._path[place])
         return f"{path}[{self._number[place]}]" if path else ""
 
@@ -79,7 +79,7 @@ class Rows:
             raise self._error(place, reason, cure=cure)
 
     def _times(self) -> tuple[Ints, Ints]:
-        """When each began and ended; NEVER where that is not known."""
+        """When each began and ended; NEVER if that is unknown."""
         start, end = self.given.column("start_ns"), self.given.column("end_ns")
         first, last = int(start.min()), np.maximum(start, end)
         if int(last.max()) - first > LONGEST_NS:

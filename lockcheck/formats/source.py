@@ -1,4 +1,4 @@
-"""What a reader is given beside the bytes, and what it tells beside the events."""
+"""What a reader gets in addition to the bytes, and returns in addition to the events."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Source:
     name: str
     asked: Asked = field(default_factory=Asked)
     place: Position = field(default_factory=Position)  # moved on by readers of unchecked events
-    notes: list[str] = field(default_factory=list)  # for the user: what was left out, and why
+    notes: list[str] = field(default_factory=list)  # for the user: what was ignored, and why
     began_ns: int = 0  # by the clock of the log, where its times are counted from that
 
     def counts_from(self, time_ns: int) -> None:

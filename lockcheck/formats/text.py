@@ -18,7 +18,7 @@ class Text:
         self._counted = 0
 
     def place(self, offset: int) -> tuple[int, int]:
-        """Line and column of a character that lies behind those that were asked for before."""
+        """Line and column of a character; later calls must ask for later ones."""
         lines = self.text.count("\n", self._counted, offset)
         if lines:
             self._line += lines
@@ -32,7 +32,7 @@ class Text:
 
 
 def read_text(data: IO[bytes], source: str, line: int = 1, begun: bytes = b"") -> Text:
-    """All of it, behind what had been read of it already: that was the `line` it goes on with."""
+    """All of it, with what had been read already in front: `begun`, from this `line` on."""
     given = begun + data.read(LARGEST + 1)
     if len(given) > LARGEST:
         raise HistoryError(f"longer than {LARGEST} bytes", source=source)
