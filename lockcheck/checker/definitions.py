@@ -10,10 +10,12 @@ import numpy as np
 from lockcheck.checker.examined import MOST_TOLD, Examined, key_name, reason_of
 from lockcheck.checker.finding import Definition, Verdict
 from lockcheck.checker.linearizability import Answer, Model
-from lockcheck.checker.modelling import SEMAPHORE, is_lock
+from lockcheck.checker.modelling import is_lock
 from lockcheck.checker.subject import Subject
 from lockcheck.checker.words import amount
 from lockcheck.history.table import Op, Table, among
+
+SHARED = "shared lock"
 
 
 def definitions(
@@ -40,7 +42,7 @@ def definitions(
 def _of_shared_locks(table: Table, overlaps: Counter[str]) -> Iterator[Definition]:
     for key in np.unique(table.key[table.f == Op.ACQUIRE]).tolist()[:MOST_TOLD]:
         name = key_name(table, key)
-        yield Definition(name, SHARED, "", Verdict.UNKNOWN, overlaps[name], BY_HOLDS)
+        yield Definition(name, SHARED, "", Verdict.UNKNOWN, overlaps[name])
 
 
 def _only_key(table: Table, model: Model) -> str:
@@ -53,14 +55,13 @@ def _definition(
 ) -> Definition:
     engines = each.decision.engines
     engine = answer.engine if answer else max(engines, key=lambda e: engines[e], default="")
-    verdict = _verdict(answer)
     return Definition(
         key=name,
         model=each.model.name,
         engine=engine,
-        linearizable=verdict,
+        linearizable=_verdict(answer),
         overlaps=overlaps,
-        sentence=_sentence(each.model, verdict, overlaps, reason),
+        reason=reason,
     )
 
 
@@ -68,28 +69,3 @@ def _verdict(answer: Answer | None) -> Verdict:
     if answer is None:
         return Verdict.OK
     return Verdict.VIOLATION if answer.linearizable is False else Verdict.UNKNOWN
-
-
-def _sentence(model: Model, verdict: Verdict, overlaps: int | None, reason: str) -> str:
-    if verdict is Verdict.UNKNOWN:
-        return f"It could not be decided whether an order explains the answers: {reason}."
-    explained = verdict is Verdict.OK
-    if overlaps is None:
-        return "An order of its operations explains all answers." if explained else NO_ORDER
-    many = "more clients than it admits" if model.name == SEMAPHORE else "two clients"
-    together = f"{many} held it at once"
-    if overlaps and explained:
-        return f"They disagree: {together}, yet {KEPT}"
-    if overlaps:
-        return f"Both agree: {together}. {NO_ORDER}"
-    if explained:
-        return f"Both agree: no {together}, and an order explains all answers."
-    return f"They disagree: no {together}, yet no order explains the answers: {reason}."
-
-
-SHARED = "shared lock"
-BY_HOLDS = (
-    "A lock that some share is judged by who certainly held it, and by no order of operations."
-)
-NO_ORDER = "No order of its operations explains the answers."
-KEPT = "each grant came after the previous lease had ended or been released."

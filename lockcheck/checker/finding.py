@@ -145,7 +145,7 @@ class Definition:
     engine: str  # which of them decided: "sweep", "zones", "search"
     linearizable: Verdict  # unknown: it could not be decided
     overlaps: int | None  # of certain holds; None: the object is no lock
-    sentence: str = ""  # why they disagree, or why it could not be decided
+    reason: str = ""  # the engine's: why there is no order, or why it could not be decided
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from lockcheck.checker.words import by_its_clock
 from lockcheck.history import FaultSpan, History, Hold, Operation
 from lockcheck.history.event import NS_PER_MS
 from lockcheck.results.story.codes import in_full, note
+from lockcheck.results.story.definitions import told
 from lockcheck.results.story.incidents import Incident
 from lockcheck.results.story.narrative import Story, narrative_of
 from lockcheck.results.story.seen import why_idle
@@ -227,8 +228,10 @@ def _operation(operation: Operation) -> OperationSummary:
 
 
 def _definition(definition: Definition) -> dict[str, object]:
-    told: dict[str, object] = msgspec.to_builtins(definition)
-    return {name: _text(said) if isinstance(said, str) else said for name, said in told.items()}
+    fields: dict[str, object] = msgspec.to_builtins(definition)
+    del fields["reason"]
+    fields["sentence"] = told(definition)
+    return {name: _text(said) if isinstance(said, str) else said for name, said in fields.items()}
 
 
 def _process(of: Hold | Operation) -> int | str:

@@ -11,6 +11,7 @@ from lockcheck.checker import CHECKS, Case, Code, Culprit, Judgement, Verdict, j
 from lockcheck.checker.finding import Definition
 from lockcheck.checker.linearizability import Patience
 from lockcheck.results.story.codes import in_full, note
+from lockcheck.results.story.definitions import told
 from tests.checker.dsl import codes, history, judged
 
 EXPLAINED = {
@@ -232,9 +233,9 @@ def test_what_is_said_of_a_register() -> None:
     assert (finding.length_ns, finding.blame.by_ns, finding.holds) == (0, 0, ())
     assert in_full(finding)[0].startswith("Judged by the model register: ")
     good = definitions(EXPLAINED["a register"][0])["k"]
-    assert good.sentence == "An order of its operations explains all answers."
+    assert told(good) == "An order of its operations explains all answers."
     wrong = definitions(UNEXPLAINED["an old value"][0])["k"]
-    assert wrong.sentence == "No order of its operations explains the answers."
+    assert told(wrong) == "No order of its operations explains the answers."
 
 
 def test_what_is_said_of_a_lock() -> None:
@@ -252,7 +253,7 @@ def test_where_a_refused_release_explains_it_nobody_is_accused() -> None:
     assert "about 'k'" in doubt
     [definition] = judgement.definitions
     assert definition.linearizable is Verdict.VIOLATION
-    assert definition.sentence.startswith("They disagree: no two clients held it at once, yet")
+    assert told(definition).startswith("They disagree: no two clients held it at once, yet")
 
 
 def test_with_its_lease_known_that_is_explained_or_not() -> None:
@@ -289,7 +290,7 @@ def test_impatience_is_unknown() -> None:
         "whether 'k' fits the model register could not be decided: "
     )
     [definition] = judgement.definitions
-    assert definition.sentence.startswith("It could not be decided whether an order explains")
+    assert told(definition).startswith("It could not be decided whether an order explains")
     assert judge(given).verdict is Verdict.OK
 
 
@@ -309,15 +310,15 @@ def definitions(lines: str, **terms: Any) -> dict[str, Definition]:
 def test_both_definitions_stand_side_by_side() -> None:
     agreed = definitions("1 acquire 0-1 \n 1 release 2-3 \n 2 acquire 4-5")["k"]
     assert (agreed.model, agreed.engine, agreed.overlaps) == ("owner-mutex", "sweep", 0)
-    assert agreed.sentence.startswith("Both agree: no two")
+    assert told(agreed).startswith("Both agree: no two")
     wrong = definitions("1 acquire 0-1 \n 2 acquire 2-3 \n 1 release 5-6 \n 2 release 7-8")["k"]
     assert (wrong.linearizable, wrong.overlaps) == (Verdict.VIOLATION, 1)
-    assert wrong.sentence.startswith("Both agree: two clients held it at once.")
+    assert told(wrong).startswith("Both agree: two clients held it at once.")
     outlived = definitions(
         "1 acquire 0-1 \n 2 acquire 2-12 \n 1 lost 20 \n 2 release 30-31", ttl_ms=10
     )
     assert (outlived["k"].linearizable, outlived["k"].overlaps) == (Verdict.OK, 1)
-    assert outlived["k"].sentence.startswith("They disagree: two clients held it at once, yet")
+    assert told(outlived["k"]).startswith("They disagree: two clients held it at once, yet")
 
 
 def test_objects_with_nothing_to_tell_are_one_line() -> None:

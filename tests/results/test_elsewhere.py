@@ -22,13 +22,13 @@ from tests.results import story
 from tests.results.made_up import found, judgement, not_linearizable, somebody_elses
 from tests.results.test_report import ATTACK, CHROMIUM, _Page, in_a_browser, report, words
 
-DISAGREEING = Definition(
-    "k1", "mutex", "sweep", Verdict.OK, 2, "They disagree: it kept its promise"
-)
-BOTH = Definition("k2", "mutex", "sweep", Verdict.VIOLATION, 1, "Both agree")
-UNTOLD = Definition("k3", "mutex", "search", Verdict.UNKNOWN, 0, "No patience")
-FINE = Definition("k4", "mutex", "sweep", Verdict.OK, 0, "Both agree")
-REGISTER = Definition("x", "register", "zones", Verdict.VIOLATION, None, "No order explains it")
+DISAGREEING = Definition("k1", "mutex", "sweep", Verdict.OK, 2)
+BOTH = Definition("k2", "mutex", "sweep", Verdict.VIOLATION, 1)
+UNTOLD = Definition("k3", "mutex", "search", Verdict.UNKNOWN, 0, "no patience")
+FINE = Definition("k4", "mutex", "sweep", Verdict.OK, 0)
+REGISTER = Definition("x", "register", "zones", Verdict.VIOLATION, None)
+YET = "They disagree: two clients held it at once, yet each grant came after the previous lease"
+TWO = "Both agree: two clients held it at once. No order of its operations explains the answers."
 
 
 def many(operations: int, clients: int = 5) -> History:
@@ -70,12 +70,12 @@ def test_a_register_is_no_lock(capsys: pytest.CaptureFixture[str], violated: boo
     assert "runs it again" not in page
     if violated:
         assert "Object by object: do all answers fit together?" in page
-        assert "x (register): No order explains it." in terminal
+        assert "x (register): No order of its operations explains the answers." in terminal
         assert "because 1 was read after 2. Judged by the model register: what was" in terminal
 
 
 def test_nothing_found_in_a_register() -> None:
-    fine = (Definition("3 keys", "register", "zones", Verdict.OK, None, ""),)
+    fine = (Definition("3 keys", "register", "zones", Verdict.OK, None),)
     of = many(20)
     judged = judgement(of, definitions=fine)
     expected = (
@@ -194,8 +194,8 @@ def test_disagreements_come_first_and_the_rest_is_counted(
     judged = judgement(of, definitions=(FINE, BOTH, UNTOLD, DISAGREEING))
     compared = story.side_by_side(judged.definitions, 2)
     assert compared.lines == (
-        "k1 (lock that anybody may release): They disagree: it kept its promise.",
-        "k2 (lock that anybody may release): Both agree.",
+        f"k1 (lock that anybody may release): {YET} had ended or been released.",
+        f"k2 (lock that anybody may release): {TWO}",
     )
     assert compared.summary == (
         "1 more object like these; k4 (lock that anybody may release): no overlap, and all answers "
@@ -203,14 +203,13 @@ def test_disagreements_come_first_and_the_rest_is_counted(
     )
     text = words(elsewhere(of, judged))
     assert "Could a correct lock answer like this?" in text
-    assert "k3 (lock that anybody may release): No patience." in text
+    undecided = "It could not be decided whether an order explains the answers: no patience."
+    assert f"k3 (lock that anybody may release): {undecided}" in text
     terminal = said(capsys, of, judged)
     assert (
         "cross-check Could a correct lock answer like this? A yes is no acquittal. k1" in terminal
     )
-    assert (
-        "They disagree: it kept its promise. k2 (lock that anybody may release): Both" in terminal
-    )
+    assert f"{YET} had ended or been released. k2 (lock that anybody may release): Bo" in terminal
     assert "k4 (lock that anybody may release): no overlap" in terminal
 
 
@@ -234,7 +233,7 @@ def test_nothing_in_the_evidence_becomes_markup(capsys: pytest.CaptureFixture[st
     model = replace(register(), name=ATTACK, meaning=ATTACK)
     proof = Proof(model, answer, dict(enumerate(evil)))
     finding = replace(case.finding, key=ATTACK, operations=evil, proof=proof)
-    told = Definition(ATTACK, ATTACK, ATTACK, Verdict.VIOLATION, 1, ATTACK)
+    told = Definition(ATTACK, ATTACK, ATTACK, Verdict.VIOLATION, 0, ATTACK)
     judged = judgement(case.history, finding, definitions=(told,))
     html = elsewhere(case.history, judged)
     assert ATTACK not in html

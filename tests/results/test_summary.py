@@ -63,12 +63,14 @@ def test_very_much_evidence_is_cut() -> None:
 
 
 def test_both_definitions_are_there() -> None:
-    told = Definition("k", "mutex", "sweep", Verdict.OK, 1, "They disagree")
+    told = Definition("k", "mutex", "sweep", Verdict.VIOLATION, 0, "so it is")
     read = summary(history("1 acquire 0-1"), definitions=(told,))
     assert read["definitions"] == [
         {
-            "key": "k", "model": "mutex", "engine": "sweep", "linearizable": "ok", "overlaps": 1,
-            "sentence": "They disagree",
+            "key": "k", "model": "mutex", "engine": "sweep", "linearizable": "violation",
+            "overlaps": 0,
+            "sentence": "They disagree: no two clients held it at once, yet no order explains the "
+            "answers: so it is.",
         }
     ]  # fmt: skip
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from lockcheck.checker.definitions import SHARED
 from lockcheck.checker.finding import Definition, Verdict
+from lockcheck.checker.modelling import SEMAPHORE
 from lockcheck.checker.words import amount, listed, plain, sentence
 
 NAMED_AT_MOST = 3
@@ -34,12 +36,37 @@ def side_by_side(definitions: Iterable[Definition], most: int) -> SideBySide:
     interesting = sorted((d for d in every if _rank(d) < _NOTHING), key=_rank)
     fine = [d for d in every if _rank(d) == _NOTHING]
     return SideBySide(
-        lines=tuple(f"{_named(d)}: {sentence(d.sentence)}" for d in interesting[:most]),
+        lines=tuple(f"{_named(d)}: {sentence(told(d))}" for d in interesting[:most]),
         summary=_summary(fine, len(interesting[most:])),
         locks=any(d.overlaps is not None for d in every),
     )
 
 
+def told(definition: Definition) -> str:
+    """What they say of one object: whether they agree, or why it could not be decided."""
+    verdict, overlaps = definition.linearizable, definition.overlaps
+    if verdict is Verdict.UNKNOWN:
+        undecided = "It could not be decided whether an order explains the answers"
+        return BY_HOLDS if definition.model == SHARED else f"{undecided}: {definition.reason}."
+    explained = verdict is Verdict.OK
+    if overlaps is None:
+        return "An order of its operations explains all answers." if explained else NO_ORDER
+    several = "more clients than it admits" if definition.model == SEMAPHORE else "two clients"
+    together = f"{several} held it at once"
+    if overlaps and explained:
+        return f"They disagree: {together}, yet {KEPT}"
+    if overlaps:
+        return f"Both agree: {together}. {NO_ORDER}"
+    if explained:
+        return f"Both agree: no {together}, and an order explains all answers."
+    return f"They disagree: no {together}, yet no order explains the answers: {definition.reason}."
+
+
+BY_HOLDS = (
+    "A lock that some share is judged by who certainly held it, and by no order of operations."
+)
+NO_ORDER = "No order of its operations explains the answers."
+KEPT = "each grant came after the previous lease had ended or been released."
 _NOTHING = 3
 
 
