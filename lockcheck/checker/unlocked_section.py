@@ -90,6 +90,8 @@ def _finding(
 ) -> Finding:
     blame = Blame(Culprit.CLIENT, 0, None)
     asked = () if refused is None else (refused,)
+    never = () if asked else (Reason(Rule.NEVER_ASKED),)
+    held = () if holder is None else (Reason(Rule.HELD_BY_ANOTHER, holder),)
     return Finding(
         code=Code.UNLOCKED_SECTION,
         key=change.key,
@@ -99,15 +101,8 @@ def _finding(
         operations=(*asked, change),
         length_ns=0,
         blame=blame,
-        reasons=tuple(_reasons(refused, holder)),
+        reasons=(*never, *held),
     )
-
-
-def _reasons(refused: Operation | None, holder: Hold | None) -> Iterator[Reason]:
-    if refused is None:
-        yield Reason(Rule.NEVER_ASKED)
-    if holder is not None:
-        yield Reason(Rule.HELD_BY_ANOTHER, holder)
 
 
 def _effect(terms: Terms, change: Operation, blame: Blame) -> Verdict:

@@ -1,7 +1,6 @@
 """What the numbers of a finding do not say, in a sentence or two; and how it is explained in full.
 
-All of it is told by its holds, its operations, whose fault it is, and what a judge gives as its
-reasons. `codes` says which of these functions is asked for which kind of finding.
+`codes` says which of these functions is asked for which kind of finding.
 """
 
 from __future__ import annotations
@@ -114,13 +113,12 @@ def deadlock(finding: Finding) -> Sentences:
 
 def deadlock_in_full(finding: Finding) -> Sentences:
     for hold, acquire in zip(finding.holds, finding.operations, strict=True):
-        answer = acquire.answer
         until = (
-            "and was never answered" if answer is None else f"and was answered {at(answer.time)}"
+            f"was answered {at(acquire.answer.time)}" if acquire.answer else "was never answered"
         )
         yield (
             f"{acquire.node} held {hold.key!r} since {exactly(hold.start_ns)} and asked for"
-            f" {acquire.key!r} {at(acquire.start_ns)}, {until}."
+            f" {acquire.key!r} {at(acquire.start_ns)}, and {until}."
         )
 
 
