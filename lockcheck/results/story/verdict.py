@@ -149,7 +149,8 @@ def _safe_because(history: History, judgement: Judgement) -> str:
 def _refused(history: History, judgement: Judgement) -> str:
     if history.terms.guard == TRANSACTION:
         late = sum(1 for o in history.operations if o.f in (F.WRITE, F.RUN) and o.failed)
-        return f"{amount(late, 'change')} came too late, and did not happen"
+        told = f"{amount(late, 'change')} came too late, and did not happen"
+        return told if late else "no change came too late"
     stale, taken = judgement.counts.stale_writes_refused, len(judgement.of(Code.STALE_WRITE))
     if taken:  # compare-and-set lets in what overwrites nothing
         refused = amount(stale, "stale write")
