@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 
 from lockcheck.history import F, FaultSpan, Hold, Operation, Terms
 from lockcheck.history.event import NS_PER_MS
+from lockcheck.history.model import name_of
 
 NS_PER_S = 1000 * NS_PER_MS
 LONGEST_VALUE = 40
@@ -97,13 +98,6 @@ def in_letters(number: int) -> str:
 # --- names ---------------------------------------------------------------------------------------
 
 
-def who_is(node: str, limit: int = 60) -> str:
-    """A node by its name. One that a log names by its process alone has that name: only a bare
-    number says `process`, since it is no name."""
-    name = node.removeprefix("process ")
-    return plain(node if name.isdigit() else name, limit)
-
-
 def lock_name(key: str) -> str:
     """A history with only one lock, or object, need not name it."""
     return plain(key) or "the lock"
@@ -116,15 +110,15 @@ def lock_server(terms: Terms) -> str:
 
 def names(nodes: Iterable[str], most: int = 6) -> str:
     """Each once, in the order of its first appearance."""
-    return listed((who_is(node) for node in dict.fromkeys(nodes)), most)
+    return listed((plain(node) for node in dict.fromkeys(nodes)), most)
 
 
 def names_with_counts(nodes: Iterable[str], most: int = 6) -> str:
     counted = sorted(Counter(nodes).items(), key=lambda item: natural(item[0]))
     if len(counted) == 1:
-        return who_is(counted[0][0])
+        return plain(counted[0][0])
     return listed(
-        (f"{who_is(n)} ({number:,})" if number > 1 else who_is(n) for n, number in counted),
+        (f"{plain(n)} ({number:,})" if number > 1 else plain(n) for n, number in counted),
         most,
     )
 
@@ -137,7 +131,7 @@ def natural(name: str) -> list[tuple[int, str]]:
 
 
 def node_of(holds: Sequence[Hold], index: int, otherwise: str) -> str:
-    return who_is(holds[index].node) if len(holds) > index else otherwise
+    return plain(holds[index].node) if len(holds) > index else otherwise
 
 
 def fault_name(fault: FaultSpan) -> str:
@@ -185,13 +179,15 @@ def told(operation: Operation) -> str:
     """Who did what, when, and what came of it: `c3 read x: 7 (0.0120 to 0.0135 s)`."""
     start, end = exactly(operation.start_ns), operation.end_ns
     when = f"{start.removesuffix(' s')} to {exactly(end)}" if end is not None else f"from {start}"
-    return f"{who_is(operation.node)} {label(operation)} ({when})"
+    return f"{plain(operation.node)} {label(operation)} ({when})"
 
 
 def by_node(text: str, operations: Iterable[Operation]) -> str:
     """An engine knows processes only; of these operations it is known on which nodes they were."""
-    nodes = {f"process {o.process}": who_is(o.node) for o in operations}
-    return re.sub(r"\bprocess \w+", lambda found: nodes.get(found[0], found[0]), text)
+    nodes = {str(o.process): plain(o.node) for o in operations}
+    return re.sub(
+        r"\bprocess (\w+)", lambda found: nodes.get(found[1], plain(name_of(found[1]))), text
+    )
 
 
 def label(operation: Operation) -> str:

@@ -11,6 +11,12 @@ from lockcheck.history.event import NS_PER_MS, Effect, Event, EventType, F, Term
 LONGEST_MS = 1e12  # thirty years: what claims to last longer is no measurement
 
 
+def name_of(process: object) -> str:
+    """As its log calls it; only a bare number says `process`, since it is no name."""
+    name = str(process)
+    return f"process {name}" if name.isdigit() else name
+
+
 @dataclass(frozen=True, slots=True)
 class Operation:
     """An invocation and, where there was one, its answer."""
@@ -38,7 +44,7 @@ class Operation:
 
     @property
     def node(self) -> str:
-        return self.invoke.node or f"process {self.invoke.process}"
+        return self.invoke.node or name_of(self.invoke.process)
 
     @property
     def start_ns(self) -> int:

@@ -18,7 +18,7 @@ from lockcheck.history.columns import Columns, read_columns
 from lockcheck.history.event import Event, Terms, earlier, with_texts_once
 from lockcheck.history.files import decode_line, events_in
 from lockcheck.history.history import History
-from lockcheck.history.model import Operation
+from lockcheck.history.model import Operation, name_of
 from lockcheck.history.ordering import order_by
 from lockcheck.history.table import NEVER, NOTHING, Ints, Op, Outcome, Table, among
 
@@ -92,7 +92,7 @@ class Scan:
         nameless = np.unique(self.table.process[unnamed]).tolist()
         named = np.unique(node[~unnamed]).tolist()
         names = [str(symbols.value(number)) for number in named]
-        return frozenset([*names, *(f"process {symbols.value(each)}" for each in nameless)])
+        return frozenset([*names, *(name_of(symbols.value(each)) for each in nameless)])
 
     def around(
         self, groups: Iterable[Ints], told: Ints | None = None, besides: Sequence[int] = ()

@@ -11,14 +11,13 @@ from lockcheck.checker.words import (
     at,
     by_node,
     exactly,
-    names,
     plain,
     shown,
     span,
     spans,
     told,
-    who_is,
 )
+from lockcheck.history.model import name_of
 from tests.checker.dsl import history, ns
 
 
@@ -67,14 +66,13 @@ def test_an_operation_and_its_client_are_called_the_same_everywhere() -> None:
     assert told(read) == "c7 read k: 7 (0.012 to 0.0135 s)"
     assert told(write) == "n2 write 8 to k: no answer came (from 0.014 s)"
     said = "process 1 read 7 after process 2, process 12 and process w1"
-    assert by_node(said, [read, write]) == "c7 read 7 after n2, process 12 and process w1"
+    assert by_node(said, [read, write]) == "c7 read 7 after n2, process 12 and w1"
 
 
 def test_a_client_is_called_as_in_its_log_and_a_bare_number_is_no_name() -> None:
-    assert [who_is(name) for name in ("process w1", "process 1", "c1")] == ["w1", "process 1", "c1"]
-    assert names(["process w1", "process 2"]) == "w1 and process 2"
+    assert [name_of(name) for name in ("w1", 1, "1")] == ["w1", "process 1", "process 1"]
     unnamed = history("1 read 2-3 = 7").operations[0]
     invoke = msgspec.structs.replace(unnamed.invoke, node=None, process="w1")
     read = replace(unnamed, invoke=invoke)
     assert told(read).startswith("w1 read k")
-    assert by_node("process w1 read 7 after process w2", [read]) == "w1 read 7 after process w2"
+    assert by_node("process w1 read 7 after process w2", [read]) == "w1 read 7 after w2"

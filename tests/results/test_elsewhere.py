@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from lockcheck.checker import judge
 from lockcheck.checker.finding import Code, Definition, Judgement, Proof, Verdict
 from lockcheck.checker.linearizability import Answer
 from lockcheck.checker.linearizability.models import register
@@ -17,6 +18,7 @@ from lockcheck.cli.terminal import print_verdict
 from lockcheck.history import History
 from lockcheck.results.facts import RunFacts
 from lockcheck.results.report.choice import chosen, merged, within
+from lockcheck.results.story.codes import note
 from tests.checker.dsl import history
 from tests.results import story
 from tests.results.made_up import found, judgement, not_linearizable, somebody_elses
@@ -239,3 +241,11 @@ def test_nothing_in_the_evidence_becomes_markup(capsys: pytest.CaptureFixture[st
     assert ATTACK not in html
     assert "<img" not in html
     assert "\x1b" not in html + said(capsys, case.history, judged)
+
+
+def test_notes_call_a_client_as_its_log_does() -> None:
+    lines = ("1 acquire 0-1 shared=true", "2 acquire 2-3", "1 release 4-5", "2 release 6-7")
+    unnamed = somebody_elses(history(*lines))
+    named = History.of(msgspec.structs.replace(e, process=f"w{e.process}") for e in unnamed.events)
+    [found] = judge(named).of(Code.OVERLAP)
+    assert note(found) == "w1 shared it with others, w2 was to have it alone."

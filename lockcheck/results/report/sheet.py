@@ -8,7 +8,6 @@ from typing import TypeVar
 from lockcheck.checker.words import (
     natural,
     plain,
-    who_is,
 )
 from lockcheck.history import FaultSpan, History
 from lockcheck.results.report.choice import chosen
@@ -63,7 +62,7 @@ class Sheet:
         clients, held = set(self._clients), int(bool(self.history.holds))
         return [
             {
-                "name": who_is(node, 24) or "cluster",
+                "name": plain(node, 24) or "cluster",
                 "client": node in clients,
                 "rows": self.rows.get(node, held),
                 "evidence": node in self.at_fault,

@@ -10,7 +10,7 @@ from lockcheck.checker.words import (
     lock_name,
     moment,
     names_with_counts,
-    who_is,
+    plain,
 )
 from lockcheck.history import F, Hold, Operation
 from lockcheck.results.story.cast import Cast
@@ -26,7 +26,7 @@ def between(cast: Cast, operations: Iterable[Operation], overlap: Kind) -> list[
     if not holds:
         return []
     nodes = [hold.node for hold in holds]
-    who = who_is(nodes[0]) if len(set(nodes)) == 1 else "others"
+    who = plain(nodes[0]) if len(set(nodes)) == 1 else "others"
     until = moment(max(hold.end_ns for hold in holds))
     by = "" if who != "others" else f" by {names_with_counts(nodes)}"
     start = f"{amount(len(holds), 'more hold')} of {lock_name(holds[0].key)}{by} came and went"

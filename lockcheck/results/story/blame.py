@@ -12,9 +12,9 @@ from lockcheck.checker.words import (
     fault_name,
     lock_server,
     node_of,
+    plain,
     span,
     upper_first,
-    who_is,
 )
 from lockcheck.history import History, Terms
 from lockcheck.results.story.codes import (
@@ -54,7 +54,7 @@ def _culprit(terms: Terms, incident: Incident, finding: Finding) -> str:
         )
     if (release := blame.release or taken_by(finding)) is not None:
         return (
-            f"The client {who_is(release.node)}: it released a lock that was no longer its own, "
+            f"The client {plain(release.node)}: it released a lock that was no longer its own, "
             f"and {lock_server(terms)} let it: the release does not check who the owner is."
         )
     if blame.who is Culprit.CLIENT:
@@ -84,7 +84,7 @@ def _server_did(finding: Finding) -> str:
     blame, holds = finding.blame, finding.holds
     if finding.code in BY_EVIDENCE and finding.code is not Code.DOUBLE_RUN:
         return deed(finding)
-    earlier, later = (who_is(hold.node) for hold in holds[:2])
+    earlier, later = (plain(hold.node) for hold in holds[:2])
     if blame.promised_until_ns is None:
         return f"it let {later} in before {earlier} had released the lock"
     return (
@@ -106,7 +106,7 @@ def _client(terms: Terms, finding: Finding) -> str:
         late, who = span(finding.blame.by_ns), guilty(finding)
         return f"The client {who}: it wrote {late} after it had let go of the lock itself."
     again = finding.code is Code.DOUBLE_RUN  # whoever ran it again
-    who = who_is(finding.operations[-1].node) if again else guilty(finding)
+    who = plain(finding.operations[-1].node) if again else guilty(finding)
     return f"The client {who}: {deed(finding)}. {blameless}"
 
 
@@ -140,7 +140,7 @@ def _first_late(incident: Incident) -> str:
     first = min(late.values(), key=lambda f: f.time_ns)
     more = f"; {amount(len(late) - 1, 'later holder')} did so too" if len(late) > 1 else ""
     return (
-        f"It began when {who_is(first.holds[0].node)} ({suffering(first)}) outlived its lease by "
+        f"It began when {plain(first.holds[0].node)} ({suffering(first)}) outlived its lease by "
         f"{span(first.blame.by_ns)}{more}."
     )
 

@@ -18,7 +18,6 @@ from lockcheck.checker.words import (
     node_of,
     plain,
     span,
-    who_is,
 )
 from lockcheck.history import F
 from lockcheck.results.story import notes
@@ -74,7 +73,7 @@ def about_a_lock(finding: Finding) -> bool:
 def guilty(finding: Finding) -> str:
     """Whom it is about: the first holder, or else the first whose operation is in evidence."""
     nodes = [hold.node for hold in finding.holds[:1]] or [o.node for o in finding.operations[:1]]
-    return who_is(nodes[0]) if nodes else "a client"
+    return plain(nodes[0]) if nodes else "a client"
 
 
 def everybody(finding: Finding) -> str:
@@ -109,7 +108,7 @@ def _token_last(finding: Finding) -> Last:
 def _tokens(finding: Finding) -> tuple[tuple[int | None, str], tuple[int | None, str]]:
     """The greater token and whose it was, then the later one that was not greater."""
     first, last = finding.holds[0], finding.holds[-1]
-    return (first.token, who_is(first.node)), (last.token, who_is(last.node))
+    return (first.token, plain(first.node)), (last.token, plain(last.node))
 
 
 def _silent_loss_title(finding: Finding) -> str:
@@ -118,12 +117,12 @@ def _silent_loss_title(finding: Finding) -> str:
 
 
 def _double_run_title(finding: Finding) -> str:
-    runs = [f"on {who_is(o.node)}" for o in finding.operations if o.f == F.RUN]
+    runs = [f"on {plain(o.node)}" for o in finding.operations if o.f == F.RUN]
     return f"T{_job(finding)[1:]} ran twice: {listed(runs)}"
 
 
 def _double_run_last(finding: Finding) -> Last:
-    return who_is(finding.operations[-1].node), f"{_job(finding)} ran once more"
+    return plain(finding.operations[-1].node), f"{_job(finding)} ran once more"
 
 
 def _stuck_title(finding: Finding) -> str:
@@ -142,7 +141,7 @@ def _deadlock_title(finding: Finding) -> str:
 def _passed(finding: Finding) -> tuple[str, str]:
     """By when they asked: the earlier request is the one that was passed."""
     asked = sorted(finding.operations, key=lambda o: o.start_ns)
-    return who_is(asked[0].node), who_is(asked[-1].node)
+    return plain(asked[0].node), plain(asked[-1].node)
 
 
 def _unfair_title(finding: Finding) -> str:

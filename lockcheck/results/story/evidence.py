@@ -11,7 +11,6 @@ from lockcheck.checker.words import (
     lock_name,
     plain,
     span,
-    who_is,
 )
 from lockcheck.history import F, Hold, Operation
 from lockcheck.results.story.cast import Cast
@@ -52,7 +51,7 @@ def _told_with(hold: Hold) -> Iterator[Operation]:
 
 
 def _asked(acquire: Operation) -> Step:
-    who, text = who_is(acquire.node), f"asked for {lock_name(acquire.key)}"
+    who, text = plain(acquire.node), f"asked for {lock_name(acquire.key)}"
     return Step(acquire.start_ns, who, text, Kind.LOCK, WEIGHT)
 
 
@@ -65,11 +64,11 @@ def _in_turn(operations: list[Operation]) -> Iterator[Step]:
     for operation in operations:
         if identity(operation) not in skipped:
             kind = Kind.LOCK if operation.f in LOCKING else Kind.DATA
-            yield Step(operation.start_ns, who_is(operation.node), _told(operation), kind, WEIGHT)
+            yield Step(operation.start_ns, plain(operation.node), _told(operation), kind, WEIGHT)
     if left_out:
         what = "attempts" if attempts else "operations"
         nodes = {operation.node for operation in left_out}
-        who = who_is(left_out[0].node) if len(nodes) == 1 else "others"
+        who = plain(left_out[0].node) if len(nodes) == 1 else "others"
         text = f"… and {len(left_out):,} more {what} in evidence"
         yield Step(left_out[0].start_ns, who, text, Kind.DATA, WEIGHT)
 

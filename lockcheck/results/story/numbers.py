@@ -9,7 +9,7 @@ from lockcheck.checker.case import case_of
 from lockcheck.checker.words import (
     amount,
     names,
-    who_is,
+    plain,
 )
 from lockcheck.history import History, Operation
 
@@ -34,7 +34,7 @@ class Numbers:
     def write(self, write: Operation) -> str:
         """Which, and whose: `write 12 of c3`."""
         number = self.of(write)
-        return f"{'a write' if number is None else f'write {number:,}'} of {who_is(write.node)}"
+        return f"{'a write' if number is None else f'write {number:,}'} of {plain(write.node)}"
 
     def writes(self, writes: Iterable[Operation]) -> str:
         every = list(writes)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from lockcheck.checker.case import Case, case_of
 from lockcheck.checker.words import (
     plain,
-    who_is,
 )
 from lockcheck.history import F, History, Hold, Operation
 
@@ -50,13 +49,13 @@ def _refused(case: Case, write: Operation, reason: str) -> RefusedWrite:
     until_ns = _promised_ns(case, own, last if superseded else None)
     return RefusedWrite(
         time_ns=at_ns,
-        node=who_is(write.node),
+        node=plain(write.node),
         key=plain(write.key),
         value=plain(write.invoke.value),
         token=write.invoke.token,
         reason=plain(reason or (answer.error if answer else "") or "", 160),
         late_ns=None if until_ns is None else max(0, at_ns - until_ns),
-        newer_holder=who_is(last.node) if last and superseded else "",
+        newer_holder=plain(last.node) if last and superseded else "",
     )
 
 

@@ -13,7 +13,6 @@ from lockcheck.checker.words import (
     names,
     plain,
     span,
-    who_is,
 )
 from lockcheck.history import Effect, Ending, F, FaultSpan, History, Hold, Operation
 from lockcheck.history.event import NS_PER_MS
@@ -102,7 +101,7 @@ class _Scene:
     # --- grants and leases
 
     def _grant(self, hold: Hold) -> Step:
-        key, who, part = lock_name(hold.key), who_is(hold.node), self.cast.part_of(hold)
+        key, who, part = lock_name(hold.key), plain(hold.node), self.cast.part_of(hold)
         ttl_ms = hold.acquire.invoke.ttl_ms or self.history.terms.ttl_ms
         terms = ["shared"] if hold.shared else []
         terms += [f"lease {span(ttl_ms * NS_PER_MS)}"] if ttl_ms and part is not Part.EXTRA else []
@@ -137,7 +136,7 @@ class _Scene:
         )
 
     def _lease(self, hold: Hold) -> Iterator[Step]:
-        key, who, part = lock_name(hold.key), who_is(hold.node), self.cast.part_of(hold)
+        key, who, part = lock_name(hold.key), plain(hold.node), self.cast.part_of(hold)
         for renewal in hold.renewals:
             answer = renewal.answer
             when = answer.time if answer else renewal.start_ns
@@ -221,7 +220,7 @@ class _Scene:
         for stall in own_stalls(self.history, list(found.values()))[:FAULTS_TOLD]:
             long = span(stall.end_ns - stall.start_ns)
             text = f"did not run for {long}: the machine stalled, nobody had stopped it on purpose"
-            yield Step(stall.start_ns, who_is(stall.node) or "machine", text, Kind.FAULT, STALLED)
+            yield Step(stall.start_ns, plain(stall.node) or "machine", text, Kind.FAULT, STALLED)
 
     # --- reads and writes
 
@@ -248,14 +247,14 @@ class _Scene:
                     yield from self._read_or_write(operation, part)
             if left_out:
                 more = f"… and {len(left_out):,} more reads and writes like these"
-                when, who = left_out[0].start_ns, who_is(hold.node)
+                when, who = left_out[0].start_ns, plain(hold.node)
                 yield Step(when, who, more, Kind.DATA, MORE_OF_THESE[part])
         for known, operation in evidence.items():
             if known not in told:
                 yield from self._read_or_write(operation, Part.EXTRA)
 
     def _read_or_write(self, operation: Operation, part: Part) -> Iterator[Step]:
-        who, answer, known = who_is(operation.node), operation.answer, identity(operation)
+        who, answer, known = plain(operation.node), operation.answer, identity(operation)
         kind, weight = Kind.DATA, (READ if operation.f == F.READ else WROTE)[part]
         if not operation.failed and (known in self.cast.stale or known in self.cast.losses):
             kind, weight = Kind.HARM, HARM
@@ -271,7 +270,7 @@ class _Scene:
     # --- ends
 
     def _end(self, hold: Hold) -> Step:
-        who, key, part = who_is(hold.node), lock_name(hold.key), self.cast.part_of(hold)
+        who, key, part = plain(hold.node), lock_name(hold.key), self.cast.part_of(hold)
         release = hold.release
         if release is not None and identity(release) in self.cast.takings:
             return self._taking(release)
@@ -288,7 +287,7 @@ class _Scene:
         findings = self.incident.findings
         robbed = next((robbery(f)[1] for f in findings if taken_by(f) == release), "its holder")
         text = f"released {lock_name(release.key)}, no longer its own: took it away from {robbed}"
-        return Step(when, who_is(release.node), text, self.overlap, HARM)
+        return Step(when, plain(release.node), text, self.overlap, HARM)
 
 
 def _excludes(other: Hold, hold: Hold) -> bool:

@@ -18,7 +18,6 @@ from lockcheck.checker.words import (
     span,
     spans,
     times,
-    who_is,
 )
 from lockcheck.history import F, FaultSpan, Hold, Operation
 from lockcheck.results.story.codes import BY_EVIDENCE, CODES, anomalies, note
@@ -87,7 +86,7 @@ def outlived(incident: Incident) -> str:
 
 def _arrived_late(fault: FaultSpan | None, write: Operation, until_ns: int) -> str:
     """It was begun in time, so its client did not go on beyond its lease: the write did."""
-    who, key = who_is(write.node), lock_name(write.key)
+    who, key = plain(write.node), lock_name(write.key)
     known = write.end_ns is not None and write.end_ns > until_ns
     late = f"{span(write.end_ns - until_ns)} after" if known and write.end_ns else "after"
     struck = fault is not None and write.node in fault.nodes
@@ -129,7 +128,7 @@ def _stale(incident: Incident) -> str:
 
 
 def _lost(finding: Finding) -> str:
-    writers = [who_is(o.node) for o in finding.operations if o.f == F.WRITE]
+    writers = [plain(o.node) for o in finding.operations if o.f == F.WRITE]
     key = lock_name(finding.key)
     if len(writers) > 1:
         return f"Lost write on {key}: {writers[-1]} overwrote what {writers[-2]} had written"
@@ -142,13 +141,13 @@ def _taken_away(incident: Incident) -> str:
     began = ""
     for late in incident.late[:1]:
         did = "slept through" if slept(late) else "outlived"
-        began = f"{who_is(late.holds[0].node)} {did} its lease, then "
+        began = f"{plain(late.holds[0].node)} {did} its lease, then "
     if many > 1:
         return (
             f"{began}{many:,} blind releases in a chain took {key} away from its holder "
             f"(the first: {first}'s, from {robbed})"
         )
-    then = f", and {who_is(incident.guest.node)} was let in" if incident.guest else ""
+    then = f", and {plain(incident.guest.node)} was let in" if incident.guest else ""
     return f"{began}{'a' if began else 'A'} blind release by {first} took {key} from {robbed}{then}"
 
 
@@ -162,7 +161,7 @@ def also_taken(incident: Incident) -> str:
 def robbery(finding: Finding) -> tuple[str, str]:
     """Who released what was not its own, and who was robbed by that."""
     release, holds = taken_by(finding), finding.holds
-    thief = who_is(release.node) if release else node_of(holds, 0, "a client")
+    thief = plain(release.node) if release else node_of(holds, 0, "a client")
     return thief, node_of(holds, 1 if finding.code is Code.FOREIGN_RELEASE else 0, "its holder")
 
 
@@ -194,7 +193,7 @@ def _overlaps(incident: Incident) -> Iterator[str]:
     who = f"among {names(sorted(nodes))}"
     if len(first) == 1:
         others = [hold.node for f in found for hold in f.holds[1:]]
-        who = f"of {who_is(found[0].holds[0].node)} with {names(sorted(others))}"
+        who = f"of {plain(found[0].holds[0].node)} with {names(sorted(others))}"
     long = spans([f.length_ns for f in found])
     unexplained = [f for f in found if f.blame.release is None or len(incident.findings) == 1]
     yield _noted(f"{anomalies(Code.OVERLAP, len(found))} {who}: {long}", unexplained)
