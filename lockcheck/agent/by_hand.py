@@ -1,4 +1,4 @@
-"""Faults that somebody else begins and ends: whoever has the cluster, and no schedule."""
+"""Faults without a schedule: begun and ended by the library's user."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Send = Callable[[Message], None]
 
 @dataclass(slots=True)
 class FaultEvents:
-    """The events of a fault, for those who wait for them."""
+    """The events of a fault, to be waited for."""
 
     begun: Event | None = None
     proven: Event | None = None
@@ -79,7 +79,7 @@ class FaultsByHand:
         self.requests = {"strike": self._strike, "heal": self._heal}
 
     async def _strike(self, body: object) -> object:
-        """Replies when it is proven. What cannot be proven is healed before that is said."""
+        """Replies when it is proven. A fault that cannot be proven is healed before the reply."""
         orders = msgspec.convert(body, StrikeOrders)
         [step] = parse_nemesis(orders.asked)
         if orders.nodes:
@@ -124,7 +124,7 @@ class FaultsByHand:
         return self._active[number]
 
     async def _heal(self, body: object) -> object:
-        """Replies when it is healed; harmless where it never struck, or is healed already."""
+        """Replies when it is healed; harmless if it never struck, or is healed already."""
         number = msgspec.convert(body, int)
         self._called_off.add(number)
         if (active := self._active.get(number)) is None:
@@ -138,6 +138,6 @@ class FaultsByHand:
         return None
 
     async def finish(self) -> None:
-        """None waits for another: what is started again may need nodes that are struck still."""
+        """None waits for another: a node that is restarted may need nodes that are still struck."""
         healing = (active.under_way.end() for active in reversed(self._active.values()))
         await asyncio.gather(*healing)

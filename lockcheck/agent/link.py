@@ -1,4 +1,4 @@
-"""The pipe to a run's agent: requests and replies, and the events that it sends of its own accord.
+"""The pipe to a run's agent: requests and replies, and events that it sends by itself.
 
 JSON, one object a line. The side of the CLI; `agent.py` is the other side.
 """
@@ -27,8 +27,8 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Message(msgspec.Struct, frozen=True, omit_defaults=True):
-    """From the agent: the reply to a request, an event of the history, a word on a node, or a piece
-    of what a program says or a connection brings."""
+    """From the agent: the reply to a request, an event of the history, the end of a node, or a
+    piece of the output of a program or connection."""
 
     re: int | None = None
     body: object = None
@@ -57,7 +57,8 @@ Listener = Callable[[Message], None]
 
 
 class AgentLink:
-    """Requests from any thread; what comes unasked goes to the listener, on one of its own."""
+    """Requests from any thread; messages that are no replies go to the listener, on its own
+    thread."""
 
     def __init__(self, to_agent: ByteWriter, from_agent: ByteReader) -> None:
         self._to_agent = to_agent
@@ -81,10 +82,11 @@ class AgentLink:
             self._send(Request(number, do, body))
             return self._await_reply(do, reply, timeout_s)
         finally:
-            del self._asked[number]  # a late reply to what was given up is for nobody
+            del self._asked[number]  # a late reply is dropped
 
     def tell(self, do: str, body: object) -> None:
-        """Sends what needs no reply. What is sent, and asked, is begun in its order."""
+        """Sends a request without a reply. Requests are begun in the order in which they are
+        sent."""
         self._send(Request(NO_REPLY, do, body))
 
     def _send(self, request: Request) -> None:
@@ -132,7 +134,7 @@ class AgentLink:
         except (OSError, ValueError):
             pass  # the pipe was closed under us: the same as its end
         finally:
-            self.gone.set()  # first: who asks from here on is answered at once
+            self.gone.set()  # first: later requests fail at once
             for waiting in list(self._asked.values()):
                 waiting.put(None)
 

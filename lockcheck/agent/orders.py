@@ -1,4 +1,4 @@
-"""What the command line, or the library, asks of the agent, in words that both sides import."""
+"""What the command line, or the library, asks of the agent: types that both sides import."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ STORAGE_FILE = "storage.jsonl"
 
 
 class NodeOrders(msgspec.Struct, frozen=True, kw_only=True):
-    """A node that is to be: where it is, and all that it takes to start its program, again and
-    again. Paths are as the node itself sees them.
+    """A node to be started: where it is, and everything needed to start its program, repeatedly.
+    Paths are as the node itself sees them.
 
-    `container` is the first process of the container that is there for it, if one is.
+    `container` is the first process of its container, if it has one.
     """
 
     name: str
     role: Role
     server: str
     of_version: str = ""  # where one was asked for
-    command: tuple[str, ...]  # empty: nothing runs there until somebody has something run
+    command: tuple[str, ...]  # empty: nothing runs there until a program is started
     environment: dict[str, str] = {}
     container: int = 0
     address: str = ""
@@ -35,7 +35,7 @@ class NodeOrders(msgspec.Struct, frozen=True, kw_only=True):
     as_ordinary_user: bool = False
     start_after_ms: int = 0
     port: int = 0
-    ready: Question | None = None  # a server's; a client says by itself that it is ready
+    ready: Question | None = None  # for servers; a client reports by itself that it is ready
     leader: Question | None = None
     version: tuple[str, ...] = ()  # the command that says it
     version_pattern: str = ""
@@ -45,7 +45,7 @@ class NodeOrders(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LedgerOrders(msgspec.Struct, frozen=True):
-    """The node whose storage is asked at the end what it remembers, and its kind of storage."""
+    """The node whose storage is asked for its ledger at the end, and its kind of storage."""
 
     node: str
     storage: str
@@ -59,7 +59,7 @@ class BeginOrders(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EndOrders(msgspec.Struct, frozen=True):
-    """`at_once`: heal now and kill the clients; else let faults and sections run their course."""
+    """`at_once`: heal now and kill the clients; otherwise faults and sections run their course."""
 
     at_once: bool
     grace_s: float
@@ -67,7 +67,7 @@ class EndOrders(msgspec.Struct, frozen=True):
 
 
 class Ended(msgspec.Struct, frozen=True):
-    """How the clients left: those that had to be killed, and those that broke down before."""
+    """How the clients left: which had to be killed, and which had crashed before."""
 
     killed: tuple[str, ...] = ()
     broken: tuple[str, ...] = ()
@@ -79,7 +79,7 @@ class Ended(msgspec.Struct, frozen=True):
 class StrikeOrders(msgspec.Struct, frozen=True):
     number: int  # by which its heal is asked for
     asked: str  # as `--nemesis` takes it
-    nodes: tuple[str, ...]  # empty: whom its aim chooses
+    nodes: tuple[str, ...]  # empty: its aim chooses
 
 
 class Struck(msgspec.Struct, frozen=True):
@@ -90,7 +90,7 @@ class Struck(msgspec.Struct, frozen=True):
 
 
 class ProgramOrders(msgspec.Struct, frozen=True):
-    """Its standard output is the stream; what is sent to that is its standard input."""
+    """The stream carries its standard output, and its standard input in the other direction."""
 
     stream: int
     node: str
@@ -108,7 +108,7 @@ class ConnectOrders(msgspec.Struct, frozen=True):
 
 
 class Piece(msgspec.Struct, frozen=True):
-    """Of what goes into a stream; an empty one is its end."""
+    """A piece of what is sent into a stream; an empty one is its end."""
 
     stream: int
     data: bytes

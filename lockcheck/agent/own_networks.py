@@ -1,7 +1,7 @@
 """The local runtime's network: a namespace for each node, joined by a bridge in the agent's own.
 
-A node's namespace is made before its first process and outlives it, so that a server that is
-started again has its old address, MAC and firewall rules.
+A node's namespace is created before its first process and outlives it, so that a restarted server
+has its old address, MAC and firewall rules.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def make_networks(count: int) -> list[Network]:
 
 
 def tell_names(addresses: dict[str, str], hosts: Path) -> None:
-    """Nodes find each other by name. The file hides the host's own from this run alone."""
+    """Nodes find each other by name. The file hides the host's own for this run only."""
     lines = ["127.0.0.1 localhost", *(f"{address} {name}" for name, address in addresses.items())]
     hosts.write_text("\n".join(lines) + "\n")
     try:
@@ -68,7 +68,7 @@ def _wire_up(networks: list[int]) -> None:
 
 
 def _mac(number: int) -> str:
-    """Fixed: behind a new one, a restarted node would not be found for tens of seconds."""
+    """Fixed: with a new one, a restarted node would not be found for tens of seconds."""
     return f"02:00:0a:4d:00:{FIRST_HOST + number:02x}"
 
 

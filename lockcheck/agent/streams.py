@@ -1,6 +1,6 @@
-"""What goes on between somebody's test and the nodes: programs that talk to it, and connections.
+"""Streams between a user's test and the nodes: of programs that it talks to, and of connections.
 
-Each is a stream of bytes in both directions, under a number that the other side chose.
+Each carries bytes in both directions, and has a number that the other side chose.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Send = Callable[[Message], None]
 
 class Stream(Protocol):
     def take(self, data: bytes) -> None:
-        """Nothing: that was all."""
+        """An empty piece is the end."""
 
 
 class Streams:
@@ -51,7 +51,7 @@ class Streams:
         self._following: set[asyncio.Task[None]] = set()
 
     async def _run(self, body: object) -> object:
-        """Replies when it has been started, and is where it can be struck."""
+        """Replies when it has been started, and faults can strike it."""
         orders = msgspec.convert(body, ProgramOrders)
         place = self._fleet.place(orders.node)
         if place.node.down:
@@ -73,7 +73,7 @@ class Streams:
         self._send(Message(stream=stream, over=True, code=code))
 
     async def _connect(self, body: object) -> object:
-        """Goes on until the connection is over."""
+        """Returns when the connection is over."""
         orders = msgspec.convert(body, ConnectOrders)
         nodes = self._fleet.nodes
         connection = ForwardedConnection()
@@ -105,7 +105,7 @@ class Streams:
 class RunningProgram:
     def __init__(self, started: subprocess.Popen[bytes], *, entered: bool) -> None:
         self._started = started
-        self._entered = entered  # what was started is what took it into its container
+        self._entered = entered  # the program is a child of what was started, in a container
         self._input: asyncio.WriteTransport | None = None
         self._early: list[bytes] = []
 
@@ -124,7 +124,7 @@ class RunningProgram:
                 os.kill(pid, number)
 
     async def follow(self, tell: Callable[[bytes], None]) -> int:
-        """Returns its exit code when it has ended, whoever else may have its standard output."""
+        """Returns its exit code when it ends, even if others still have its standard output."""
         loop = asyncio.get_running_loop()
         self._input, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, self._started.stdin)
         for data in self._early:
@@ -147,7 +147,7 @@ async def _read_all(source: asyncio.StreamReader, tell: Callable[[bytes], None])
 
 
 async def _end_of(pid: int) -> None:
-    """Of a child that nobody has asked for yet."""
+    """Waits for the end of a child without reaping it."""
     loop, ended = asyncio.get_running_loop(), asyncio.Event()
     handle = os.pidfd_open(pid)
     loop.add_reader(handle, ended.set)
@@ -159,7 +159,7 @@ async def _end_of(pid: int) -> None:
 
 
 class ForwardedConnection:
-    """From a node's network: what cuts that node off cuts this, too."""
+    """From a node's network: a cut of that node cuts it, too."""
 
     def __init__(self) -> None:
         self._to_go: asyncio.Queue[bytes] = asyncio.Queue()

@@ -1,4 +1,4 @@
-"""Reading several growing histories the moment something is written to them."""
+"""Reads several growing histories as they are written."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class Tail:
         self._open: dict[int, int] = {}  # by descriptor: up to where its whole lines were read
 
     def read(self) -> Iterator[Event]:
-        """What is new. A line that is still being written is left for the next time: its writer may
-        be killed in it, and whoever goes on with the file takes the piece away."""
+        """New events. A line that is still being written is left for the next time: its writer may
+        be killed before its end, and the next writer of the file removes the piece."""
         for path in list(self._unopened):
             with suppress(FileNotFoundError):
                 self._open[os.open(path, os.O_RDONLY | os.O_CLOEXEC)] = 0

@@ -1,4 +1,4 @@
-"""What a lock under test is: what it promises, the servers it needs, its client, its errors."""
+"""What a lock under test is: its promises, the servers it needs, its client, its errors."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ class Promises:
     fencing: bool  # a grant comes with a token that grows
     fair: bool = False  # first come, first served
     reentrant: bool = False
-    shared: bool = False  # it can be asked for in the mode `shared`
+    shared: bool = False  # it can be acquired in the mode `shared`
     permits: int = 1  # how many may hold it at once
     renews: bool = False  # a hold can be extended by `renew`
     waits: bool = False  # an acquire waits for its turn; else it is one attempt
-    # What is written under it counts when the release is confirmed: both are one transaction.
+    # Writes under it count when the release is confirmed: both are one transaction.
     commits: bool = False
     excludes: bool = True  # else there is no lock: everybody is let in
-    tells_validity: bool = True  # a client can know for how long it may believe in its hold
-    # In TTLs, from when a session or lease was last renewed: by when the servers let go of it.
+    tells_validity: bool = True  # a client can know how long its hold is valid
+    # How many TTLs after the last renewal the servers end a session or lease, at the latest.
     lapses_after: float = 1.0
-    ttl_step_ms: int = 1  # the finest lease, or timeout of a session, that a server can be asked
+    ttl_step_ms: int = 1  # the resolution of leases, or of session timeouts, of the server
 
     def words(self) -> str:
         if not self.excludes:
@@ -55,32 +55,32 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What a client got when it was let in. `handle` is the backend's own: nobody else looks."""
+    """What a client gets when it is let in. `handle` is for the backend only."""
 
     key: str
     handle: object
     token: int | None = None
-    valid_ms: float | None = None  # from when it is handed out
+    valid_ms: float | None = None  # from when it is returned
     mode: Mode = Mode.EXCLUSIVE
 
 
 class Renewal(Protocol):
-    """A renewal that is under way, on the keeper's account."""
+    """A keeper's renewal that is under way."""
 
     def granted(self, valid_ms: float | None) -> None:
-        """`valid_ms` from now on; None where the lock tells no validity."""
+        """`valid_ms` from now on; None if the lock tells no validity."""
 
     def failed(self, failure: Refused | WireFailure) -> None:
-        """Not granted, or nobody knows: the table of errors says which."""
+        """Refused, or nobody knows: the table of errors says which."""
 
 
 class Claim(Protocol):
     """A client's claim to one lock: from its acquire to the end of its hold.
 
-    What happens to it may be said from any thread, a keeper's or a listener's. That a
-    claim was lost goes into the history, and the work under the lock ends, when the client itself
-    learns of it: what it did before that, it did in good faith. What is told of a claim that
-    is over is dropped, so that a late word never hits the next claim to the same key.
+    Its methods may be called from any thread, a keeper's or a listener's. When the client itself
+    learns that a claim was lost, that goes into the history, and the work under the lock ends: what
+    it did before, it did in good faith. Calls for a claim that is over are ignored, so that a late
+    one never affects the next claim to the same key.
     """
 
     @property
@@ -90,16 +90,16 @@ class Claim(Protocol):
     def mode(self) -> Mode: ...
 
     def left_s(self) -> float:
-        """How long it is willing to wait; 0 also when the client is about to leave."""
+        """How long it will wait; 0 also if the client has to leave."""
 
     def queued(self) -> None:
-        """It has its place. To be told by the call of acquire itself, before it waits."""
+        """It has its place in the queue. Called by `acquire` itself, before it waits."""
 
     def lost(self, why: str) -> None:
         """The hold is over, although nobody released it."""
 
     def renewing(self) -> Renewal:
-        """Right before a keeper sends a renewal: it goes into the history, as everything does."""
+        """Called right before a keeper sends a renewal, which goes into the history."""
 
 
 class Lock(ABC):
@@ -111,28 +111,28 @@ class Lock(ABC):
 
     @abstractmethod
     def acquire(self, claim: Claim) -> Grant:
-        """One attempt, and whoever calls decides on the next. Or, where the promises say that it
-        waits, in the queue until its turn has come or `claim.left_s()` is over."""
+        """One attempt; the caller decides on the next. Or, if the promises say that it waits: in
+        the queue until its turn has come or `claim.left_s()` is over."""
 
     def renew(self, grant: Grant) -> Grant:
-        """Where the promises say that it can be extended."""
+        """If the promises say that it can be extended."""
         raise InternalError(f"{type(self).__name__} cannot extend its hold of {grant.key}")
 
     @abstractmethod
     def release(self, grant: Grant) -> object:
-        """What there is to say about it, for the history."""
+        """Returns what the history should say about it."""
 
     def serve(self, grant: Grant, ask: Ask) -> Served:
-        """Where what it protects is in its own server: see StorageKind. A Refused says that it
-        certainly did not happen, and never will."""
+        """If the data that it protects is in its own server: see StorageKind. A Refused means that
+        it certainly did not happen, and never will."""
         raise InternalError(f"{type(self).__name__} has no storage for a {ask.f} of {grant.key}")
 
     def leave(self, grant: Grant) -> None:  # noqa: B027 - a lease needs nothing to run out
-        """Nobody will release it: whatever keeps it alive ends, so that it runs out."""
+        """Nobody will release it: stops whatever keeps it alive, so that it expires."""
 
     @abstractmethod
     def close(self) -> None:
-        """At the end of the client, and soon: no thread goes on after it."""
+        """At the end of the client. Quick, and no thread goes on after it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +140,7 @@ class LockSettings:
     owner: str  # the client's node
     ttl_ms: int
     choices: random.Random
-    lease_clock: Clock = Clock.MONOTONIC  # by which it counts what is left of its lease
+    lease_clock: Clock = Clock.MONOTONIC  # by which it measures its lease
 
     def now_s(self) -> float:
         return time.time() if self.lease_clock is Clock.WALL else time.monotonic()
@@ -156,10 +156,10 @@ class Backend:
     errors: tuple[ErrorRow, ...]
     retry_ms: tuple[float, float] = (5, 25)  # between two attempts: at least, at most
     independent: bool = False  # its servers know nothing of each other
-    contact: str = ""  # the kind of server that clients connect to; empty: all that there are
+    contact: str = ""  # the kind of server that clients connect to; empty: all of them
     storage: str = "redis"  # the kind of storage that it protects: see lockcheck/storage
     workload: str = "register"  # the usual one
-    ended_by: str = ""  # what ends the session of a client that is gone, in words
+    ended_by: str = ""  # what ends the session of a dead client, in words
     expected: tuple[Expected, ...] = ()
 
     def check_ttl(self, ttl_ms: int) -> None:

@@ -1,4 +1,4 @@
-"""How locks are expected to fare when clocks are wrong: those of servers, and those of clients."""
+"""What is expected of locks when clocks are wrong: those of servers, and those of clients."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ BY_THE_WALL = ("--check-validity", "--lease-clock", "wall")
 
 # Keys expire by the server's wall clock: what is held runs out with the jump.
 SERVER_JUMPS = forgotten("clock:jump=+30s", LONG_WORK)
-# Three of five servers forget whom they have let in.
+# Three of five servers forget which clients they have let in.
 MAJORITY_JUMPS = forgotten("clock:majority,jump=+30s", LONG_WORK)
 # The other three of five still know who holds it.
 MINORITY_JUMPS = Expected("clock:minority,jump=+30s,when=schedule", "ok", SHORT)
 # The leader alone counts how long sessions last, by its monotonic clock.
 LEADER_JUMPS = forgotten("clock:leader,jump=+30s,for=1s,gap=1s", LONGER_WORK)
-# Who is told at once that its session is over does no harm, unless it is just about to write.
-# It stands before its write for a quarter of its TTL at most.
+# A client that is told at once that its session is over does no harm, unless it is about to write.
+# It is kept before its write for a quarter of its TTL at most.
 LEADER_JUMPS_BEFORE_A_WRITE = forgotten(
     "clock:leader,jump=+30s,for=1s,gap=1s,when=write", ("--ttl", "4s")
 )

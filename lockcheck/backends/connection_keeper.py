@@ -1,10 +1,10 @@
-"""A keeper of what lasts as long as a connection: a database's session, and the locks in it.
+"""A keeper for what lasts as long as a connection: a database's session, and the locks in it.
 
-A ping three times a TTL shows that the connection lives, and is a renewal of the hold. Besides, the
-connection is listened to: where the server ends it, or the network says that it is gone, the hold
-is lost at once. A ping that is not answered when a TTL has gone by since the last one ends it, too.
+Three pings per TTL show that the connection is alive, and renew the hold. The keeper also listens
+to the connection: if the server ends it, or the network reports its end, the hold is lost at once.
+A ping without an answer within a TTL since the last one ends it, too.
 
-After a pause of the whole process the connection may still live, and with it the hold.
+After a pause of the whole process the connection may still be alive, and with it the hold.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from lockcheck.servers.wire import Refused, WireFailure
 
 
 class Connection(Protocol):
-    """One that several threads may use; each waits until the others are answered."""
+    """Can be used by several threads; each waits until the others are answered."""
 
     def fileno(self) -> int:
-        """Where there is something to read when it has ended."""
+        """Readable when it has ended."""
 
     def ended(self) -> bool:
-        """Whether it has, as far as this end knows; it waits for nothing."""
+        """Whether it has, as far as this side knows; does not wait."""
 
     def ping(self, timeout_s: float) -> None:
-        """Raises WireFailure where nobody answers in time; then it has ended."""
+        """Raises WireFailure if there is no answer in time; then it has ended."""
 
 
 S = TypeVar("S", bound=Connection)
@@ -42,7 +42,7 @@ class HeldSession(NamedTuple, Generic[S]):
 
 
 class ConnectionKeeper(Keeper):
-    """`since`: a moment at which the connection was not yet seen to live."""
+    """`since`: a moment before the connection was seen to be alive."""
 
     def __init__(self, claim: Claim, connection: Connection, ttl_s: float, since: float) -> None:
         super().__init__(claim, self._ping, ttl_s, since)
@@ -67,7 +67,7 @@ class ConnectionKeeper(Keeper):
                 return
 
     def _is_due(self) -> bool:
-        """Waits until a ping is due, or the connection has ended; False: it is to stop."""
+        """Waits until a ping is due, or the connection has ended; False: it must stop."""
         until = time.monotonic() + self._interval_s
         while (left_s := until - time.monotonic()) > 0 and not self._stopping.is_set():
             listened_to: list[Connection | socket.socket] = [self._connection, self._woken]

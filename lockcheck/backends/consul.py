@@ -1,16 +1,16 @@
 """Consul's lock, as its own client library does it: a key that a session acquires.
 
-Whoever wants the lock opens a session with a TTL, kept alive by renewals, and acquires the key with
-it; while somebody else holds it, a blocking query tells of changes. The key's lock index, which
-counts its acquisitions, is the fencing token: the key is never deleted, so it never begins anew.
+A client opens a session with a TTL, kept alive by renewals, and acquires the key with it; while
+somebody else holds it, a blocking query tells of changes. The key's lock index, which counts its
+acquisitions, is the fencing token: the key is never deleted, so it never starts again.
 
 - Consul ends a session no sooner than its TTL after the last renewal, and in fact after twice that;
-  then nobody gets the key for the lock-delay. A client believes in the TTL, and in nothing more.
+  then nobody gets the key for the lock-delay. A client relies on the TTL only.
 - The lock-delay is one TTL, as it is in Consul's own client, where both are 15 s.
 - Sessions have no health checks. With the usual one, that of the server's node, a server that dies
   would take with it the locks of all clients that had talked to it.
 - A transaction acquires the key: its answer holds the lock index of this very step.
-- No queue: who is awake first gets it. Who waits asks anew after each change.
+- No queue: the first to ask gets it. A client that waits asks again after each change.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from lockcheck.servers.wire import NOT_WITHDRAWN, Address, Refused, WireFailure,
 
 MEMBERS = 3
 AFTER_A_FAILURE_S = 0.02  # until the next member is asked for the same
-LOOK_S = 0.5  # how long a blocking query lasts at most: then it looks whether to wait on
+LOOK_S = 0.5  # how long a blocking query lasts at most: then it checks whether to go on
 DELAYED_S = 0.05  # between two attempts while the lock-delay lasts: nothing tells of its end
 
 
@@ -73,7 +73,7 @@ class ConsulLock(KeptAliveLock):
         return KeptAlive(opened, keeper, keeping)
 
     def _await_turn(self, claim: Claim, session: KeptAlive) -> int:
-        """Returns the token. That the session is still alive is checked by the step itself."""
+        """Returns the token. The last step itself checks that the session is still alive."""
         seen, told, why = 0, False, ""
         while not session.keeper.why_lost and claim.left_s() > 0:
             try:
@@ -109,7 +109,7 @@ class ConsulLock(KeptAliveLock):
         self._members.close()
 
     def _withdraw(self, session: KeptAlive) -> bool:
-        """Whether it is certain that the session is gone, and whatever it held is free."""
+        """Whether it is certain that the session is gone, so that what it held is free."""
         for _ in range(len(self._members)):
             try:
                 self._members.destroy_session(session.id)

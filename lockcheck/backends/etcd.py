@@ -1,10 +1,10 @@
 """etcd's lock, as its own `concurrency.Mutex` does it: a queue of keys, each on a lease.
 
-Whoever wants the lock puts a key below its prefix, bound to a lease. The key that was created
-first holds it; everybody else waits for the deletion of the one right before.
+A client puts a key below the lock's prefix, bound to a lease. The key that was created first holds
+the lock; all others wait until the one right before theirs is deleted.
 
-Before a grant that was waited for, the lease is renewed, and then the key looked at once more: the
-lease may have run out in the queue (etcd 3.4 granted locks to such waiters).
+After waiting, the lease is renewed and the key checked once more: the lease may have expired in the
+queue (etcd 3.4 granted locks to such waiters).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class EtcdLock(LeasedLock):
         return place
 
     def _stand(self, key: str, lease: KeptAlive) -> tuple[QueueKey, bool]:
-        """Puts its key, and learns in the same step whether it is the first."""
+        """Puts the key, and learns in the same step whether it is the first."""
         prefix = _prefix(key)
         own = f"{prefix}{int(lease.id):x}"
         first = {"request_range": {**_range(prefix), **_by_age("ASCEND")}}

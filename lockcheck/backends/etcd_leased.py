@@ -1,11 +1,11 @@
 """What every lock on etcd has in common: a key on a lease, and a keeper that keeps it alive.
 
-- A lease for each acquire, granted at its beginning. The history's TTL is what was asked for; etcd
-  grants as much or more, so the promise is never taken for longer than it is.
+- Each acquire gets a lease at its beginning. The history's TTL is what was asked for; etcd grants
+  as much or more, so the promise is never taken for longer than it is.
 - The revision at which the key was created is the fencing token.
-- A client that is cut off is told by its keeper's clock when a TTL has gone by.
-- Who is not let in revokes its lease, and with it goes whatever was put on it. An acquire whose
-  lease is certainly gone has failed; where nobody confirms that, nobody knows.
+- A client that is cut off is told by its keeper when a TTL has passed.
+- A client that is not let in revokes its lease, which removes its keys. An acquire whose lease is
+  certainly gone has failed; if nobody confirms that, nobody knows.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class QueueKey:
 
 class LeasedLock(Lock):
     keeper = Keeper  # the kind of keeper
-    queues = True  # who was refused may have left a key in a queue
+    queues = True  # a refused client may have left a key in a queue
 
     def __init__(self, servers: tuple[Address, ...], settings: LockSettings) -> None:
         self._servers = servers
@@ -54,7 +54,7 @@ class LeasedLock(Lock):
 
     @abstractmethod
     def _enter(self, claim: Claim, lease: KeptAlive) -> QueueKey:
-        """Until it is let in. It starts the keeper as soon as there is a key to keep."""
+        """Until it is let in. Starts the keeper as soon as there is a key to keep."""
 
     def acquire(self, claim: Claim) -> Grant:
         lease = self._grant_lease(claim)
@@ -120,7 +120,7 @@ class LeasedLock(Lock):
         return place
 
     def _revoked(self, lease: KeptAlive) -> bool | None:
-        """With all its keys; False if it was gone already, None if nobody says that it is gone."""
+        """With all its keys; False if it was gone already, None if nobody confirms that."""
         for _ in range(len(self._members)):
             try:
                 self._members.call("lease/revoke", {"ID": lease.id})

@@ -3,17 +3,17 @@
 The server puts a key on the client's lease and answers when all keys that were created before it
 are gone. The steps are those of `concurrency.Mutex`, run inside the member that was asked.
 
-- The fencing token is the revision at which the key was created, which the answer does not tell:
-  it is looked up, while the call waits or right after it. The revision in the answer's header is
-  that of the whole store at that moment: two waiters can be told the same one.
-- **The client takes the server's word for it that it is its turn**, whatever became of its lease in
-  the queue: that is for the server to look at, and etcd 3.5 does. etcd 3.4 grants the lock to a
-  lease that is long dead. A client that is let in renews the lease that it still believes in; that
-  it is gone it finds out as any holder does, by the next renewal.
+- The fencing token is the revision at which the key was created. The answer does not contain it: it
+  is looked up while the call waits, or right after it. The revision in the answer's header is that
+  of the whole store at that moment: two waiters can get the same one.
+- **The client trusts the server that it is its turn**, whatever happened to its lease in the queue:
+  the server has to check that, and etcd 3.5 does. etcd 3.4 grants the lock to a lease that is long
+  dead. A client that is let in renews the lease that it believes in; if the lease is gone it finds
+  out as any holder does, by the next renewal.
 - A call that takes too long is ended with its connection, and the lease is revoked: the server may
-  have granted it at that very moment.
-- An unlock does not say whether there was anything to unlock. That the lease was alive right after
-  it does; where it was not, nobody knows.
+  have granted it just then.
+- An unlock does not say whether there was anything to unlock. If the lease was alive right after
+  it, there was; otherwise nobody knows.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ class ReleaseUntoldError(Exception):
 
 
 class TrustingKeeper(Keeper):
-    """Keeps a place in the queue alive as most clients do, by a heartbeat each third of a lease,
-    and does not tell what is lost there."""
+    """Keeps a place in the queue alive as most clients do, by a heartbeat every third of a lease,
+    and does not report what is lost there."""
 
     def hold(self) -> None:
-        """The server says so: it must know better than one's own clock."""
+        """The server says so: it must know better than the client's own clock."""
         if not self.left_s():
             self._until = time.monotonic() + self._ttl_s
         self.holds = True
@@ -79,7 +79,7 @@ class EtcdServiceLock(LeasedLock):
         return QueueKey(key, revision, lease)
 
     def _created(self, key: str) -> int:
-        """At which revision; 0 where it is not there, or nobody says so."""
+        """At which revision; 0 if it does not exist, or nobody answers."""
         for _ in range(len(self._looking)):
             with suppress(WireFailure):
                 found = self._looking.call("kv/range", {"key": as_bytes(key)}, LOOK_AT_MOST_S)

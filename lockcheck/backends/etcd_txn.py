@@ -1,7 +1,7 @@
 """A lock on etcd without a queue: a key that is created if it is absent, bound to a lease.
 
-One transaction decides: it creates the key, or somebody else holds the lock. Nobody waits in
-etcd; who was refused tries again, and who comes next is a matter of luck.
+One transaction decides: it creates the key, or somebody else holds the lock. Nobody waits in etcd;
+a refused client tries again, and the next holder is a matter of luck.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How a lock is expected to fare: `lockcheck list` shows it, the nightly table checks it."""
+"""The verdicts expected of a lock: `lockcheck list` shows them, the nightly table checks them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ GOES_ON = "--no-stop-on-violation"
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What one command comes to, whatever the seed. `options` are what it needs beside the lock,
-    the faults and the guard; `findings` are codes of checks that find something."""
+    """The result of one command, for every seed. `options`: beside the lock, the faults and the
+    guard; `findings`: codes of checks that find something."""
 
     nemesis: str
     verdict: str
@@ -23,7 +23,7 @@ class Expected:
     blame: str = ""  # of each finding: "service", "holder", "client"
 
     def words(self) -> str:
-        """As in "pause behind fence"; when it ends is nobody's concern."""
+        """As in "pause behind fence"; without the time limit."""
         options = [*without_limit(self.options)]
         if GOES_ON in options:
             options.remove(GOES_ON)
@@ -32,12 +32,12 @@ class Expected:
 
 
 def forgotten(nemesis: str, options: tuple[str, ...]) -> Expected:
-    """The servers let somebody in although they had granted the lock to another one."""
+    """The servers let somebody in although they had granted the lock to another client."""
     return Expected(nemesis, "violation", options, findings=("overlap",), blame="service")
 
 
 def without_limit(options: tuple[str, ...]) -> tuple[str, ...]:
-    """Of time, for whoever has another one in mind, or none."""
+    """The options without the time limit."""
     if LIMIT not in options:
         return options
     at = options.index(LIMIT)

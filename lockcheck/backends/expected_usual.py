@@ -1,4 +1,4 @@
-"""How locks of a kind usually fare, whatever server they live on."""
+"""What is usually expected of a kind of lock, on any server."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ MEMBERS_KILLED = (
 # Of a lock whose holder keeps a session alive, has a token, and is told when it has lost it.
 SESSION = (
     Expected("none", "ok", SHORT),
-    # Who stands still outlives its session, and writes on before it learns of it.
+    # A client that is stopped outlives its session, and writes before it learns of that.
     Expected("pause", "violation", findings=("overlap", "stale-write"), blame="holder"),
     # The storage refuses the tokens of earlier holders.
     Expected("pause", "ok", SHORT, guard="fence"),
-    # Who is cut off is told by its own clock, before anybody else is let in.
+    # A client that is cut off is told by its own clock, before anybody else is let in.
     Expected("partition:holder", "ok", SHORT),
     Expected("kill:holder", "ok", SHORT),  # free again when its session has run out
 )
@@ -29,7 +29,7 @@ KEPT_ALIVE = (*SESSION, *MEMBERS_KILLED)
 # Of a lock whose servers write down what they grant before they answer.
 DISK_FAILS = (
     Expected("disk", "ok", SHORT),  # what cannot be written down is not granted
-    # Who cannot write grants nothing, and comes back with what it had granted.
+    # A server that cannot write grants nothing, and comes back with what it had granted.
     Expected("disk:read-only", "ok", SHORT),
 )
 
@@ -38,7 +38,7 @@ HALVED = Expected("partition:halves", "ok")  # a minority grants nothing and for
 # Any two majorities have a server in common.
 IN_A_RING = Expected("partition:majorities-ring", "ok")
 MEMBERS_CUT = (
-    # Who leads a minority grants nothing, and the others elect one of theirs.
+    # The leader of a minority grants nothing, and the others elect another one.
     Expected("partition:leader", "ok"),
     HALVED,
     IN_A_RING,

@@ -1,6 +1,6 @@
 """No lock at all: a job is done by inserting its name, of which there can be one only.
 
-Who comes second reads who was the first, and has nothing left to do.
+The second client reads who was first, and has nothing left to do.
 """
 
 from __future__ import annotations

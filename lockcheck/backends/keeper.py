@@ -1,9 +1,9 @@
-"""A keeper: the thread that keeps a hold alive, three times a lease, for as long as it can.
+"""A keeper: the thread that keeps a hold alive, by three renewals per lease.
 
-Each renewal of a hold goes into the history; what keeps a place in a queue alive renews no hold,
-and does not. When a renewal is refused, or when a lease has gone by since the last that was
-granted, by its own clock, the hold is lost and the client is told. After a pause of the whole
-process it wakes together with the client, who may be quicker: that is the client's risk, and
+Each renewal of a hold goes into the history; what keeps a place in a queue alive is no such
+renewal, and does not. When a renewal is refused, or a whole lease has passed by its own clock since
+the last one was granted, the hold is lost and the client is told. After a pause of the whole
+process it wakes together with the client, which may be quicker: that is the client's risk, and
 nothing is done here to make it smaller.
 """
 
@@ -23,8 +23,8 @@ RENEWALS_IN_A_LEASE = 3
 
 
 class Keeper:
-    """`extend` is one renewal, with at most so many seconds to be answered; it raises Refused
-    where the lease is gone, and WireFailure. `since`: before the lease was asked for."""
+    """`extend` is one renewal, with a timeout in seconds; it raises Refused if the lease is gone,
+    or WireFailure. `since`: a moment before the lease was asked for."""
 
     def __init__(
         self, claim: Claim, extend: Callable[[float], None], ttl_s: float, since: float
@@ -48,11 +48,11 @@ class Keeper:
         self.holds = True
 
     def left_s(self) -> float:
-        """For how long it may still believe in the lease."""
+        """How long the lease is still valid for certain."""
         return max(0.0, self._until - time.monotonic())
 
     def renew(self) -> None:
-        """Of a hold: an operation of the keeper's, whichever thread asks for it."""
+        """Renews a hold: an operation of the keeper, whichever thread calls it."""
         renewal = self._claim.renewing()
         try:
             self.extend()
@@ -62,21 +62,21 @@ class Keeper:
         renewal.granted(self.left_s() * 1000)
 
     def extend(self) -> None:
-        """The same, where nothing is held yet, or somebody else writes it down."""
+        """The same while nothing is held yet, or if the caller records it."""
         with self._one_at_a_time:
-            since = time.monotonic()  # before it is sent: the server may have begun to count then
+            since = time.monotonic()  # before it is sent: the server may count from then on
             self._extend(min(self._interval_s, max(self.left_s(), 0.001)))
             self._until = since + self._ttl_s
 
     def try_to_extend(self) -> None:
-        """Where it makes no difference yet whether the lease is gone. Once it has run out by one's
-        own clock it is renewed no more, as etcd's own client libraries have it."""
+        """While it makes no difference yet whether the lease is gone. After it has expired by its
+        own clock it is not renewed any more, as in etcd's own client libraries."""
         if self.left_s():
             with suppress(Refused, WireFailure):
                 self.extend()
 
     def stop(self) -> None:
-        """It sends nothing more, and what it had sent is answered, or too late."""
+        """It sends nothing more, and what it had sent is answered, or has timed out."""
         self._stopping.set()
         if self._thread.is_alive() and self._thread is not threading.current_thread():
             self._thread.join(self._ttl_s)

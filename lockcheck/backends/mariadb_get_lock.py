@@ -1,14 +1,14 @@
 """MariaDB's user lock, `GET_LOCK`: held until it is released, or its connection ends.
 
-- `GET_LOCK` waits, and that is bounded: by half a second, so that a client hears when it is to
-  leave. What it waits in is no queue to rely on: nothing is promised about the order.
-- A grant that was waited for is confirmed by an exchange: a client that was stopped or cut off
-  while it waited may read its grant when the connection has ended long ago.
-- What frees the lock of a client that is gone is the end of its connection. A process that ends is
-  seen at once. One that is cut off, or stopped, is not heard of: then `wait_timeout` ends its idle
-  connection. A keeper pings against that.
+- `GET_LOCK` waits for half a second at most, so that a client notices in time when it has to leave.
+  Nothing is promised about the order of those who wait.
+- A grant after waiting is confirmed by another request: a client that was stopped or cut off while
+  it waited may read its grant long after the connection has ended.
+- The lock of a dead client is freed by the end of its connection. The end of a process is noticed
+  at once. If it is cut off or stopped, `wait_timeout` ends its idle connection. A keeper's pings
+  keep it from being idle.
 - The client believes in its lock for a TTL since the last answer, and the server waits twice as
-  long: so whoever is cut off gives up before anybody else is let in.
+  long: so a client that is cut off gives up before anybody else is let in.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class GetLock(Lock):
         self._ttl_s = settings.ttl_ms / 1000
         self._session: MariadbSession | None = None
         self._held: list[HeldSession[MariadbSession]] = []
-        self._left: list[MariadbSession] = []  # what closes them would release what they hold
+        self._left: list[MariadbSession] = []  # to close them would release what they hold
 
     # --- in ----------------------------------------------------------------------------------
 
@@ -46,7 +46,7 @@ class GetLock(Lock):
         return Grant(claim.key, held, valid_ms=keeper.left_s() * 1000, mode=claim.mode)
 
     def _take(self, claim: Claim, session: MariadbSession) -> float:
-        """Returns since when its connection is known to live: a time before it was asked."""
+        """Returns a moment since when its connection is known to be alive."""
         since = time.monotonic()
         if self._get_lock(claim, session, 0):
             return since
@@ -81,7 +81,7 @@ class GetLock(Lock):
         return {"released": 1}
 
     def leave(self, grant: Grant) -> None:
-        """It says nothing more, so its connection is ended by the server when its time is over."""
+        """It sends nothing more, so the server ends its connection when its time is over."""
         held = self._let_go(grant)
         self._left.append(held.session)
         if held.session is self._session:
@@ -101,7 +101,7 @@ class GetLock(Lock):
 
 
 def wait_timeout_s(ttl_s: float) -> int:
-    """In whole seconds: it knows no others."""
+    """In whole seconds: it takes no fractions."""
     return int(SERVER_WAITS * ttl_s)
 
 

@@ -1,7 +1,7 @@
-"""No lock at all: who wants to write reads a version, and writes if it is still the current one.
+"""No lock at all: a client reads a version, and its write is accepted if that is still current.
 
-Who comes too late is refused, and tries again from the start. An acquire only begins such an
-attempt, and a release ends it.
+A client that is too late is refused, and starts again. An acquire only begins such an attempt, and
+a release ends it.
 """
 
 from __future__ import annotations

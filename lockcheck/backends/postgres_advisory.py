@@ -1,15 +1,15 @@
 """PostgreSQL's advisory lock of a session: held until it is unlocked, or its connection ends.
 
-- `pg_try_advisory_lock`, again and again, and not the one that waits: an attempt that is never sent
-  to a queue has not to be withdrawn from it, and whoever is cut off is not let in meanwhile.
+- `pg_try_advisory_lock`, again and again, and not the one that waits: an attempt that never queues
+  need not be withdrawn, and a client that is cut off is not let in meanwhile.
 - The token is taken from a sequence, in the same statement, once the lock is held: every other
   holder took its own before, or after it was released.
-- A lock that was taken twice by one session has to be released twice, so a session that does not
-  answer in time is given up whole.
-- What frees the lock of a client that is gone is the end of its connection. A process that ends is
-  seen at once. One that is cut off is noticed by TCP, for which the server is told how long a
-  connection may be silent: a TTL, and two seconds at least, which is as fine as it goes. A process
-  that is only stopped still has a connection, and keeps its lock.
+- A lock that a session took twice has to be released twice, so a session that does not answer in
+  time is given up altogether.
+- The lock of a dead client is freed by the end of its connection. The end of a process is noticed
+  at once. A client that is cut off is noticed by TCP: the server is told how long a connection may
+  be silent, a TTL, but at least two seconds, which is the finest setting. A process that is only
+  stopped still has a connection, and keeps its lock.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ TAKE = """
 SELECT CASE WHEN pg_try_advisory_lock(hashtextextended($1, 0)) THEN nextval('lockcheck_token') END
 """
 GIVE = "SELECT pg_advisory_unlock(hashtextextended($1, 0))"
-# A connection that is silent is asked twice for a sign of life, and ended when it gave none.
+# A silent connection is probed twice, and ended if there is no answer.
 PROBES = 2
 LISTEN = """
 SELECT set_config('tcp_keepalives_idle', $1, false), set_config('tcp_keepalives_interval', $1, false),
@@ -67,7 +67,7 @@ class AdvisoryLock(Lock):
         return {"removed": 1}
 
     def leave(self, grant: Grant) -> None:
-        """Its connection ends when its time is over, as if it were cut off from now on."""
+        """Its connection ends when its time is over, as if it were cut off now."""
         held = self._let_go(grant)
         time.sleep(held.keeper.left_s())
         held.session.close()

@@ -1,13 +1,13 @@
 """A row of PostgreSQL's, locked by `SELECT ... FOR UPDATE` in the transaction that changes it.
 
-The release is the commit: what was written counts when that is confirmed, and no sooner. So a
-holder that is late does no harm, whoever holds the lock by then: its transaction was rolled back.
+The release is the commit: writes count when that is confirmed, and no sooner. So a holder that is
+late does no harm, even if somebody else holds the lock by then: its transaction was rolled back.
 
-- `idle_in_transaction_session_timeout` is the TTL: a transaction of which nothing was heard for so
-  long is rolled back by the server, whether its client is stopped, cut off or slow. Each statement
-  is a sign of life, and so a renewal.
-- Who waits for the row gives up after a TTL, by `lock_timeout`, and asks again.
-- Whatever fails before the commit was sent did not happen.
+- `idle_in_transaction_session_timeout` is the TTL: the server rolls a transaction back that is
+  silent for so long, whether its client is stopped, cut off or slow. Each statement is a sign of
+  life, and so a renewal.
+- A client that waits for the row gives up after a TTL, by `lock_timeout`, and asks again.
+- What fails before the commit is sent did not happen.
 - A statement that is refused (on a full disk) is undone up to the savepoint before it. Without one
   PostgreSQL ends the transaction and gives the row away before its client has heard of it.
 """
@@ -59,7 +59,7 @@ class RowLock(Lock):
                 raise
             session.ask("ROLLBACK")
             raise Refused("held") from failure
-        since = time.monotonic()  # its turn has come: from now on it is to be heard of
+        since = time.monotonic()  # its turn has come: from now on it has to give signs of life
         session.ping(self._ttl_ms / 1000)
         return Grant(claim.key, Transaction(claim, session, data), valid_ms=self._left_ms(since))
 
@@ -98,7 +98,7 @@ class RowLock(Lock):
 
 
 def _served(transaction: Transaction, ask: Ask) -> Served:
-    """What the server refuses is refused; raises WireFailure where the transaction is over."""
+    """Returns the server's refusal as one; raises WireFailure if the transaction is over."""
     session = transaction.session
     session.ask("SAVEPOINT before")
     try:

@@ -1,4 +1,4 @@
-"""How locks on Redis are expected to fare where it is the same for several of them."""
+"""What is expected of several locks on Redis."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from dataclasses import replace
 from lockcheck.backends.expected import SHORT, Expected, forgotten
 
 QUIET = Expected("none", "ok", SHORT)
-# Who is paused outlives its lease, and writes on.
+# A client that is paused outlives its lease, and then writes.
 OUTLIVED = Expected("pause", "violation", findings=("overlap", "stale-write"), blame="holder")
-# The storage refuses what comes with a token of old.
+# The storage refuses writes with an old token.
 FENCED = Expected("pause", "ok", SHORT, guard="fence")
-FREED = Expected("kill:holder", "ok", SHORT)  # the lease of the dead runs out
-# Who is paused outlives its lease, and others are let in: one too many.
+FREED = Expected("kill:holder", "ok", SHORT)  # the lease of a dead client expires
+# A client that is paused outlives its lease, and others are let in: one too many.
 TOO_MANY = replace(OUTLIVED, findings=("overlap",))
-# A client that does not look at its lease is not told that it was cut off.
+# A client that does not check its lease does not notice that it is cut off.
 CUT_OFF = Expected(
     "partition:holder", "violation", findings=("overlap", "stale-write"), blame="holder"
 )
-# Who looks at its lease stops in time.
+# A client that checks its lease stops in time.
 LOOKS_WHEN_CUT_OFF = Expected("partition:holder", "ok", ("--check-validity", *SHORT))
 FENCED_WHEN_CUT_OFF = replace(FENCED, nemesis="partition:holder")
-# Whose renewals are not answered is told before its lease is over.
+# A client whose renewals are not answered is told before its lease is over.
 TOLD_WHEN_CUT_OFF = Expected("partition:holder", "ok", SHORT)
 
 

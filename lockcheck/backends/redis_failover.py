@@ -1,13 +1,12 @@
 """The safe lock of a single Redis, on a primary that can fail over: `redis-failover`.
 
-The steps are those of `redis`. What is new is where they are done: on the primary that Sentinel
-names, and after a failover on another one. Replication is asynchronous, so the new primary may
-never have heard of a lock that the old one granted: that is what this lock is about.
+The steps are those of `redis`, but on the primary that Sentinel names, and after a failover on
+another one. Replication is asynchronous, so the new primary may never have heard of a lock that the
+old one granted: this lock shows that.
 
-`redis-wait` lets a grant wait until a replica has got it (`WAIT 1`), and takes it back where none
-has in time. That makes the loss rarer. It does not rule it out: the replica that Sentinel promotes
-need not be the one that answered, and nothing is done about a primary that does not know yet that
-it was replaced.
+With `redis-wait` a grant waits until a replica has it (`WAIT 1`), and is taken back if none has in
+time. Losses become rarer, but are not ruled out: Sentinel may promote another replica than the one
+that answered, and nothing is done about a primary that does not know yet that it was replaced.
 """
 
 from __future__ import annotations
@@ -52,14 +51,14 @@ class WaitLock(FailoverLock):
         return None
 
     def _await_replicas(self) -> None:
-        """Its own connection is what the server goes by: those that have what was sent on it."""
+        """Over the same connection: the server counts replicas that have what was sent over it."""
         limit_ms = self._settings.ttl_ms // WAIT_PART_OF_TTL
         have_it = self._primary.call_next("WAIT", WAIT_FOR_REPLICAS, limit_ms)
         if not isinstance(have_it, int) or have_it < WAIT_FOR_REPLICAS:
             raise Refused(f"{have_it} replicas have it, after {limit_ms} ms")
 
     def _take_back(self, key: str, secret: str, why: Exception) -> None:
-        """Wherever the primary is by now. Where it was never set it is gone as well."""
+        """On the present primary. If the key was never set there, it is gone as well."""
         try:
             self._primary.run(RELEASE_IF_OWN, [f"lock:{key}"], [secret])
         except WireFailure as failure:

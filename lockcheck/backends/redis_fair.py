@@ -1,15 +1,15 @@
 """First come, first served, on one Redis: a queue by list, with a lease for each place in it.
 
-Whoever comes while the lock is held, or while somebody waits, gets a place at the end of the list.
-The lock is given only to whoever asks for it, stands first, and finds it free; each of the steps
-is one script, and one that was not answered can be asked again.
+A client that comes while the lock is held, or while somebody waits, gets a place at the end of the
+list. The lock is given only to a client that asks for it, is first, and finds it free. Each step is
+one script, and can be repeated if it was not answered.
 
-- A place is a lease, too: its holder asks three times in it, and so keeps it. One that is over is
-  thrown out when it has come to the front, so a dead client holds up those behind it for one lease
-  at most. Who was thrown out is told so when it asks again, and gives up: its turn is over.
-- Nobody polls for its turn. Who stands first is woken by the release, through a list of its own,
-  with a blocking pop; and where nobody releases, everybody knows by when the lease that it waits
-  for is over. A word that gets lost costs time, and nothing else: only scripts decide.
+- A place is a lease, too: its holder asks three times per lease, and so keeps it. A place that has
+  expired is removed when it gets to the front, so a dead client delays those behind it for one
+  lease at most. A client that was removed is told so when it asks again, and gives up.
+- Nobody polls. The first in the queue is woken by the release, through a list of its own, with a
+  blocking pop; and if nobody releases, everybody knows when the lease that it waits for ends. A
+  lost wake-up costs time, and nothing else: only scripts decide.
 - The times are the server's own, by the clock by which it lets keys expire.
 """
 
@@ -32,8 +32,8 @@ from lockcheck.servers.wire import (
 )
 
 AFTER_A_FAILURE_S = 0.02
-LOOK_S = 0.25  # the longest it waits for a word: it may be about to leave
-WORDS = "word:"  # and for whom: the list by which it is called
+LOOK_S = 0.25  # how long it waits to be woken at most: it may have to leave
+WORDS = "word:"  # and a client's name: the list by which it is woken
 GONE = -1  # its place is
 WAITS = 0
 
@@ -53,7 +53,7 @@ local function first()
 end
 """
 
-# The answer: a token, or 0 and for how long there is nothing to be expected, or -1.
+# The answer: a token; or 0, and how long nothing is to be expected; or -1.
 TAKE_OR_WAIT = """
 local holder = redis.call('GET', KEYS[1])
 if holder == ARGV[1] then  -- it was, and the answer got lost
@@ -81,7 +81,7 @@ end
 {TAKE_OR_WAIT}
 """)
 
-# Whose place is over, but not given up to anybody yet, keeps it.
+# A place that has expired, but was not removed yet, is kept.
 TAKE = Script(f"""
 {FIRST_IN_QUEUE}
 if redis.call('ZSCORE', KEYS[3], ARGV[1]) then
@@ -92,7 +92,7 @@ end
 {TAKE_OR_WAIT}
 """)
 
-# Out of the queue, out of the lock; and whoever stands first now is called if the lock is free.
+# Out of the queue, out of the lock; and the client that is first now is woken if the lock is free.
 LEAVE = Script(f"""
 {FIRST_IN_QUEUE}
 redis.call('LREM', KEYS[2], 1, ARGV[1])
@@ -110,10 +110,10 @@ return removed
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What the server says to who asks for the lock."""
+    """What the server says to a client that asks for the lock."""
 
     token: int  # or WAITS, or GONE
-    nothing_for_s: float  # unless it is called before
+    nothing_for_s: float  # unless it is woken before
 
 
 class FairLock(Lock):
@@ -139,7 +139,7 @@ class FairLock(Lock):
         return Grant(claim.key, secret, said.token, valid_ms, claim.mode)
 
     def _await_turn(self, claim: Claim, secret: str, said: Said) -> tuple[Said, float]:
-        """And since when what it was granted at last counts."""
+        """And from when on the final grant counts."""
         while (left_s := claim.left_s()) > 0:
             try:
                 self._await_word(secret, min(left_s, said.nothing_for_s))
@@ -155,7 +155,7 @@ class FairLock(Lock):
         raise Refused("waited too long in the queue")
 
     def _await_word(self, secret: str, at_most_s: float) -> None:
-        """Its place is kept meanwhile: it asks again soon enough."""
+        """It does not lose its place meanwhile: it asks again soon enough."""
         wait_s = min(at_most_s, self._ttl_s / 3, LOOK_S)
         self._node.call("BLPOP", WORDS + secret, f"{max(wait_s, 0.001):.3f}")
 
@@ -176,7 +176,7 @@ class FairLock(Lock):
         self._node.close()
 
     def _withdraw(self, key: str, secret: str, why: Refused | WireFailure) -> None:
-        """Nothing is to be done where nothing was sent."""
+        """Nothing to do if nothing was sent."""
         if isinstance(why, WireFailure) and why.phase is Phase.CONNECT:
             return
         try:

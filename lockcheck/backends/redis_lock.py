@@ -1,4 +1,4 @@
-"""What locks on one Redis have in common: a random value of each hold's own, and a lease."""
+"""What locks on one Redis have in common: a random value for each hold, and a lease."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
 
 def new_secret(settings: LockSettings) -> str:
-    """A value that nobody else has, and that says whose it is to people."""
+    """A value that nobody else has; people can see whose it is."""
     return f"{settings.owner}:{settings.choices.getrandbits(160):040x}"
 
 
@@ -71,14 +71,14 @@ class RedisLock(Lock):
 
     @abstractmethod
     def _take(self, claim: Claim, secret: str) -> int | None:
-        """The token, where there is one; or Refused."""
+        """Returns the token, if there is one. Raises Refused."""
 
     def _give_back(self, grant: Grant, secret: str) -> object:
-        """0 where it was not its own any more."""
+        """Returns 0 if it did not hold it any more."""
         return self._node.run(RELEASE_IF_OWN, [f"lock:{grant.key}"], [secret])
 
     def _run(self, script: Script, keys: list[str], secret: str, *more: str | int) -> int:
-        """A script that grants: above 0 where it did."""
+        """Runs a script that grants: the answer is above 0 if it did."""
         answer = self._node.run(script, keys, [secret, self._settings.ttl_ms, *more])
         if not isinstance(answer, int) or answer <= 0:
             raise Refused("held")

@@ -1,4 +1,4 @@
-"""`SET NX EX` and a blind `DEL`: the lock that many first write, and that many still run."""
+"""`SET NX EX` and a blind `DEL`: the lock that many write first, and many still run."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ BACKEND = Backend(
     errors=REDIS_ERRORS,
     expected=(
         QUIET,
-        # Who is paused outlives its lease, writes on, and deletes the next holder's lock.
+        # A client that is paused outlives its lease, writes, and deletes the next holder's lock.
         Expected("pause", "violation", findings=("overlap", "stale-write")),
         FREED,
-        # Who works for longer than the lease deletes the lock of the next holder.
+        # A client that works for longer than the lease deletes the lock of the next holder.
         Expected(
             "none",
             "violation",

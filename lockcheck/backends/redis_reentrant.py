@@ -1,8 +1,8 @@
 """Reentrant: a hash with its owner and how often it entered, as Redisson's.
 
-Whoever enters again gets a whole lease anew. A release counts down, and the last one lets go. The
-owner is the client; when an answer of its is missing, nobody knows its count any more, so it goes
-on as somebody else and lets that hold run out.
+A client that enters again gets a new lease. A release counts down, and the last one frees the lock.
+The owner is the client; if one of its requests is not answered, nobody knows its count any more, so
+it continues under another name and lets that hold expire.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ redis.call('PEXPIRE', KEYS[1], ARGV[2])
 return entered
 """)
 
-# What is left of the lease stays as answered when it was entered: a release promises nothing.
+# The rest of the lease stays as it was: a release promises nothing.
 LEAVE = Script("""
 if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then return 0 end
 if redis.call('HINCRBY', KEYS[1], ARGV[1], -1) <= 0 then redis.call('DEL', KEYS[1]) end

@@ -1,7 +1,7 @@
 """A short lease and a watchdog that renews it, by compare-and-expire, for as long as it is held.
 
 What Redisson and others call a watchdog. It ends when a renewal is refused, or when none was
-granted for a whole lease: then the client is told, and stops. Who releases late is refused.
+granted for a whole lease: then the client is told, and stops. A late release is refused.
 """
 
 from __future__ import annotations

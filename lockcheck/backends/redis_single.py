@@ -43,11 +43,11 @@ REDIS = Backend(
     errors=REDIS_ERRORS,
     expected=(
         *WITHOUT_TOKEN,
-        # Who looks at its lease can still be paused between the look and the write.
+        # A client that checks its lease can still be paused between the check and the write.
         Expected(
             "pause", "violation", ("--check-validity",), findings=("stale-write",), blame="holder"
         ),
-        # Who is paused before it looks sees that its lease has run out.
+        # A client that is paused before the check sees that its lease has run out.
         Expected("pause:holder,when=acquire", "ok", ("--check-validity", *SHORT)),
         CUT_OFF,
         LOOKS_WHEN_CUT_OFF,

@@ -1,5 +1,5 @@
-"""Redlock as published: independent servers, a majority, and what is left of the TTL. On five, as
-there, and on three, as many run it."""
+"""Redlock as published: independent servers, a majority, and what is left of the TTL. On five
+servers, as published, and on three, as many run it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Redlock(Lock):
         self._quorum = len(servers) // 2 + 1
 
     def acquire(self, claim: Claim) -> Grant:
-        """Each server in turn, a majority, and only while some of the TTL is left."""
+        """Asks each server in turn; granted by a majority, and only if some of the TTL is left."""
         ttl_ms = self._settings.ttl_ms
         secret = new_secret(self._settings)
         began = self._settings.now_s()
@@ -72,8 +72,8 @@ class Redlock(Lock):
         return "held"
 
     def release(self, grant: Grant) -> object:
-        """On all servers, those that did not grant it among them: their answer may be what was
-        lost."""
+        """On all servers, also those that did not confirm the grant: only their answer may have
+        been lost."""
         answers = list(self._release_everywhere(grant.key, str(grant.handle)))
         failures = [answer for answer in answers if isinstance(answer, WireFailure)]
         removed = sum(1 for answer in answers if answer == 1)

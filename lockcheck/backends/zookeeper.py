@@ -1,7 +1,7 @@
 """ZooKeeper's lock, as kazoo's recipe does it: a queue of nodes that live as long as a session.
 
-Whoever wants the lock creates an ephemeral, numbered node. The lowest number holds it; everybody
-else watches the one right before.
+A client creates an ephemeral, numbered node. The lowest number holds the lock; each other client
+watches the node right before its own.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""A lock on ZooKeeper without a queue: one node, and everybody who wants it watches that.
+"""A lock on ZooKeeper without a queue: one node, which all clients watch.
 
-Whoever creates the ephemeral node holds the lock. When it goes, ZooKeeper tells all who wait, and
-all try to create it at once: the thundering herd that ZooKeeper's documentation warns of. One of
-them is let in, whoever came first, and the rest have watched, asked and been refused for nothing.
+The client that creates the ephemeral node holds the lock. When it is deleted, ZooKeeper tells all
+who wait, and all try to create it at once: the thundering herd that ZooKeeper's documentation warns
+of. One of them is let in, in any order, and the rest have watched and asked in vain.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """ZooKeeper's shared lock, as its documentation has it: readers together, writers alone.
 
 A queue of ephemeral, numbered nodes, named `read-` or `write-`. A writer waits until it has the
-lowest number of all; a reader only until no writer has a lower one. So nobody is passed by: a
-reader who comes after a writer that waits, waits behind it.
+lowest number of all; a reader only until no writer has a lower one. So nobody is overtaken: a
+reader that comes after a waiting writer waits behind it.
 """
 
 from __future__ import annotations

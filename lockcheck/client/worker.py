@@ -1,12 +1,12 @@
 """A client: a process of its own on a node of its own. `python -m lockcheck.client.worker DIR`
 
-It says `ready` in DIR and waits there for `worker.json` (the go), writes `history.jsonl` as it
-goes, and leaves at SIGTERM when the section that it is in is over; `done` says that it left like
-this. The same in both runtimes: nothing here knows where it runs. The folder `aims` in DIR is the
-nemesis's: see `workloads/aims.py`.
+It creates `ready` in DIR, waits there for `worker.json` (the go), writes `history.jsonl`, and
+leaves at SIGTERM when its section is over; then it creates `done`. It is the same in both runtimes:
+nothing here knows where it runs. The folder `aims` in DIR is the nemesis's: see
+`workloads/aims.py`.
 
-A client that was ended may be started again, with LOCKCHECK_GENERATION saying for the how manieth
-time: it is another one then, with other processes, marks and choices, and adds to the same history.
+A client that was killed may be restarted; LOCKCHECK_GENERATION says how often that happened. It is
+another client then, with other processes, marks and choices, and appends to the same history.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class ClientHistory(EventWriter):
 
 
 def await_orders(folder: Path, stopping: threading.Event) -> WorkerOrders | None:
-    """The file appears whole, by a rename. None where the run was over before it began."""
+    """The file appears whole, by a rename. None if the run is over before it begins."""
     orders = folder / ORDERS
     (folder / AIMS).mkdir(exist_ok=True)
     (folder / READY).touch()
@@ -86,7 +86,7 @@ def note_stalls(recorder: Recorder, stopping: threading.Event) -> None:
     while not stopping.wait(TICK_S):
         now = time.monotonic()
         late_ms = (now - last - TICK_S) * 1000
-        recorder.stalled_if_long(late_ms)  # without the tick: so long it certainly did not run
+        recorder.stalled_if_long(late_ms)  # without the tick: for so long it certainly did not run
         last = now
 
 
@@ -144,7 +144,7 @@ def serve(folder: Path, stopping: threading.Event, generation: int) -> None:
 
 
 def leave_when_told(stopping: threading.Event) -> None:
-    """By another thread: this one may be in the middle of a wait for it, with its lock in hand."""
+    """By another thread: this one may be waiting for the event, and hold its lock."""
     signal.signal(signal.SIGTERM, lambda _signal, _frame: start_new_thread(stopping.set, ()))
 
 

@@ -1,8 +1,8 @@
 """Debian's packages, fetched and unpacked without installing or changing anything on this host:
 from its own sources, or from another suite of the mirror that it uses.
 
-apt checks their signatures, as always. The lists of packages that the host keeps may be missing or
-old: where they do not do, lists of our own are fetched.
+apt checks their signatures, as always. The host's lists of packages may be missing or old: then
+lists of our own are fetched.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ def can_fetch() -> bool:
 
 
 class Apt:
-    """Whatever it writes it writes to a folder of ours, which is empty at first."""
+    """It writes only to `folder`, which is empty at first."""
 
     def __init__(self, folder: Path, suite: str = "") -> None:
         self._folder = folder
-        self._suite = suite  # empty: whatever this host's sources offer
+        self._suite = suite  # empty: from this host's sources
         self._options: tuple[str, ...] = ()  # with the host's own lists of packages
         self._said = ""
 
     def unpack(self, packages: Sequence[str], into: Path) -> None:
-        """Fetches them, and unpacks one over the other."""
+        """Fetches them, and unpacks them on top of each other."""
         debs = self._folder / "debs"
         debs.mkdir()
         if self._suite or not self._download(packages, debs):
@@ -46,7 +46,7 @@ class Apt:
             self._run(["dpkg-deb", "--extract", str(package), str(into)], check=True)
 
     def debian_mirror(self) -> list[str]:
-        """Where this host gets its Debian packages; nothing where the default must do."""
+        """Where this host gets its Debian packages; empty if the default has to do."""
         if named := os.environ.get(MIRROR_VARIABLE):
             return [named]
         if shutil.which("apt-get") is None:
@@ -67,7 +67,7 @@ class Apt:
         return done.returncode == 0 and any(into.glob("*.deb"))
 
     def _update(self) -> None:
-        """A source that fails need not matter: what is fetched afterwards shows that."""
+        """A source that fails may not matter: the download that follows shows that."""
         settings = self._settings()  # before anything is set: it may ask about the host's sources
         lines = [
             *("#clear APT::Update::Post-Invoke;", "#clear APT::Update::Post-Invoke-Success;"),
@@ -90,7 +90,7 @@ class Apt:
         return own | self._of_that_suite_alone() if self._suite else own
 
     def _of_that_suite_alone(self) -> dict[str, str]:
-        """And nothing of what is installed, or preferred, on this host."""
+        """And without what is installed, or preferred, on this host."""
         mirrors = self.debian_mirror() or self._with_the_hosts_own_lists().debian_mirror()
         if not mirrors:
             raise ClusterError(

@@ -1,4 +1,4 @@
-"""The orders of the agent for each node of a plan: how its program is started in this runtime."""
+"""The agent's orders for each node of a plan: how its program is started in this runtime."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lockcheck.servers.base import Command, Here
 from lockcheck.servers.faketime import FILE, file_text, under_faketime
 from lockcheck.servers.versions import program_of, server_of
 
-CLIENT = "client"  # the one program that is no server: lockcheck itself
+CLIENT = "client"  # the only program that is not a server: lockcheck itself
 CLIENT_ON_HOST = (sys.executable, "-P", "-m", "lockcheck.client.worker")
 CLIENT_IN_IMAGE = ("python3", "-m", "lockcheck.client.worker")
 
@@ -50,8 +50,8 @@ def node_orders(
     idle_clients: bool = False,
     faketime: str = "",
 ) -> list[NodeOrders]:
-    """`folder_of` and `data_of`: where a node has its files, as it sees them itself; `faketime`:
-    where the library is that some run under."""
+    """`folder_of` and `data_of`: where a node sees its own files; `faketime`: the path of the
+    library that some servers run under."""
     orders = []
     servers = _by_kind(specs)
     for spec in specs:

@@ -1,5 +1,5 @@
 """The kinds of server, by name: what a `NodeSpec` names. One file each: where it is found, how it
-runs, and how it is spoken to."""
+runs, and how it is asked."""
 
 from __future__ import annotations
 

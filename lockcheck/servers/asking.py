@@ -1,4 +1,4 @@
-"""Asking a server how it is, from within some node's network."""
+"""Asks a server how it is, from within the network of some node."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ async def answers(viewer: Node, address: Address, question: Question) -> bool:
 
 
 async def answer(viewer: Node, address: Address, question: Question) -> re.Match[bytes] | None:
-    """None if it does not come in time. Nothing waits for it: faults have to be healed."""
+    """None if it does not come in time. The time is short: faults have to be healed."""
     with viewer.inside_network():
         connection = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     connection.setblocking(False)

@@ -1,4 +1,4 @@
-"""What a kind of server is: where it is found, how it runs, how it is asked how it is."""
+"""What a kind of server is: where it is found, how it runs, how its state is asked."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NOT_INSTALLED = "not installed"
 
 
 class Clock(StrEnum):
-    """The clock by which a server lets what it granted run out."""
+    """The clock by which a server lets leases and sessions expire."""
 
     WALL = "wall"
     MONOTONIC = "monotonic"
@@ -26,10 +26,10 @@ class Clock(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Here:
-    """What one member of a cluster knows of itself when it is started."""
+    """What one member of a cluster knows about itself when it is started."""
 
     name: str
-    members: tuple[str, ...]  # all of its kind and role, itself among them: names that resolve
+    members: tuple[str, ...]  # all of its kind and role, including itself: names that resolve
     data: str  # its data folder, empty in its first life
     program: Command  # as it was found
     servers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # by kind: their names
@@ -37,7 +37,7 @@ class Here:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Bytes that are sent to a server's port, and a pattern of bytes that its answer must hold."""
+    """Bytes that are sent to a server's port, and a pattern that its answer must contain."""
 
     ask: bytes
     answer: bytes
@@ -45,12 +45,12 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class TellsTime:
-    """How a server says what time it is by a clock of its own."""
+    """How a server tells the time of one of its own clocks."""
 
     called: str
     question: Question
     read_ns: Callable[[re.Match[bytes]], int]  # of the answer
-    step_ms: int = 0  # it says no finer
+    step_ms: int = 0  # its resolution
     clock: Clock = Clock.WALL
 
 
@@ -60,40 +60,40 @@ def nothing(_here: Here) -> Mapping[str, str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Server:
-    """One kind of server. The commands are constants: members know each other by name."""
+    """One kind of server. Members know each other by name, so commands need no addresses."""
 
     name: str
     title: str
     port: int
     find: Callable[[], Command | None]  # on this host: a variable, then PATH, then a wheel
-    cure: str  # what brings it to a host that lacks it
+    cure: str  # how to get it on a host that lacks it
     image: str  # the folder in compose/images
-    suite: str = ""  # of Debian, for its image and for `debs`; empty: the usual one, this host's
+    suite: str = ""  # of Debian, for its image and for `debs`; empty: the usual one, or this host's
     image_program: Command  # in that image, what `find` finds on a host
     command: Callable[[Here], Command]
     ready: Question
     version: Callable[[Command], Command] = lambda program: (*program, "--version")
-    version_pattern: str = ".+"  # where it is in what that command says
+    version_pattern: str = ".+"  # finds it in the output of that command
     files: Callable[[Here], Mapping[str, str]] = nothing  # in its data folder, by name
     environment: Callable[[Here], Mapping[str, str]] = nothing
     data_mb: int = 0  # of memory for its data folder, which is never on a disk; 0: it has none
     refuses_root: bool = False
     refused_without_data: bool = False  # by the other members, who know that it had some
-    # Removes from its data folder what a full disk has left of it that keeps it from starting.
+    # Removes from its data folder what a full disk left there and what prevents a start.
     tidied: Callable[[Path], None] = lambda _data: None
     gap_ms: int = 0  # between the starts of two members
     leader: Question | None = None  # what only the one that leads answers so
     clock: Clock
     tells_time: TellsTime | None = None
-    # It waits until moments of the kernel's monotonic clock: libfaketime alone can move that.
+    # It waits until moments of the kernel's monotonic clock: only libfaketime can move that.
     waits_by_kernel: bool = False
-    drivers: tuple[tuple[str, str], ...] = ()  # its client libraries: as they are called, on PyPI
+    drivers: tuple[tuple[str, str], ...] = ()  # its client libraries: name, and name on PyPI
     # Debian packages that can be fetched and unpacked, and whether they are all that is missing.
     debs: tuple[str, ...] = ()
     debs_suite: str = ""  # where they come from if any host can run them; empty: from `suite`
     debs_suffice: Callable[[], bool] = lambda: True
-    # What else it can be had as, by the words of --version; each of them knows its own word, and
-    # what a program of that version says of itself.
+    # Its other versions, by the words of --version. `chosen` is its own word, and `says` a pattern
+    # of what a program of that version prints.
     versions: Mapping[str, Server] = field(default_factory=dict)
     chosen: str = ""
     says: str = ""
@@ -122,12 +122,12 @@ class Server:
 
 
 def offering(server: Server, *others: Server) -> Server:
-    """The server as it is usually had, which can be asked for in these versions."""
+    """The usual server, which can also be asked for in these versions."""
     return replace(server, versions={other.chosen: other for other in others})
 
 
 def the_same_as(server: Server, become: Callable[[Server], Server]) -> Server:
-    """Another kind of server with the same program: it can be had in the same versions."""
+    """Another kind of server with the same program, in the same versions."""
 
     def another(version: Server) -> Server:
         return replace(become(version), same_as=server.software)
@@ -164,7 +164,7 @@ def as_command(found: Path | None) -> Command | None:
 
 
 def in_wheel(package: str, pattern: str) -> Path | None:
-    """Found, not imported: that could bring a whole client library."""
+    """Without importing the package: that could load a whole client library."""
     wheel = find_spec(package)
     if wheel is None or wheel.origin is None:
         return None
@@ -177,19 +177,19 @@ def _executable(path: Path) -> bool:
 
 
 def unpacked(name: str) -> Path:
-    """Where the Debian packages of a kind of server are unpacked when they have been fetched."""
+    """Where the Debian packages of a kind of server are unpacked after they have been fetched."""
     root = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return Path(root) / "lockcheck" / "debian" / name
 
 
 def in_debs(name: str, path: str) -> Path | None:
-    """A program in what was unpacked under that name."""
+    """A program from packages unpacked under that name."""
     program = unpacked(name) / path
     return program if _executable(program) else None
 
 
 def with_libraries_of(name: str) -> Callable[[Here], Mapping[str, str]]:
-    """For a program that comes from what was unpacked under that name, with its libraries."""
+    """For a program from packages unpacked under that name, with its libraries."""
 
     def environment(here: Here) -> Mapping[str, str]:
         root = unpacked(name)
@@ -202,7 +202,7 @@ def with_libraries_of(name: str) -> Callable[[Here], Mapping[str, str]]:
 
 
 def driver_versions(server: Server) -> dict[str, str]:
-    """Of its client libraries, by what they are called."""
+    """The versions of its client libraries, by their names."""
     from importlib.metadata import PackageNotFoundError, version
 
     found = {}
@@ -215,7 +215,7 @@ def driver_versions(server: Server) -> dict[str, str]:
 
 
 def check_drivers(server: Server) -> None:
-    """Before a cluster is brought up for nothing."""
+    """Before a cluster is started in vain."""
     missing = [
         called for called, found in driver_versions(server).items() if found is NOT_INSTALLED
     ]

@@ -1,8 +1,8 @@
 """Consul's HTTP API, as far as a lock needs it: sessions, and keys that are bound to them.
 
-`py-consul`, the client that is kept, is of no use here: it refuses sessions of less than ten
-seconds, has one deadline for all steps, and tells a connection that was refused from one that broke
-after the request only by its words.
+`py-consul`, the maintained client, is of no use here: it refuses sessions of less than ten seconds,
+has one deadline for all steps, and distinguishes a refused connection from one that broke after the
+request only by its message.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ Look = tuple[str, int]  # the session that holds a key, or "", and the index of 
 
 
 class ConsulError(Exception):
-    """It answered, and it was no yes."""
+    """It answered, but not with success."""
 
 
 class ConsulNoLeaderError(ConsulError):
-    """It held the request back for want of a leader, and then gave it up: nobody proposed it."""
+    """It held the request back because there was no leader, and gave up: nobody proposed it."""
 
 
 CONSUL_ERRORS = (
@@ -40,7 +40,7 @@ CONSUL_ERRORS = (
 
 
 class ConsulMembers:
-    """One after the other is asked: the next one when one has failed."""
+    """One member at a time; after a failure the next one is asked."""
 
     def __init__(self, addresses: Sequence[Address], timeout_s: float, first: int = 0) -> None:
         self._timeout_s = timeout_s
@@ -81,7 +81,7 @@ class ConsulMembers:
         self._transact({"Verb": "unlock", "Key": key, "Value": "", "Session": session})
 
     def look(self, key: str, seen: int = 0, wait_s: float = 0.0) -> Look:
-        """At once; or, where something was seen before, when that has changed or time is over."""
+        """At once; or, after an earlier look, when it has changed or the time is over."""
         query = {"index": seen, "wait": f"{int(wait_s * 1000)}ms"} if seen else {}
         patience_s = self._timeout_s + (wait_s + wait_s / JITTER if seen else 0)
         path = f"kv/{quote(key)}?{urlencode(query)}"
@@ -92,7 +92,7 @@ class ConsulMembers:
         return str(self._read(answer)[0].get("Session", "")), index
 
     def _transact(self, step: Mapping[str, str]) -> Body:
-        """One step, as a transaction: it says what came of it, or that it was rolled back, why."""
+        """One step, as a transaction: returns its result, or says why it was rolled back."""
         answer = self._ask("PUT", "txn", [{"KV": step}], passed=(CONFLICT,))
         said = self._read(answer)
         if answer.status == CONFLICT:

@@ -1,10 +1,9 @@
 """One connection to one member of etcd, by its public JSON gateway, with every step in the open.
 
-Standard HTTP, and nothing else: the client libraries that there are hide what a lock's client must
-know. `etcd3gw` has no deadline of its own, keeps a pool of connections (so it cannot tell whether
-a stale one was written to), and its watch is a thread that nobody can end; `etcd3` cannot be
-imported with a protobuf of today. Here a call has a deadline, is sent once, and fails with the
-phase that it had come to.
+Plain HTTP: the existing client libraries hide what a lock's client must know. `etcd3gw` has no
+deadline, keeps a pool of connections (so it cannot tell whether a stale one was written to), and
+its watch is a thread that nobody can end; `etcd3` cannot be imported with a current protobuf. Here
+a call has a deadline, is sent once, and fails with the phase that it had reached.
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ if TYPE_CHECKING:
 
 Body = dict[str, Any]  # a message of etcd's API, as JSON
 
-# The gRPC codes that etcd answers with where it certainly did nothing, or nobody knows.
+# The gRPC codes of etcd's answers: it certainly did nothing, or nobody knows.
 NOT_FOUND, EXHAUSTED, UNAVAILABLE = 5, 8, 14
 
 
 class EtcdError(Exception):
-    """It answered, and it was no yes."""
+    """It answered, but not with success."""
 
 
 class EtcdNotFoundError(EtcdError):
@@ -53,7 +52,7 @@ _KINDS: dict[object, type[EtcdError]] = {
     UNAVAILABLE: EtcdUnavailableError,
 }
 
-LOOK_S = 0.05  # how often a watch looks whether to go on
+LOOK_S = 0.05  # how often a watch checks whether to go on
 
 # The first row that fits decides.
 ETCD_ERRORS = (
@@ -75,20 +74,20 @@ def from_bytes(value: str) -> str:
 
 
 def end_of_prefix(prefix: str) -> str:
-    """The first key after all that begin with it."""
+    """The first key after all keys with this prefix."""
     return prefix[:-1] + chr(ord(prefix[-1]) + 1)
 
 
 class EtcdNode(HttpNode):
     def call(self, path: str, body: Body, timeout_s: float | None = None) -> Body:
-        """One request, sent once. `path` is that of the gateway, like `kv/txn`."""
+        """One request, sent once. `path` is the gateway's, like `kv/txn`."""
         with self._asking(timeout_s or self._timeout_s) as connection:
             _send(connection, path, body)
             return self._answer(connection)
 
     def call_patiently(self, path: str, body: Body, goes_on: Callable[[], bool]) -> Body:
-        """The same, where the answer may take long: for as long as `goes_on` says so, which is
-        asked over and over. The server is told that nobody waits any more: the connection ends."""
+        """The same for an answer that may take long: waits while `goes_on`, which is asked again
+        and again. The server learns that nobody waits any more, because the connection ends."""
         with self._asking(self._timeout_s) as connection:
             _send(connection, path, body)
             while not select.select([connection.sock], [], [], LOOK_S)[0]:
@@ -104,9 +103,9 @@ class EtcdNode(HttpNode):
         return answer
 
     def await_deletion(self, key: str, revision: int, left_s: Callable[[], float]) -> bool:
-        """Whether it was deleted, from this revision on, before `left_s` was over.
+        """Whether it is deleted, from this revision on, before `left_s` is over.
 
-        Over a connection of its own, and in HTTP/1.0, so that what comes is nothing but lines.
+        Over a connection of its own, and by HTTP/1.0, so that all that arrives is lines.
         """
         ask = {"key": as_bytes(key), "start_revision": revision, "filters": ["NOPUT"]}
         body = json.dumps({"create_request": ask}).encode()
@@ -144,7 +143,7 @@ class EtcdNode(HttpNode):
 
 
 class EtcdMembers:
-    """One member at a time; where it failed, the next call goes to the next one."""
+    """One member at a time; after a failure the next one is asked."""
 
     def __init__(self, addresses: Sequence[Address], timeout_s: float, first: int = 0) -> None:
         self._nodes = [EtcdNode(address, timeout_s) for address in addresses]
@@ -176,7 +175,7 @@ def _send(connection: HTTPConnection, path: str, body: Body) -> None:
 
 
 def _error_in(answer: Body) -> EtcdError:
-    """`{error, code, message}`; of a stream the same below `error`, or a result that is none."""
+    """`{error, code, message}`; in a stream the same below `error`, or a failed result."""
     told = answer.get("error", answer)
     if not isinstance(told, dict):
         told = answer

@@ -1,4 +1,4 @@
-"""libfaketime before a server's program, and nowhere else: where it is, and how it is set."""
+"""libfaketime, preloaded for a server's program only: where it is, and how it is set."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ VARIABLE = "LOCKCHECK_FAKETIME"
 PACKAGE = "libfaketime"
 FILE = "faketime"  # in the server's data folder
 FILE_VARIABLE = "FAKETIME_TIMESTAMP_FILE"
-# Where Debian puts it, whatever the processor: the loader knows what $LIB is.
+# Where Debian has it, for all processors: the loader knows what $LIB is.
 IN_IMAGE = f"/usr/$LIB/faketime/{LIBRARY}"
 CURE = f"apt-get install {PACKAGE}, or name {LIBRARY} in {VARIABLE}"
 
@@ -27,8 +27,8 @@ def find_library() -> Path | None:
 
 
 def under_faketime(command: Command, library: str, data: str) -> Command:
-    """Without a cache of its own, or a change would take ten seconds, and without shared memory,
-    which would stay behind."""
+    """Without its cache, with which a change would take ten seconds, and without shared memory,
+    which would be left behind."""
     variables = {
         "LD_PRELOAD": library,
         FILE_VARIABLE: f"{data}/{FILE}",
@@ -39,5 +39,5 @@ def under_faketime(command: Command, library: str, data: str) -> Command:
 
 
 def file_text(by_ns: int) -> str:
-    """What it reads in its file."""
+    """The content of its file."""
     return f"{by_ns / 10**9:+.6f}\n"

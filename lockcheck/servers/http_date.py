@@ -1,4 +1,4 @@
-"""The time as servers that speak HTTP tell it, with every answer: their wall clock, in seconds."""
+"""Servers that speak HTTP tell the time in every answer: their wall clock, in seconds."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """One HTTP connection to one member of a cluster, with every step in the open.
 
-The standard library's, and nothing on top: a call has a deadline, is sent once, and fails with the
-phase that it had come to. Pools of connections cannot tell whether a stale one was written to.
+By the standard library only: a call has a deadline, is sent once, and fails with the phase that it
+had reached. Pools of connections cannot tell whether a stale one was written to.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class HttpNode:
     def ask(
         self, method: str, path: str, body: bytes | None = None, timeout_s: float | None = None
     ) -> Response:
-        """One request, sent once; whatever status it is answered with."""
+        """One request, sent once; returns any status."""
         with self._asking(timeout_s or self._timeout_s) as connection:
             connection.request(method, path, body)
             response = connection.getresponse()
@@ -54,7 +54,7 @@ class HttpNode:
 
     @contextmanager
     def _asking(self, timeout_s: float) -> Iterator[HTTPConnection]:
-        """One request and its answer. What goes wrong with them is a WireFailure."""
+        """One request and its answer. Errors become WireFailures."""
         from http.client import HTTPException
 
         self._connect(timeout_s)
@@ -84,6 +84,6 @@ class HttpNode:
             raise self.failure(Phase.CONNECT, error) from error
 
     def _went_stale(self) -> bool:
-        """An idle connection that has something to read was closed, or is out of step."""
+        """An idle connection with something to read was closed, or is out of step."""
         sock = self._connection.sock
         return sock is not None and bool(select.select([sock], [], [], 0)[0])

@@ -1,7 +1,7 @@
 """One connection to MariaDB by PyMySQL, which is one session, with a deadline for each answer.
 
-PyMySQL does nothing behind one's back: it connects once, sends once, and never connects again
-unless it is asked to. After an answer that does not come in time, the connection is given up.
+PyMySQL does nothing by itself: it connects once, sends once, and never reconnects unless it is
+asked to. If an answer does not come in time, the connection is given up.
 """
 
 from __future__ import annotations
@@ -51,17 +51,17 @@ class MariadbSession:
             )
         except (MySQLError, OSError) as error:
             raise WireFailure(Phase.CONNECT, self._where, error) from error
-        # It has no public name, but is needed by whoever waits until there is something to read.
+        # It has no public name, but is needed to wait until there is something to read.
         self._socket = self._connection._sock
 
     def ask(self, sql: str, *given: object, timeout_s: float | None = None) -> Row:
-        """One statement with one row for an answer; `%s` stands for what is given."""
+        """One statement that returns one row; `%s` stands for the values given."""
         from pymysql import MySQLError
 
         with self._guard:
             if self.over:
                 raise WireFailure(Phase.CONNECT, self._where, ConnectionEndedError())
-            # Public is only one for the whole connection: it is read before each answer.
+            # The public setting is for the whole connection; this one is read before each answer.
             self._connection._read_timeout = timeout_s or self._timeout_s
             try:
                 with self._connection.cursor() as cursor:
@@ -75,19 +75,19 @@ class MariadbSession:
         self.ask("DO 0", timeout_s=timeout_s)
 
     def fileno(self) -> int:
-        """There is something to read when the connection has ended."""
+        """Readable when the connection has ended."""
         return int(self._socket.fileno())
 
     def ended(self) -> bool:
-        """Nothing is said unasked, but a good-bye."""
+        """The server sends nothing unasked but the end."""
         with self._guard:
             if not self.over and select.select([self._socket], [], [], 0)[0]:
                 self.close()
             return self.over
 
     def close(self) -> None:
-        """What it holds goes with it."""
+        """It releases what it holds."""
         with self._guard:
             if not self.over:
                 self.over = True
-                self._connection._force_close()  # `close` would wait for room to say good-bye
+                self._connection._force_close()  # `close` could block while it sends the end

@@ -132,11 +132,11 @@ class Script:
 
 
 class NotInRoleError(Exception):
-    """A replica where a primary was to be."""
+    """A replica where a primary was expected."""
 
 
 class RedisNode:
-    """`role`, if there is one, is what it has to say of itself, on each new connection."""
+    """`role`: what the server has to report as its role, on each new connection."""
 
     def __init__(self, address: Address, timeout_ms: float, role: str = "") -> None:
         from redis.backoff import NoBackoff
@@ -158,12 +158,12 @@ class RedisNode:
         )
 
     def call(self, *command: str | int | float, within_s: float | None = None) -> object:
-        """`within_s`: to be answered in so many seconds, where that is less than usual."""
+        """`within_s`: a deadline that is shorter than usual."""
         self._connect(within_s)
         return self._exchange(*command, within_s=within_s)
 
     def call_next(self, *command: str | int | float) -> object:
-        """On the connection of the last call, and on no other: it is asked about that call."""
+        """On the same connection as the last call only: it asks about that call."""
         if not self._open:
             error = ConnectionError("the connection is gone, and with it what was to be asked")
             raise WireFailure(Phase.CONNECT, self.address[0], error)
@@ -223,7 +223,7 @@ class RedisNode:
             self._connection.send_command("ROLE")
             said = self._connection.read_response()
             if not isinstance(said, list) or said[0] != self._role:
-                raise NotInRoleError(f"it says {said}, and is to be {self._role}")
+                raise NotInRoleError(f"it says {said}, and should be {self._role}")
 
     def went_stale(self) -> bool:
         """An idle connection that has something to read was closed, or is out of step."""

@@ -1,7 +1,7 @@
 """The primary that the Sentinels name: looked for again whenever something failed.
 
-redis-py's Sentinel client asks the Sentinels, as it does in production. What comes after that is
-in the open: one connection, no pool that could hand out one to a primary of old, and no retry.
+redis-py's Sentinel client asks the Sentinels, as it does in production. After that, every step is
+in the open: one connection, no pool that could hand out one to a former primary, and no retry.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ PRIMARY = "master"  # what ROLE says
 
 
 class RedisPrimary:
-    """As a `RedisNode`, wherever the primary may be."""
+    """Like a `RedisNode`, wherever the primary is."""
 
     def __init__(self, sentinels: tuple[Address, ...], timeout_ms: float) -> None:
         self._timeout_ms = timeout_ms
-        # That one of them hangs must not cost a whole lease.
+        # One of them that hangs must not cost a whole lease.
         self._sentinels = _client(sentinels, timeout_ms / 1000 / (len(sentinels) + 1))
         self._node: RedisNode | None = None
 

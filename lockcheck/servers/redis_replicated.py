@@ -1,9 +1,9 @@
 """A primary and its replicas: the first of them is the primary at the start, and Sentinel may
 choose another one.
 
-Each has a file of settings, which Sentinel has it rewrite when its role changes: so whoever was
-promoted comes back as a primary, and whoever was a primary comes back as one until Sentinel, a
-moment later, makes it a replica. That is how it goes in production, too.
+Each has a file of settings, which it rewrites for Sentinel when its role changes: so a replica that
+was promoted comes back as a primary, and a former primary comes back as one until Sentinel, a
+moment later, makes it a replica. It is the same in production.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ REDIS_REPLICATED = the_same_as(
         gap_ms=HEAD_START_MS,
         # A replica is of use once it has what the primary has.
         ready=Question(b"INFO replication\r\n", rb"role:master|master_link_status:up"),
-        # Who has come back, and still thinks that it is the primary, has no replicas.
+        # A former primary that has come back and still thinks that it is one has no replicas.
         leader=Question(b"INFO replication\r\n", rb"role:master\s+connected_slaves:[1-9]"),
     ),
 )

@@ -1,4 +1,4 @@
-"""The versions of servers: which one a run wants, and whether a program is what it should be."""
+"""The versions of servers: which one a run wants, and whether a program has it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TIMEOUT_S = 10
 
 
 def server_of(kind: str) -> Server:
-    """What a node of that kind runs: "etcd", as it is found, or "etcd=3.4"."""
+    """What a node of that kind runs: "etcd" as it is found, or "etcd=3.4"."""
     name, _, version = kind.partition("=")
     server = SERVERS[name]
     return server.versions[version] if version else server
@@ -53,7 +53,7 @@ def versions_asked(texts: Iterable[str], known: Iterable[str]) -> dict[str, str]
 
 
 def program_of(server: Server) -> Command | None:
-    """What is found on this host, if that is the version that was chosen."""
+    """The program on this host, if it is the version that was chosen."""
     program = server.find()
     if program is None or not server.says:
         return program
@@ -61,7 +61,7 @@ def program_of(server: Server) -> Command | None:
 
 
 def said_version(server: Server, program: Command) -> str:
-    """What a program on this host says of its version."""
+    """The version that a program on this host reports."""
     environment = server.environment(Here("", (), "", program))
     try:
         done = subprocess.run(
@@ -79,13 +79,13 @@ def said_version(server: Server, program: Command) -> str:
 
 
 def why_not_chosen(server: Server) -> str:
-    """Another one that stands in its place; empty where there is none at all."""
+    """The other version that is there instead; empty if there is none at all."""
     program = server.find()
     return f"{program[0]} says {said_version(server, program)}" if program else ""
 
 
 def check_versions(kinds: Iterable[str], said: Mapping[str, str]) -> None:
-    """Of the servers of a cluster, before a client is let near them."""
+    """Of the servers of a cluster, before any client connects."""
     for kind in kinds:
         server = server_of(kind)
         if server.says and not re.search(server.says, said[kind]):

@@ -1,4 +1,4 @@
-"""What every client of a server needs to tell: where it talks to, how far it got, what it means."""
+"""What all clients of servers share: addresses, how far a request got, what an error means."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Phase(StrEnum):
 
 
 class WireFailure(Exception):
-    """A server did not do what it was asked, or did not say so. `cause` is the library's error."""
+    """A server did not do what it was asked, or did not confirm it; `cause`: the driver's error."""
 
     def __init__(self, phase: Phase, where: str, cause: Exception) -> None:
         super().__init__(f"{where}: {type(cause).__name__}: {cause}")
@@ -29,12 +29,12 @@ class ConnectionEndedError(Exception):
 
 
 class Refused(Exception):
-    """Whoever was asked said no, in so many words: the operation certainly did not happen."""
+    """The server refused explicitly: the operation certainly did not happen."""
 
 
 @dataclass(frozen=True, slots=True)
 class ErrorRow:
-    """What an error says about the operation; what no row lists is unknown (`info`)."""
+    """What an error means for the operation; an error without a row is unknown (`info`)."""
 
     phase: str
     exception: str  # the name of the class, or of one that it inherits from
@@ -43,7 +43,7 @@ class ErrorRow:
 
 
 class NotWithdrawnError(Exception):
-    """Who waited gave up, and nobody confirmed that it has left the queue: it may yet be let in."""
+    """A client gave up waiting, and nobody confirmed that it left the queue: it may be let in."""
 
 
 NOT_WITHDRAWN = ErrorRow(

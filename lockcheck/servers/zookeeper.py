@@ -25,7 +25,7 @@ HOST = Path("/")
 DEBIAN_JARS = "usr/share/java"
 LOG_HEADER_BYTES = 16
 MAIN = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
-# What a server needs of all that a distribution brings, by the beginning of the files' names.
+# The jars of a distribution that a server needs, by the beginning of their names.
 JARS = ("zookeeper", "zookeeper-jute", "slf4j-api", "slf4j-simple", "metrics-core", "snappy-java")
 
 JVM = (
@@ -63,7 +63,7 @@ def _jars() -> list[str]:
 
 
 def _jars_in(folder: Path) -> list[str]:
-    """All of them, or none; with a version in their names, or without."""
+    """All of them, or none; with or without a version in their names."""
     found = []
     for jar in JARS:
         named = sorted(folder.glob(f"{jar}.jar")) or sorted(folder.glob(f"{jar}-[0-9]*.jar"))
@@ -88,8 +88,8 @@ def _files(here: Here) -> dict[str, str]:
 
 
 def _tidied(data: Path) -> None:
-    """A log in which not even its header found room is one that no server starts with: people
-    have to remove it (ZOOKEEPER-1621). There is nothing in it."""
+    """No server starts with a log that is too short for its header: people have to remove it
+    (ZOOKEEPER-1621). There is nothing in it."""
     for log in data.glob("version-2/log.*"):
         if log.stat().st_size < LOG_HEADER_BYTES:
             log.unlink()

@@ -1,8 +1,8 @@
 """Where a client stays while a fault is aimed at it.
 
-The nemesis puts marks into the client's folder `aims`, each named for a point: `write-7`. While one
-is there, the client goes no further than that point. Work may go on for long. At the other points
-it stands still, which real code does for a moment only: so it says in the mark that it stands there
+The nemesis puts marks into the client's folder `aims`, each named after a point: `write-7`. While
+one is there, the client goes no further than that point. Work may take long. At the other points it
+stands still, which real code does for a moment only: so it says in the mark that it stands there,
 and goes on when the mark is gone, or soon, whatever becomes of the fault.
 """
 
@@ -33,7 +33,7 @@ def mark(point: Point, number: int) -> str:
 
 
 def stands_there(path: Path) -> bool:
-    """Whether the client says so in this mark."""
+    """Whether the client says in this mark that it stands there."""
     with suppress(OSError):
         return path.stat().st_size > 0
     return False
@@ -49,7 +49,7 @@ class Aims:
         return [path for path in self._folder.iterdir() if path.name.startswith(f"{point}-")]
 
     def stand(self, point: Point) -> None:
-        """Who was stopped meanwhile has stood there long enough, and goes on where it stood."""
+        """A client that was stopped meanwhile has waited long enough, and goes on."""
         until = time.monotonic() + self._longest_s
         while (marks := self.at(point)) and time.monotonic() < until:
             _say(marks, size=1)

@@ -1,8 +1,8 @@
-"""A client's claims to locks: what keepers and listeners tell of them, and who writes it down.
+"""A client's claims to locks: what keepers and listeners report, and which thread records it.
 
-A keeper writes its own renewals, as a process of its own. That a claim was lost is left here, for
-the thread that works to write: that thread's process may be retired meanwhile, and what it sends
-before it learns of the loss was sent in good faith.
+A keeper records its own renewals, as a process of its own. A loss is left here, for the working
+thread to record: its process may be retired meanwhile, and what it sends before it learns of the
+loss is sent in good faith.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from lockcheck.storage.base import Served
 from lockcheck.workloads.aims import LATEST_AT_WORK
 from lockcheck.workloads.recorder import Pending, Recorder
 
-# Who stands in a queue gives up after this many leases, and asks again: a lock that nobody gets
-# any more must be seen to be one.
+# A client in a queue gives up after this many leases, and asks again, so that a lock that nobody
+# is granted any more is noticed.
 PATIENCE_TTLS = 4
 
 
 @dataclass(slots=True)
 class RecordedClaim:
-    """`now` is the clock by which the client counts its lease; nothing else goes by it."""
+    """`now` is the clock by which the client measures its lease, and nothing else."""
 
     key: str
     mode: Mode
@@ -35,7 +35,7 @@ class RecordedClaim:
     recorder: Recorder
     errors: tuple[ErrorRow, ...]
     stopping: threading.Event
-    wake: Callable[[], None]  # the client, where it thinks: it has lost something
+    wake: Callable[[], None]  # wakes the client while it thinks: it has lost something
     now: Callable[[], float] = time.monotonic
     process: int = field(init=False)
     gives_up_at: float = field(init=False)
@@ -90,7 +90,7 @@ class RecordedClaim:
             self.held = True
 
     def extended(self, since: float, valid_ms: float | None) -> None:
-        """Only in time: who watches its validity has stopped when it was over."""
+        """Only in time: a client that checks its validity has stopped when it was over."""
         with self._guard:
             if valid_ms is None or not self.still_valid():
                 return

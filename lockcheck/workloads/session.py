@@ -20,7 +20,7 @@ from lockcheck.workloads.recorder import Recorder
 
 CHANGING = frozenset({F.WRITE, F.RUN})
 LONGEST_THINK = 1.5  # the longest work under the lock, against the usual one
-LONGEST_AIM_S = 60.0  # a nemesis that aims and never strikes must not hold a client for ever
+LONGEST_AIM_S = 60.0  # a nemesis that aims and never strikes must not hold up a client for ever
 CLOSING_S = 5.0
 
 
@@ -58,8 +58,9 @@ class Session:
     def take_turns(
         self, section: Section, mode: Callable[[Session], Mode] = lambda _: Mode.EXCLUSIVE
     ) -> None:
-        """The usual loop: some lock, the section under it, a rest; until the client has to leave.
-        The mode is chosen once per turn, or the one that is refused more often would get rare."""
+        """The usual loop: a lock, the section under it, a rest; until the client has to leave. The
+        mode is chosen once per turn: otherwise the one that is refused more often would get
+        rare."""
         wanted = mode(self)
         while not self.stopping.is_set():
             if self.locked(self.any_key(), section, wanted):
@@ -70,7 +71,7 @@ class Session:
         return self.settings.choices.choice(self.keys)
 
     def locked(self, key: str, section: Section, mode: Mode = Mode.EXCLUSIVE) -> bool:
-        """Acquire, section, release; whether it was let in."""
+        """Acquire, section, release. Returns whether it was let in."""
         held = self.try_acquire(key, mode)
         if held is None:
             return False
@@ -81,8 +82,8 @@ class Session:
 
     @contextmanager
     def entered_again(self, held: Held) -> Iterator[Held]:
-        """The same lock once more, within the section that holds it. Who is not let in, or cannot
-        leave, has lost it; so it ends the outer section, too."""
+        """The same lock again, within the section that holds it. A client that is not let in, or
+        cannot leave, has lost it, so that the outer section ends, too."""
         again = self.try_acquire(held.key, held.claim.mode)
         if again is None:
             self._lose(held, "it was not let in again")
@@ -96,7 +97,7 @@ class Session:
             raise SectionOver
 
     def _give_back(self, held: Held) -> bool:
-        """Whether it is known that it was released."""
+        """Returns whether the release was confirmed."""
         if self.recorder.process == held.claim.process:
             return self.release(held)
         self._forget(held)  # a retired process releases nothing
@@ -107,7 +108,7 @@ class Session:
     # --- the lock ----------------------------------------------------------------------------
 
     def try_acquire(self, key: str, mode: Mode = Mode.EXCLUSIVE) -> Held | None:
-        """None where it was not granted, or nobody knows."""
+        """None if it was not granted, or nobody knows."""
         claim = self._claim(key, mode)
         shared = mode is Mode.SHARED
         pending = self.recorder.invoke(F.ACQUIRE, key, ttl_ms=self.settings.ttl_ms, shared=shared)
@@ -137,7 +138,7 @@ class Session:
         )
 
     def renew(self, held: Held) -> None:
-        """By the client itself, where the lock's promises say that it can be."""
+        """By the client itself, if the lock promises that it can be renewed."""
         self._heed()
         pending = self.recorder.invoke(F.RENEW, held.key, ttl_ms=self.settings.ttl_ms)
         since = held.claim.now()
@@ -168,7 +169,7 @@ class Session:
         return True
 
     def _settle(self, held: Held, outcome: EventType, why: str | None = None) -> None:
-        """What came of the release came of what was written under it."""
+        """The outcome of the release is that of the writes under it."""
         for pending, served in held.writes:
             self.recorder.answer(pending, outcome, why, value=served.value, seq=served.seq)
         held.writes.clear()
@@ -178,7 +179,7 @@ class Session:
         return not self.check_validity or held.claim.still_valid()
 
     def close(self) -> None:
-        """Soon, whatever a driver does: the client is about to leave."""
+        """Quickly, whatever a driver does: the client is about to leave."""
         closing = threading.Thread(target=self.lock.close, daemon=True)
         closing.start()
         closing.join(CLOSING_S)
@@ -188,7 +189,7 @@ class Session:
     # --- losses -------------------------------------------------------------------------------
 
     def _heed(self) -> None:
-        """Records the holds that it has lost; with one of them the section ends."""
+        """Records lost holds; if there is one, the section ends."""
         self._told.clear()  # first: a loss from here on wakes it once more
         lost = [held for held in self._held if held.claim.why_lost and not held.lost]
         for held in lost:
@@ -197,7 +198,7 @@ class Session:
             raise SectionOver
 
     def _lose(self, held: Held, why: str) -> None:
-        """On all levels; the history says it once, unless it can say nothing of them any more."""
+        """On all levels; recorded once, unless the process of the claim is retired."""
         if not held.lost and held.claim.process == self.recorder.process:
             self.recorder.lost(held.key, why)
         for each in self._held:
@@ -241,7 +242,7 @@ class Session:
         self, held: Held, f: str, value: str | None = None, base: str | None = None
     ) -> str | None:
         recorder, token = self.recorder, held.grant.token
-        if self.check_validity:  # who does not look right before it acts may act too late
+        if self.check_validity:  # right before it acts, or it may act too late
             self._heed()
         self._stop_unless_valid(held)
         later = self.backend.promises.commits and self.storage is None and f in CHANGING
@@ -259,7 +260,7 @@ class Session:
             recorder.answer(pending, *classify(errors, failure))
             raise SectionOver from failure
         if self.storage:
-            # Where it makes us wait it is the machine that does, unless we were cut off from it.
+            # If it makes us wait, the machine is slow, unless we were cut off from it.
             recorder.stalled_if_long((time.monotonic() - asked) * 1000, WAITED)
         if later and not served.refusal:
             held.writes.append((pending, served))
@@ -276,10 +277,10 @@ class Session:
     # --- time --------------------------------------------------------------------------------
 
     def think(self) -> None:
-        """Work under the lock: it takes its time, and SIGTERM does not cut it short.
+        """Work under the lock: SIGTERM does not cut it short, but the loss of a lock does.
 
-        What ends it is that a lock was lost. It lasts as long as the nemesis aims at this client,
-        unless it sees for itself that its lease has run out.
+        It lasts as long as the nemesis aims at this client, unless the client notices that its
+        lease has run out.
         """
         usual = self.settings.choices.uniform(2 - LONGEST_THINK, LONGEST_THINK)
         until = time.monotonic() + self.think_ms * usual / 1000
@@ -288,7 +289,7 @@ class Session:
             self._heed()
         until = time.monotonic() + LONGEST_AIM_S
         while self._aimed_at() and time.monotonic() < until:
-            # Who was stopped meanwhile goes on where it stood: at its next step.
+            # A client that was stopped meanwhile goes on with its next step.
             if self._told.wait(POLL_S) and self._aimed_at():
                 self._heed()
 

@@ -1,7 +1,7 @@
 """The run's agent as a container, and the pipe to it: Docker's attach.
 
-The engine closes the agent's input when the attached connection ends, whatever ended it: a run
-whose command line was killed outright still has its faults healed and its nodes ended.
+The engine closes the agent's input when the attached connection ends, for whatever reason: even if
+the command line of a run is killed, the faults are healed and the nodes ended.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ STDERR = 2
 
 
 class AlreadyClaimedError(ClusterError):
-    """Another run of this id is in the engine: what carries the id is not ours to remove."""
+    """Another run with this id is in the engine: its things are not ours to remove."""
 
 
 def create_agent(
     client: docker.DockerClient, run_id: str, image: str, command: Sequence[str]
 ) -> str:
-    """The id of the agent's container, not started yet; with it comes the run's volume.
+    """Creates the agent's container, not started yet, and the run's volume; returns its id.
 
-    Its name is the run's claim: of two runs with one id, the second one fails here, before it
-    has made anything that would have to be told from the first one's.
+    Its name is the run's claim: of two runs with the same id the second one fails here, before it
+    has created anything that could be mistaken for the first one's.
     """
     from docker.types import Mount
 
@@ -91,7 +91,7 @@ def _claiming(names: Names) -> Iterator[None]:
 
 
 def start_agent(client: docker.DockerClient, container: str, log: IO[bytes]) -> AgentLink:
-    """Attached before it is started, so that no word of its can be missed."""
+    """Attached before it is started, so that nothing it says can be missed."""
     with engine_trouble("attaching to the run's agent"):
         streams = {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
         attached = client.api.attach_socket(container, params=streams)
@@ -104,7 +104,7 @@ def start_agent(client: docker.DockerClient, container: str, log: IO[bytes]) -> 
 class AgentInput:
     def __init__(self, connection: socket.socket, keep_alive: object) -> None:
         self._connection = connection
-        self._keep_alive = keep_alive  # the response: it closes the connection when it is let go
+        self._keep_alive = keep_alive  # the response: deleting it would close the connection
 
     def write(self, data: bytes, /) -> None:
         self._connection.sendall(data)
@@ -113,7 +113,7 @@ class AgentInput:
         pass
 
     def close(self) -> None:
-        """Of this direction only: what the agent says last is still heard."""
+        """This direction only: the agent's last words still arrive."""
         self._connection.shutdown(socket.SHUT_WR)
 
 

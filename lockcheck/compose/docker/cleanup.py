@@ -1,4 +1,4 @@
-"""What runs leave in the engine, and its removal: a run's own at its end, a dead run's later."""
+"""Removes what runs leave in the engine: at the end of a run, and later that of dead runs."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ IN_USE = "active endpoints"  # the engine's words for a network that it will not
 
 class AgentState(Enum):
     ALIVE = auto()
-    LEFT = auto()  # in order: its command line has closed the pipe, or is no more
-    UNCERTAIN = auto()  # not started yet, or crashed, perhaps under the eyes of its command line
+    LEFT = auto()  # regularly: its command line has closed the pipe, or is gone
+    UNCERTAIN = auto()  # not started yet, or crashed, perhaps while its command line watches
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """One thing that a run has left in the engine. `agent`: if it is the agent's container."""
+    """One thing that a run has left in the engine. `agent`: only of the agent's container."""
 
     run_id: str
     seen_s: float
@@ -43,15 +43,15 @@ class Trace:
 
 
 def remove_run(client: docker.DockerClient, run_id: str, patience_s: float = LETTING_GO_S) -> str:
-    """Everything that carries the run's label; what somebody else is removing is waited for.
+    """Everything with the run's label; waits for what somebody else is removing.
 
-    Returns what the engine would not let go of, in words. Now and then it loses count of who is in
-    a network, and keeps it until it is restarted: that only takes room, and is nobody's failure."""
+    Returns what the engine refused to remove, in words. Now and then it miscounts the members of a
+    network, and keeps it until it is restarted: that only takes room, and is not an error."""
     import docker
 
     filters = {"label": f"{RUN_LABEL}={run_id}"}
     with engine_trouble(f"removing the run {run_id} from the engine"):
-        # Again until there are none: a start that was broken off may still be creating some.
+        # Until there are none: a start that was interrupted may still be creating some.
         while containers := client.api.containers(all=True, filters=filters):
             with ThreadPoolExecutor(REMOVERS) as pool:
                 list(pool.map(lambda each: _remove_container(client, each["Id"]), containers))
@@ -64,7 +64,7 @@ def remove_run(client: docker.DockerClient, run_id: str, patience_s: float = LET
 
 
 def _is_removed(client: docker.DockerClient, network: str, patience_s: float) -> bool:
-    """The engine may not have let go yet of containers that it says are gone."""
+    """The network may still contain containers that the engine says are gone."""
     import docker
 
     deadline = time.monotonic() + patience_s
@@ -98,7 +98,7 @@ def _remove_container(client: docker.DockerClient, container: str) -> None:
 
 
 def leftovers(client: docker.DockerClient) -> tuple[list[str], dict[str, str]]:
-    """The ids of runs that are dead and not cleaned up; and of the others, why they are spared."""
+    """The ids of dead runs that are not cleaned up; and why the others are left alone."""
     with engine_trouble("looking for what earlier runs have left"):
         traces = list(_traces(client))
         if not traces:
@@ -157,7 +157,7 @@ def _seconds(engine_time: str) -> float:
 
 
 def clean_docker(say: Say, say_spared: Say = lambda _: None) -> int:
-    """Removes what dead runs have left, never anything of a live one; returns how many runs."""
+    """Removes what dead runs have left, and nothing of live ones; returns the number of runs."""
     removed = 0
     with closing(connect()) as client:
         dead, spared = leftovers(client)

@@ -1,4 +1,4 @@
-"""Docker Compose v2: the program that this host has, or one that lockcheck keeps for itself."""
+"""Docker Compose v2: the program of this host, or lockcheck's own copy."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 ENVIRONMENT = "LOCKCHECK_COMPOSE"
 OLDEST_MAJOR = 2
 ANSWER_TIMEOUT_S = 20
-IN_IMAGE = "/docker-compose"  # where the image `compose` holds it
+IN_IMAGE = "/docker-compose"  # in the image `compose`
 
 
 class FoundCompose(NamedTuple):
@@ -39,7 +39,7 @@ def find_compose() -> FoundCompose | None:
 
 
 def why_no_compose() -> str:
-    """Empty if there is one; else what is there instead, with the cure."""
+    """Empty if there is one; otherwise what is there instead, with the cure."""
     found = list(_candidates())
     if any(_is_v2(each.version) for each in found):
         return ""
@@ -72,7 +72,7 @@ def _asked(*command: str) -> Iterator[FoundCompose]:
 
 @functools.cache
 def _version_said_by(command: tuple[str, ...], *_identity: int) -> str:
-    """Empty if it cannot be run or says nothing. Asked once for each program."""
+    """Empty if it cannot be run or prints none. Asked once for each program."""
     try:
         done = subprocess.run(
             [*command, "version", "--short"],

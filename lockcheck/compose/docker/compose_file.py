@@ -1,9 +1,8 @@
-"""The plan of a cluster, written down for Docker Compose.
+"""The plan of a cluster as a file for Docker Compose.
 
-There is one description of a cluster, the NodeSpecs of its plan, and this file makes services of
-it: places for programs, which the agent starts in them. A compose file kept by hand beside it would
-be a second description, to be kept the same. What is written is kept in the run's folder, for the
-reader.
+The NodeSpecs of a plan are the only description of a cluster. This module turns them into services:
+places in which the agent starts programs. A compose file written by hand would be a second
+description, which could differ. The file that is written stays in the run's folder, for readers.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ SUBNETS = IPv4Network("10.213.0.0/16")
 FIRST_HOST = 10
 MOST_NODES = 240
 
-NETWORK = "nodes"  # as the document calls them; the engine knows them by the project's name
+NETWORK = "nodes"  # in the document; to the engine they have the project's name
 VOLUME = "run"
 
 
@@ -67,12 +66,12 @@ def compose_document(
         "networks": {
             NETWORK: {
                 "name": names.project,
-                "internal": True,  # nothing gets in or out, but the agent by way of the kernel
+                "internal": True,  # nothing gets in or out, except the agent, through the kernel
                 "ipam": {"config": [{"subnet": str(subnet)}]},
                 "labels": {RUN_LABEL: plan.run_id},
             }
         },
-        "volumes": {VOLUME: {"name": names.volume, "external": True}},  # the agent brings it
+        "volumes": {VOLUME: {"name": names.volume, "external": True}},  # created with the agent
     }
 
 
@@ -100,7 +99,7 @@ def _service(
         "hostname": node.name,
         "command": ["sleep", "infinity"],
         "environment": {"LOCKCHECK_RUN": names.run_id},
-        "init": True,  # so that the orphans of a program that is killed are buried
+        "init": True,  # reaps the orphans of a killed program
         "restart": "no",
         "stop_grace_period": "0s",
         "cap_add": ["NET_ADMIN"],
@@ -108,7 +107,7 @@ def _service(
         "networks": {NETWORK: {"ipv4_address": address}},
         "volumes": [f"{VOLUME}:{RUN_FOLDER}"] if node.server == CLIENT else [],
         "tmpfs": _memory(node),
-        # Whatever the engine's default is: what it says of a container that ends must be readable.
+        # Whatever the engine's default is: the last words of a container must be readable.
         "logging": {"driver": "json-file", "options": {"max-size": "20m"}},
         "labels": {RUN_LABEL: names.run_id, PART_LABEL: "node", NODE_LABEL: node.name},
     }
@@ -120,7 +119,7 @@ def _memory(node: NodeSpec) -> list[str]:
 
 
 def free_subnets(run_id: str, taken: Iterable[IPv4Network]) -> Iterator[IPv4Network]:
-    """In an order of the run's own, so that runs that start at once do not want the same."""
+    """In an order of the run's own, so that runs that start together do not want the same."""
     taken = list(taken)
     subnets = list(SUBNETS.subnets(new_prefix=24))
     random.Random(run_id).shuffle(subnets)
@@ -128,9 +127,9 @@ def free_subnets(run_id: str, taken: Iterable[IPv4Network]) -> Iterator[IPv4Netw
 
 
 def sysctls_for(kernel: str, engine: str) -> dict[str, str]:
-    """So that connections come back soon after a partition, and survive it (see `own_networks.py`).
+    """So that connections survive a partition, and recover soon after it (see `own_networks.py`).
 
-    A container does not start at all with a setting that its kernel or its engine refuses.
+    A container does not start with a setting that its kernel or its engine refuses.
     """
     settings = {"net.ipv4.tcp_retries2": "120"}
     if _first_two(kernel) >= (6, 15):

@@ -1,4 +1,4 @@
-"""`compose up` for a run: in a network of its own, whatever else the engine holds."""
+"""`compose up` for a run: in a network of its own, whatever else is in the engine."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ComposeDocument = Callable[[IPv4Network], dict[str, object]]
 def up(
     compose: Sequence[str], plan: ClusterPlan, taken: list[IPv4Network], on: ComposeDocument
 ) -> None:
-    """Another run may take a subnet between our look and our `up`: then the next one is tried."""
+    """Another run may take a subnet after we have looked: then the next one is tried."""
     said = ""
     for subnet in islice(free_subnets(plan.run_id, taken), MOST_SUBNETS_TRIED):
         document = json.dumps(on(subnet), indent=2) + "\n"  # JSON is YAML
@@ -55,7 +55,7 @@ def up(
 
 
 def _compose_up(compose: Sequence[str], document: str) -> str:
-    """Empty if it worked, else its last words. Not in our session: Ctrl-C is ours to handle."""
+    """Empty if it worked, else its last words. In another session: we handle Ctrl-C ourselves."""
     files = ["--file", "-", "--project-directory", "/", "--env-file", os.devnull]
     command = [*compose, "--ansi", "never", *files, "up"]
     options = ["--detach", "--no-build", "--pull", "never", "--quiet-pull", "--no-color"]
@@ -80,12 +80,12 @@ def _compose_up(compose: Sequence[str], document: str) -> str:
 
 
 def _environment() -> dict[str, str]:
-    """Without what would add other files, profiles or names to the run's project."""
+    """Without variables that would add files, profiles or names to the run's project."""
     return {name: value for name, value in os.environ.items() if not name.startswith("COMPOSE_")}
 
 
 def taken_subnets(client: docker.DockerClient) -> list[IPv4Network]:
-    """Of the engine's networks, and of this host's routes: a company's network may be there."""
+    """By the engine's networks, and by this host's routes: to a company's network, for example."""
     with engine_trouble("looking at the engine's networks"):
         networks = client.api.networks()
     pools = [pool for each in networks for pool in each["IPAM"]["Config"] or ()]
@@ -102,5 +102,5 @@ def _host_routes() -> list[IPv4Network]:
 
 
 def _address(kernel_hex: str) -> str:
-    """The kernel prints the four bytes as one number of the machine's own byte order."""
+    """The kernel prints the four bytes as one number, in the machine's byte order."""
     return socket.inet_ntoa(struct.pack("=L", int(kernel_hex, 16)))

@@ -1,5 +1,5 @@
-"""The Docker engine: how it is reached, the labels that mark what is ours, and its refusals
-in words that a person can act on."""
+"""The Docker engine: how it is reached, the labels on what is ours, and its errors in words that
+a person can act on."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BUILD_TIMEOUT_S = 900
 
 
 def connect(timeout_s: int = ANSWER_TIMEOUT_S) -> docker.DockerClient:
-    """The engine that the docker command would talk to: DOCKER_HOST, or the current context."""
+    """The same engine as for the docker command: DOCKER_HOST, or the current context."""
     import docker
 
     try:
@@ -53,7 +53,7 @@ def _no_engine(reason: str) -> ClusterError:
 
 
 def why_no_engine() -> str:
-    """Empty if an engine answers that is new enough."""
+    """Empty if an engine answers and is new enough."""
     try:
         with closing(connect()) as client, engine_trouble("asking the engine its version"):
             facts = client.version()
@@ -70,7 +70,7 @@ def why_no_engine() -> str:
 
 @contextmanager
 def engine_trouble(doing: str) -> Iterator[None]:
-    """Whatever the engine or the way to it refuses becomes a ClusterError that says what for."""
+    """Errors of the engine, or on the way to it, become a ClusterError that says during what."""
     import docker
     import requests
     import urllib3

@@ -1,4 +1,4 @@
-"""What the engine knows of the containers that Compose has brought up, for those who need it."""
+"""What the agent has to know about the containers that Compose has brought up."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LAST_LINES = 5
 def introduced(
     client: docker.DockerClient, run_id: str, orders: Iterable[NodeOrders]
 ) -> list[NodeOrders]:
-    """The orders of the nodes, with the container that is there for each."""
+    """The orders of the nodes, each with its container."""
     names = Names(run_id)
     with engine_trouble("asking for the nodes' containers"):
         return [

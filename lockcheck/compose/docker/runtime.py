@@ -48,7 +48,7 @@ class DockerRuntime(Runtime):
     def __init__(self, agent_command: Sequence[str] = AGENT_COMMAND) -> None:
         self._agent_command = tuple(agent_command)
 
-    def why_not(self, servers: Iterable[str] = ()) -> str:  # noqa: ARG002 - images hold them all
+    def why_not(self, servers: Iterable[str] = ()) -> str:  # noqa: ARG002 - images have them all
         return why_no_engine() or why_no_compose()
 
     def start(self, plan: ClusterPlan, say: Say) -> Cluster:
@@ -78,7 +78,7 @@ class DockerCluster(Cluster):
             self._client = connect()
             undo.callback(self._client.close)
             self._log = undo.enter_context((plan.nodes_folder / "agent.log").open("ab"))
-            # On a thread of its own, so that Ctrl-C cannot leave us in doubt whether there is one.
+            # On another thread, so that after Ctrl-C it is certain whether there is one.
             with ThreadPoolExecutor(1) as beside:
                 image = images[CLIENT_IMAGE]
                 creating = beside.submit(
@@ -127,7 +127,7 @@ class DockerCluster(Cluster):
             said = self.agent.ask("launch", placed, timeout_s=LAUNCH_TIMEOUT_S)
             return msgspec.convert(said, dict[str, str])
         except ClusterError:
-            introduced(self._client, run_id, orders)  # a container that ended is the better cause
+            introduced(self._client, run_id, orders)  # a container that ended explains it better
             raise
 
     def enter_command(self, node: str) -> str:

@@ -14,7 +14,7 @@ from lockcheck.errors import ClusterError
 
 
 def unpack(packed: IO[bytes], target: Path) -> None:
-    """Links and devices are left out: none of ours writes any, and none is to be trusted."""
+    """Links and devices are left out: we write none, and none can be trusted."""
     try:
         with tarfile.open(fileobj=packed) as tar:
             for member in tar:

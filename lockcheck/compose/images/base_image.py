@@ -1,7 +1,7 @@
-"""The images that ours are built on: suites of Debian, from a registry or from a Debian mirror.
+"""The base of our images: suites of Debian, from a registry or from a Debian mirror.
 
-Where no registry answers (an air-gapped site), debootstrap makes one from the mirror that this
-host installs its own packages from, and the engine imports it: half a minute, once.
+If no registry answers (at an air-gapped site), debootstrap makes one from the mirror that this host
+installs its packages from, and the engine imports it: that takes half a minute, once.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ FOLDER_PREFIX = "debootstrap-"
 
 
 def base_image(client: docker.DockerClient, suite: str, say: Say) -> str:
-    """The name of an image in the engine to build on. Any base that is there will do."""
+    """The name of an image in the engine to build on. Any base that is there is good enough."""
     named, own = _wanted(suite), f"{OWN_REPOSITORY}:{suite}"
     for name in (named, own):
         if is_there(client, name):
@@ -89,9 +89,9 @@ def _check_debootstrap_can_run(suite: str) -> None:
 
 @contextmanager
 def _empty_folder() -> Iterator[Path]:
-    """In the cache folder, since the system's own place is often mounted without devices.
+    """In the cache folder, since the system's temporary folder is often mounted without devices.
 
-    The caller holds the lock on building, so a folder that is there was left by a killed build.
+    The caller holds the lock for builds, so a folder that exists was left by a killed build.
     """
     for left in cache_folder().glob(FOLDER_PREFIX + "*"):
         shutil.rmtree(left)

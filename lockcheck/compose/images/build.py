@@ -1,4 +1,4 @@
-"""Our images in the engine: which are there, and how they are built.
+"""Our images in the engine: which exist, and how they are built.
 
 Built through the engine's API, so neither a docker command nor a local engine is needed.
 """
@@ -43,22 +43,22 @@ __all__ = ["bring_images", "build_images", "image_tag", "missing_images"]
 
 
 def missing_images(kinds: Iterable[str]) -> list[str]:
-    """Of this very lockcheck, those that runs with these kinds of server need, and that the engine
-    does not hold."""
+    """The images of this version of lockcheck that runs with these kinds of server need, and that
+    the engine does not have."""
     with closing(connect()) as client:
         return [name for name in image_names(kinds) if not is_there(client, image_tag(name))]
 
 
 def build_images(kinds: Iterable[str], say: Say) -> None:
     """Everything that runs on Docker with these kinds of server need: their images, those of the
-    clients and the storage, and Compose where there is none."""
+    clients and the storage, and Compose if it is missing."""
     bring_images(image_names(kinds), say)
     if find_compose() is None:
         _fetch_compose(say)
 
 
 def bring_images(names: Iterable[str], say: Say) -> dict[str, str]:
-    """The tag of each of these images, after building those that are not there."""
+    """The tag of each of these images, after building those that are missing."""
     recipes = [recipe(name) for name in names]
     with closing(connect(BUILD_TIMEOUT_S)) as client:
         if not all(_keep(client, each) for each in recipes):
@@ -70,14 +70,14 @@ def bring_images(names: Iterable[str], say: Say) -> dict[str, str]:
 
 
 def _keep(client: docker.DockerClient, wanted: Recipe) -> bool:
-    """False if it is not there. What it is built on need not be, but would be built again."""
+    """False if it does not exist. Its base may not exist either, and would be built again."""
     if wanted.parent:
         _keep(client, wanted.parent)
     return keep(client, wanted.tag)
 
 
 def _bring(client: docker.DockerClient, wanted: Recipe, say: Say) -> str:
-    """Its tag. Another process may have built it while this one waited for its turn."""
+    """Its tag. Another process may have built it while this one waited."""
     if _keep(client, wanted):
         return wanted.tag
     base = (
@@ -117,7 +117,7 @@ def _packages_for(client: docker.DockerClient, each: Recipe, say: Say) -> Path |
 
 
 def _check_log(name: str, messages: Iterable[Mapping[str, object]]) -> None:
-    """A build that fails answers 200 all the same, and says so at the end of its log."""
+    """A failed build answers 200, too, and says so at the end of its log."""
     log: list[str] = []
     for message in messages:
         log += str(message.get("stream", "")).splitlines()

@@ -1,4 +1,4 @@
-"""Where lockcheck keeps what is slow to make: XDG_CACHE_HOME/lockcheck."""
+"""Where lockcheck keeps things that are slow to make: XDG_CACHE_HOME/lockcheck."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def cache_folder() -> Path:
 
 @contextmanager
 def only_one_at_a_time(name: str) -> Iterator[None]:
-    """Waits for another lockcheck of this user that is doing the same; let go by any death."""
+    """Waits for another lockcheck of this user that does the same; released even if it dies."""
     import fcntl
 
     with (cache_folder() / f"{name}.lock").open("w") as lock:

@@ -1,6 +1,6 @@
-"""debootstrap, which makes a Debian tree from a mirror: this host's own, or one that is fetched.
+"""debootstrap, which makes a Debian tree from a mirror: installed here, or fetched.
 
-It is a shell script in a Debian package, which does its work without being installed.
+It is a shell script in a Debian package, and works without being installed.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ class Debootstrap:
 class Debian:
     suite: str
     architecture: str
-    mirror: Sequence[str] = ()  # nothing where debootstrap's own choice must do
+    mirror: Sequence[str] = ()  # empty: debootstrap's default
 
 
 def what_prevents_it() -> tuple[str, str]:
-    """What keeps it from running here, and the cure; empty if nothing does."""
+    """What prevents it from running here, and the cure; empty if nothing does."""
     if sys.platform != "linux":
         return "debootstrap runs on Linux only", "let the engine reach a registry"
     if shutil.which("debootstrap") is None and not can_fetch():
@@ -99,7 +99,7 @@ def run_debootstrap(debootstrap: Debootstrap, tree: Path, of: Debian, say: Say) 
 
 
 def _say_stage(line: str, say: Say) -> None:
-    """debootstrap reports each of some hundred packages: a person wants its four stages."""
+    """debootstrap reports each of hundreds of packages: people want its four stages."""
     stages = {
         "Retrieving InRelease": "debootstrap: reading the mirror's index",
         "Checking component main": "debootstrap: fetching and checking the packages",

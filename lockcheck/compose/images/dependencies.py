@@ -1,7 +1,7 @@
-"""The Python packages that the client image holds, brought from this host.
+"""The Python packages of the client image, brought from this host.
 
-pip runs here and not in the image: here it is set up for whatever stands between this host and
-its package index (a proxy, a mirror, a certificate of the company's own).
+pip runs here and not in the image: here it is configured for whatever is between this host and its
+package index (a proxy, a mirror, a company's own certificate).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ OWN_NAME = "lockcheck"
 
 
 def requirements() -> list[str]:
-    """What the client image must hold: this host's own versions wherever it has them."""
+    """What the client image needs: in this host's versions if it has them."""
     pinned: dict[str, str] = {}
     drivers = (each for extra in SERVERS for each in _of(extra))  # of every kind of server
     own = [*_unconditional(OWN_NAME), *drivers]
@@ -48,7 +48,7 @@ def requirements() -> list[str]:
 
 
 def _unconditional(distribution: str) -> list[str]:
-    """Without what only an extra brings. Other conditions are about this host, not the image."""
+    """Without those of extras. Other conditions are about this host, not the image."""
     return [text for text in metadata.requires(distribution) or () if "extra ==" not in text]
 
 
@@ -76,7 +76,7 @@ def _is_installed(name: str) -> bool:
 
 
 def package_tree(architecture: str, say: Say) -> Path:
-    """A folder with the packages as the image's Python wants them; made once per set of them."""
+    """A folder with the packages for the image's Python; made once for each set of packages."""
     wanted = requirements()
     key = hashlib.sha256("\n".join([IMAGE_PYTHON, architecture, *wanted]).encode()).hexdigest()
     shelf = cache_folder() / "dependencies"
@@ -95,7 +95,7 @@ def _clear(shelf: Path) -> None:
 
 
 def _install(wanted: list[str], architecture: str, tree: Path) -> None:
-    """Under a name of its own first, so that what is found later under `tree` is complete."""
+    """Under another name first, so that whatever is found as `tree` is complete."""
     with tempfile.TemporaryDirectory(dir=tree.parent) as name:
         complete = Path(name) / "packages"
         _run_pip([*_pip_options(architecture), f"--target={complete}", *wanted])

@@ -1,9 +1,9 @@
 """Which of our images stay in the engine: those that an installation of lockcheck has marked.
 
 Checkouts of different versions, users and machines may share an engine, and none may remove what
-another one uses. So each marks the images that it uses with a tag of its own, in every run anew.
-The engine does the book-keeping: a tag that is given again leaves the image that had it before, and
-an image knows when it was last tagged, which tells those that nobody uses any more.
+another one uses. So each marks the images that it uses with a tag of its own, again in every run.
+The engine keeps the books: a tag moves to the image that gets it next, and each image has the time
+when it was last tagged, which shows those that nobody uses any more.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ OURS = "lockcheck/"
 BASE = f"{OURS}base:"
 MARK = ":for-"
 NO_TAG = "<none>:<none>"
-SPARED_S = 600  # an image without a mark may be in the hands of a run that is just starting
+SPARED_S = 600  # a run that is just starting may use an image without a mark
 FORGOTTEN_S = 30 * 24 * 3600
 
 
@@ -37,7 +37,7 @@ def is_there(client: docker.DockerClient, image: str) -> bool:
 
 
 def keep(client: docker.DockerClient, image: str) -> bool:
-    """Marks it as one that this installation uses; False if it is not there."""
+    """Marks it as used by this installation; False if it does not exist."""
     repository, _, tag = mark_on(image, installation()).partition(":")
     return _unless_missing(image, lambda: client.api.tag(image, repository, tag))
 
@@ -56,7 +56,7 @@ def _unless_missing(image: str, look: Callable[[], object]) -> bool:
 
 
 def installation() -> str:
-    """One checkout in one environment on one machine: it needs one image of each kind."""
+    """A checkout in an environment on a machine: it needs one image of each kind."""
     whose = "\0".join([platform.node(), str(PACKAGE), sys.prefix])
     return hashlib.sha256(whose.encode()).hexdigest()[:12]
 
@@ -118,7 +118,7 @@ def _inspected(client: docker.DockerClient, ids: Iterable[str]) -> Iterator[dict
 
 
 def _last_asked_for(about: dict[str, Any], now: datetime) -> datetime:
-    """An engine that does not tell is one where nothing with a tag gets old."""
+    """In an engine that does not tell, images with a tag never get old."""
     made = _time(about["Created"])
     match about.get("Metadata"):
         case {"LastTagTime": str(tagged)} if not tagged.startswith("0001-"):
@@ -137,4 +137,4 @@ def remove(client: docker.DockerClient, names: Iterable[str]) -> None:
         try:
             client.api.remove_image(name)
         except docker.errors.APIError:
-            return  # in use after all, or gone by now: it only takes room
+            return  # still in use, or gone already: it only takes room

@@ -1,4 +1,4 @@
-"""What goes into each of our images, and the tag that follows from it."""
+"""What goes into each of our images, and the tag that results from it."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from lockcheck.servers.versions import server_of
 
 PACKAGE = Path(__file__).parents[2]
 IMAGES_FOLDER = Path(__file__).parent
-USUAL_SUITE = "trixie"  # of Debian, which all images are built on that do not ask for another
-COMPOSE_IMAGE = "compose"  # serves only to fetch Compose, and is gone afterwards
+USUAL_SUITE = "trixie"  # of Debian: the base of all images that do not ask for another one
+COMPOSE_IMAGE = "compose"  # only to fetch Compose, and removed afterwards
 PYTHON_IMAGE = "python"  # what `client` is built on: changes with its packages only
 CLIENT_IMAGE = "client"  # changes with every change of lockcheck
-BUILT_HERE = {".so", ".dylib"}  # for this machine, not for the image's; clients do without
+BUILT_HERE = {".so", ".dylib"}  # for this machine, not for the image; clients need none
 
 
 def image_names(kinds: Iterable[str]) -> list[str]:
-    """Of the images that runs with these kinds of server use."""
+    """The images that runs with these kinds of server use."""
     return sorted({CLIENT_IMAGE, *(server_of(kind).image_name for kind in kinds)})
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """`files` are the build's context; `packages` are wanted beside them, by name and version."""
+    """`files` are the build's context; `packages` are added to it, by name and version."""
 
-    name: str  # "etcd"; or "etcd:bookworm", where it is built on that suite of Debian
+    name: str  # "etcd"; or "etcd:bookworm", if it is built on that suite of Debian
     files: dict[str, bytes]
     packages: tuple[str, ...] = ()
     parent: Recipe | None = None  # the image of ours that it is built on
@@ -45,8 +45,8 @@ class Recipe:
 
     @property
     def tag(self) -> str:
-        """Names the content: an image with this tag is current, whoever built it and when. Each
-        suite has a repository of its own, as each has an image that is kept."""
+        """A digest of the content: an image with this tag is current, whoever built it and when.
+        Each suite has a repository of its own, since one image is kept in each."""
         content = hashlib.sha256("\n".join(self.packages).encode())
         if self.parent is not None:
             content.update(self.parent.tag.encode())
@@ -92,7 +92,7 @@ def _installation_record() -> dict[str, bytes]:
 
 
 def build_context(of: Recipe, packages: Path | None) -> IO[bytes]:
-    """A tar with nothing in it that differs from one machine or minute to the next."""
+    """A tar that is the same on all machines and at all times."""
     context = tempfile.TemporaryFile()  # noqa: SIM115  # closed by the caller, and gone with it
     with tarfile.open(fileobj=context, mode="w") as tar:
         for path, data in sorted(of.files.items()):

@@ -1,5 +1,5 @@
-"""Servers that this host lacks, and that can be had without root: Debian's packages, fetched with
-this host's own apt and unpacked into lockcheck's cache without being installed."""
+"""Servers that this host lacks, without root: Debian's packages, fetched with this host's apt and
+unpacked into lockcheck's cache without being installed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LIST = "unpacked.txt"  # in the folder itself: what is in it
 
 
 def why_no_server(server: Server) -> str:
-    """Empty where it is here, or will be when a run needs it."""
+    """Empty if it is here, or can be fetched when a run needs it."""
     if program_of(server) is not None or can_be_fetched(server):
         return ""
     other = why_not_chosen(server)
@@ -69,7 +69,7 @@ class _Wanted:
         return f"{self.suite}\n" + "".join(f"{package}\n" for package in self.packages)
 
     def is_there(self) -> bool:
-        """These very packages: another version of lockcheck may have wanted others."""
+        """Exactly these packages: another version of lockcheck may have fetched others."""
         there = unpacked(self.folder) / LIST
         return there.exists() and there.read_text() == self.list
 
@@ -80,7 +80,7 @@ def _wanted(server: Server) -> _Wanted:
 
 
 def _was_fetched(program: Command, server: Server) -> bool:
-    """By this version of lockcheck or another, which may have wanted other packages."""
+    """By any version of lockcheck: another one may have fetched other packages."""
     folder = str(unpacked(server.unpacked_as))
     return any(folder in word for word in program)
 
