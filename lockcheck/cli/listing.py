@@ -9,13 +9,11 @@ from dataclasses import dataclass
 import click
 
 from lockcheck.backends import BACKENDS, Backend
-from lockcheck.backends.expected import Expected
 from lockcheck.checker import CHECKS
 from lockcheck.checker.linearizability import MODELS
 from lockcheck.formats import FORMATS
 from lockcheck.formats.export import EXPORTS
 from lockcheck.nemesis import ALL, FAULTS, NO_FAULT, FaultKind, Plan, Step, parse_nemesis
-from lockcheck.nemesis.base import Aim
 from lockcheck.nemesis.parameters import GENERAL, WHEN
 from lockcheck.nemesis.triggers import Trigger
 from lockcheck.run.plan import in_numbers
@@ -67,17 +65,13 @@ def _print_wrapped(first: str, rest: str, text: str) -> None:
 
 def _backends() -> Iterator[Row]:
     for backend in BACKENDS.values():
-        fares = "; ".join(_fares(each) for each in backend.expected)
+        fares = "; ".join(f"{each.words()}: {each.verdict}" for each in backend.expected)
         yield backend.name, (backend.summary, _is(backend), *([fares] if fares else []))
 
 
 def _is(backend: Backend) -> str:
     servers = in_numbers(spec.server for spec in backend.servers)
     return f"{servers}; {backend.promises.words()}"
-
-
-def _fares(expected: Expected) -> str:
-    return f"{expected.words()}: {expected.verdict}"
 
 
 def _servers() -> Iterator[Row]:
@@ -94,7 +88,8 @@ def _faults() -> Iterator[Row]:
     yield NO_FAULT, ("nothing goes wrong: a control run",)
     yield ALL, ("faults that apply to the lock, drawn by the seed",)
     yield from ((kind.name, tuple(_about(kind))) for kind in FAULTS.values())
-    yield "... aims", tuple(f"{aim.name}: {aim.meaning}" for aim in _aims())
+    aims = {aim.name: aim.meaning for kind in FAULTS.values() for aim in kind.aims}
+    yield "... aims", tuple(f"{name}: {meaning}" for name, meaning in aims.items())
     triggers = (f"{WHEN.name}={trigger}: {trigger.meaning}" for trigger in Trigger)
     yield "... when", ("the default is what hurts most: see each fault", *triggers)
     yield "... all take", tuple(f"{each.words()}: {each.meaning}" for each in GENERAL)
@@ -116,10 +111,6 @@ def _about(kind: FaultKind) -> Iterator[str]:
 def _variants(kind: FaultKind) -> Iterator[Step]:
     for variant in kind.variants:
         yield from parse_nemesis(f"{kind.name}:{variant or kind.aims[0].name}")
-
-
-def _aims() -> Iterable[Aim]:
-    return {aim.name: aim for kind in FAULTS.values() for aim in kind.aims}.values()
 
 
 SECTIONS = {

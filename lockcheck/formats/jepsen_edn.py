@@ -67,7 +67,10 @@ def _is_ours(form: Form) -> bool:
 
 def _our_event(form: Form, source: Source) -> Event:
     said = _map(form, source)
-    plain = {name.replace("-", "_"): _plain(value) for name, value in said.items()}
+    plain = {
+        name.replace("-", "_"): str(value) if type(value) is Keyword else value
+        for name, value in said.items()
+    }
     source.place.line = form.line
     try:
         return msgspec.convert(plain, Event)
@@ -88,7 +91,3 @@ def _map(form: Form, source: Source) -> dict[str, object]:
     if not isinstance(form.value, dict):
         raise source.error("an operation is a map", form.line, form.column)
     return cast("dict[str, object]", form.value)
-
-
-def _plain(value: object) -> object:
-    return str(value) if type(value) is Keyword else value

@@ -46,10 +46,8 @@ class Keys:
     def value(self, op: JepsenOp) -> object:
         if self.scheme is Scheme.PAIRS:
             return op.value[1] if is_pair(op.value) else None
-        return None if self._is_name(op) else op.value
-
-    def _is_name(self, op: JepsenOp) -> bool:
-        return self.scheme is Scheme.LOCK_NAMES and op.f in LOCKING and op.type is EventType.INVOKE
+        asks = op.f in LOCKING and op.type is EventType.INVOKE
+        return None if asks and self.scheme is Scheme.LOCK_NAMES else op.value
 
 
 def keys_of(ops: Sequence[JepsenOp], invokes: Sequence[JepsenOp | None]) -> Keys:

@@ -121,7 +121,8 @@ def cluster(
     """
     specs = _specs(lock, servers, clients, storage, version)
     if faketime:
-        specs = tuple(replace(spec, faketime=_waits_by_kernel(spec)) for spec in specs)
+        jvms = [s for s in specs if s.role is Role.SERVER and server_of(s.kind).waits_by_kernel]
+        specs = tuple(replace(spec, faketime=spec in jvms) for spec in specs)
     kinds = sorted({spec.kind for spec in specs if spec.role is not Role.CLIENT})
     asked = runtime or os.environ.get(RUNTIME_VARIABLE, "auto")
     if asked not in (*RUNTIMES, "auto"):
@@ -170,10 +171,6 @@ def _servers(lock: str, servers: int | None, version: Sequence[str]) -> Sequence
     kind = lock.split("=")
     letter = "n" if lock[0] in "cs" else lock[0]  # clients are c1, c2 ..., and the storage is s1
     return [NodeSpec(f"{letter}{n}", Role.SERVER, *kind) for n in range(1, (servers or 1) + 1)]
-
-
-def _waits_by_kernel(spec: NodeSpec) -> bool:
-    return spec.role is Role.SERVER and server_of(spec.kind).waits_by_kernel
 
 
 def _plan(lock: str, specs: Sequence[NodeSpec], seed: int) -> Plan:

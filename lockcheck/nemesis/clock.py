@@ -172,10 +172,6 @@ def _which(step: Step, role: Role) -> tuple[Clock, ...]:
     return (Clock.MONOTONIC,) if step.setting(MONO.name) else CLOCKS
 
 
-def _why_not(step: Step, plan: Plan) -> Refusal | None:
-    return _why_not_so(step) or _why_not_there(step, plan)
-
-
 def _why_not_there(step: Step, plan: Plan) -> Refusal | None:
     """Not with every server."""
     if not (any(map(_waits_by_kernel, plan.kinds)) and _moves_monotonic(step)):
@@ -241,7 +237,7 @@ KIND = FaultKind(
     strike=_strike,
     parameters=(JUMP, DRIFT, STROBE, WALL, MONO),
     when=_when,
-    why_not=_why_not,
+    why_not=lambda step, plan: _why_not_so(step) or _why_not_there(step, plan),
     lacks=_lacks,
     variants=("", "jump=-30s", "drift=1.5", "drift=0.7", "strobe=50ms", "wall"),
     wants_faketime=_moves_monotonic,

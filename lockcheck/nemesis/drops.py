@@ -81,7 +81,7 @@ def _chain(table: str) -> bytes:
 def _rule(table: str, sender: str, percent: float) -> bytes:
     below = round(percent / 100 * PARTS)
     expressions = (
-        _load_source(),
+        _expression("payload", _numbers(FIRST, NETWORK_HEADER, SOURCE_OFFSET, ADDRESS_BYTES)),
         _compare(EQUAL, socket.inet_aton(sender)),
         _expression("numgen", _number(1, FIRST) + _number(2, PARTS) + _number(3, RANDOM)),
         _expression("byteorder", _numbers(FIRST, FIRST, TO_NETWORK_ORDER, 4, 4)),
@@ -89,10 +89,6 @@ def _rule(table: str, sender: str, percent: float) -> bytes:
         _expression("immediate", _number(1, VERDICT) + _nested(2, _nested(2, _number(1, DROP)))),
     )
     return _name(1, table) + _name(2, "loss") + _nested(4, b"".join(expressions))
-
-
-def _load_source() -> bytes:
-    return _expression("payload", _numbers(FIRST, NETWORK_HEADER, SOURCE_OFFSET, ADDRESS_BYTES))
 
 
 def _compare(how: int, with_what: bytes) -> bytes:

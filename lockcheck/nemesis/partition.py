@@ -99,7 +99,8 @@ class Partition:
     def _controls(self, arrivals: Arrivals) -> list[Link]:
         """The links that must go on; and for each node concerned, a link in and one out that nobody
         cuts, if there is one."""
-        concerned = dict.fromkeys(name for link in self._wanted for name in _ends(link))
+        ends = ((link.sender, link.receiver) for link in self._wanted)
+        concerned = dict.fromkeys(name for pair in ends for name in pair)
         found = {*self._goes_on(self._leave, arrivals)}
         for name in concerned:
             for link_of in (Link, lambda a, b: Link(b, a)):
@@ -123,10 +124,6 @@ def _went_on(tries: list[int]) -> bool:
 def _need_none(mute: set[Link], when: str) -> None:
     if mute:
         raise FaultError(f"nothing arrived {when}: {_words(sorted(mute))}")
-
-
-def _ends(link: Link) -> tuple[str, str]:
-    return link.sender, link.receiver
 
 
 def _words(links: Iterable[Link]) -> str:

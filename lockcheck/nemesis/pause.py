@@ -12,8 +12,7 @@ from itertools import count
 from lockcheck.errors import FaultError
 from lockcheck.history import Effect
 from lockcheck.nemesis.aims import CLIENT, HOLDER, LEADER, MAJORITY, MINORITY, RANDOM, SERVER
-from lockcheck.nemesis.base import DidNotLastError, FaultKind, Step, each_of, wait_until
-from lockcheck.nemesis.scene import Scene
+from lockcheck.nemesis.base import DidNotLastError, FaultKind, each_of, wait_until
 from lockcheck.nodes.node import Node
 
 TIMEOUT_S = 5.0
@@ -93,14 +92,10 @@ def _is_stopped(node: Node) -> bool:
     return bool(states) and set(states) <= STOPPED and node.pids() == pids
 
 
-def _strike(_step: Step, nodes: tuple[str, ...], scene: Scene) -> Pause:
-    return Pause(scene.nodes[name] for name in nodes)
-
-
 KIND = FaultKind(
     name="pause",
     summary="SIGSTOP for longer than the lease; by default a holder that is about to write",
     effect=Effect.STOPS,
     aims=(HOLDER, CLIENT, SERVER, LEADER, RANDOM, MINORITY, MAJORITY),
-    strike=_strike,
+    strike=lambda _step, nodes, scene: Pause(scene.nodes[name] for name in nodes),
 )

@@ -77,10 +77,6 @@ def _strike(step: Step, nodes: tuple[str, ...], scene: Scene) -> Swizzle:
     )
 
 
-def _why_not(step: Step, plan: Plan) -> Refusal | None:
-    return why_not(step, plan) or _too_slow(step, plan)
-
-
 def _too_slow(step: Step, plan: Plan) -> Refusal | None:
     nodes = plan.servers + plan.clients + plan.stores
     most = nodes * (nodes - 1)
@@ -100,6 +96,6 @@ KIND = FaultKind(
     strike=_strike,
     links=_in_order,
     parameters=(FROM, ONE_WAY, EVERY),
-    why_not=_why_not,
+    why_not=lambda step, plan: why_not(step, plan) or _too_slow(step, plan),
     needs="networks of the run's own, which both runtimes have",
 )

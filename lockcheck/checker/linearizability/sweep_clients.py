@@ -44,6 +44,7 @@ class Clients:
         again, begun = again[1:], start[1:]
         before = np.where(ok[:-1], end[:-1], begun)
         marks = np.arange(len(rows)) if ok.all() else np.flatnonzero(ok)
+        release = f[marks] == Op.RELEASE
         return Clients(
             table,
             rows,
@@ -52,7 +53,7 @@ class Clients:
             marks,
             np.flatnonzero(~ok & (f == Op.ACQUIRE)),
             np.flatnonzero(~ok & (f == Op.RELEASE)),
-            None if until is None else _promised(f[marks], until[rows[marks]]),
+            None if until is None else np.where(release, NO_PROMISE, until[rows[marks]]),
             1 + np.flatnonzero(again & (before > begun)),
             1 + np.flatnonzero(again & (before == begun)),
         )
@@ -74,10 +75,6 @@ class Clients:
         told = self.table.token[self.row[spots]]
         told[self.f[spots] != Op.ACQUIRE] = NO_TOKEN
         return told
-
-
-def _promised(f: Bytes, until: Ints) -> Ints:
-    return np.where(f == Op.RELEASE, NO_PROMISE, until)
 
 
 def _by_client(table: Table) -> tuple[Spots, Spots]:

@@ -32,7 +32,7 @@ def requirements() -> list[str]:
     pinned: dict[str, str] = {}
     drivers = (each for extra in SERVERS for each in _of(extra))  # of every kind of server
     own = [*_unconditional(OWN_NAME), *drivers]
-    to_visit = [_without_marker(text) for text in own]
+    to_visit = [text.partition(";")[0].strip() for text in own]  # without markers
     while to_visit:
         text = to_visit.pop()
         name = _name_of(text)
@@ -55,10 +55,6 @@ def _unconditional(distribution: str) -> list[str]:
 def _of(extra: str) -> list[str]:
     brought_by = re.compile(rf"extra == ['\"]{extra}['\"]")
     return [text for text in metadata.requires(OWN_NAME) or () if brought_by.search(text)]
-
-
-def _without_marker(text: str) -> str:
-    return text.partition(";")[0].strip()
 
 
 def _name_of(text: str) -> str:

@@ -28,7 +28,8 @@ def why_no_server(server: Server) -> str:
 
 
 def can_be_fetched(server: Server) -> bool:
-    return bool(server.debs) and not _is_fetched(server) and server.debs_suffice() and can_fetch()
+    wanted = bool(server.debs) and not _wanted(server).is_there()
+    return wanted and server.debs_suffice() and can_fetch()
 
 
 def bring_server(server: Server, say: Say) -> None:
@@ -83,10 +84,6 @@ def _was_fetched(program: Command, server: Server) -> bool:
     """By any version of lockcheck: another one may have fetched other packages."""
     folder = str(unpacked(server.unpacked_as))
     return any(folder in word for word in program)
-
-
-def _is_fetched(server: Server) -> bool:
-    return _wanted(server).is_there()
 
 
 def _bring(wanted: _Wanted, say: Say) -> None:
