@@ -85,15 +85,8 @@ class Watch:
             step_ms = (_clocks_apart_ns() - apart_ns) / NS_PER_MS
             if abs(step_ms) > CLOCK_STEP_MS:
                 apart_ns = _clocks_apart_ns()
-                self.record(
-                    Event(
-                        time=self.now_ns(),
-                        process=RUN,
-                        type=EventType.INFO,
-                        f=Notice.CLOCK_STEP,
-                        value=round(step_ms, 3),
-                    )
-                )
+                step = EventType.INFO, Notice.CLOCK_STEP
+                self.record(Event(self.now_ns(), RUN, *step, value=round(step_ms, 3)))
 
 
 def _clocks_apart_ns() -> int:

@@ -1,4 +1,4 @@
-"""A history from wherever the user has it, as columns where it is long and as events where not."""
+"""Loads a history from anywhere: as columns if it is long, as events if it is not."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class Loaded:
 def loaded(
     given: str, asked: Asked, on_bytes: Callable[[int], object] | None = None
 ) -> Iterator[Loaded]:
-    """`given` is a file, packed or not, or `-` for standard input. What is long is read from its
-    file again while it is judged, so that is there for as long as this is."""
+    """`given` is a file, packed or not, or `-` for standard input. A long history is read from its
+    file again while it is judged, so the file exists until this ends."""
     source = Source(name_of(given), asked)
     with tempfile.TemporaryDirectory(prefix="lockcheck-") as folder:
         try:
@@ -88,7 +88,7 @@ def _by_events(told: Iterable[Event], form: Format, source: Source) -> Loaded:
 
 
 def _unpacked(given: str, data: ByteStream, folder: Path) -> Path:
-    """What can be read again from any place in it."""
+    """A file that can be read again from any position."""
     if given != STANDARD_INPUT and not _is_packed(Path(given)):
         return Path(given)
     path, name = folder / "history", name_of(given)
@@ -100,7 +100,7 @@ def _unpacked(given: str, data: ByteStream, folder: Path) -> Path:
 
 
 def _copy(data: ByteStream, path: Path, name: str) -> None:
-    """The stream says of itself what is wrong with it: an OSError is one of the copy."""
+    """The stream raises HistoryErrors of its own: an OSError comes from the copy."""
     since = 0
     with path.open("wb") as out:
         while piece := data.read(AT_ONCE):
@@ -125,7 +125,7 @@ def _no_room(name: str, folder: Path, reason: str) -> UserError:
 
 
 def _is_packed(path: Path) -> bool:
-    """Or no file at all, but a pipe."""
+    """True also if it is not a file, but a pipe."""
     if not path.is_file() or path.suffix in (".gz", ".zst"):
         return True
     with path.open("rb") as data:

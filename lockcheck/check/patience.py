@@ -1,4 +1,4 @@
-"""What searches may take: the judges have no clock, and ask this."""
+"""The limits of searches: the judges have no clock, and ask this."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ FOR_A_RUN_MS = 60_000
 
 
 def patient_for(length_ms: int, most_bytes: int = GIGABYTE) -> Patience:
-    """For so long from the first search on: nobody searches while a long history is read."""
+    """The time counts from the first search on: reading a long history takes none of it."""
     began: list[float] = []
 
     def may_go_on() -> bool:

@@ -1,4 +1,4 @@
-"""Judging a stored history again: no cluster, no Docker, nothing but the file."""
+"""Judges a stored history again: without a cluster or Docker, from the file alone."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class Checked:
     judgement: Judgement
     report: Path | None
     facts: RunFacts
-    unwritten: str  # why the run's folder could not be brought up to date; empty: it was
-    notes: tuple[str, ...]  # what was left out in reading, and why
-    sealed: bool  # so it is as the run left it
+    unwritten: str  # why the run's folder could not be updated; empty: it was
+    notes: tuple[str, ...]  # what the reader ignored, and why
+    sealed: bool  # it is unchanged since the run
 
     @property
     def exit_code(self) -> int:
@@ -53,7 +53,7 @@ def recheck(
     out: Path,
     on_bytes: Callable[[int], object] | None = None,
 ) -> Checked:
-    """A run's verdict and report are written anew; a bare file is only read."""
+    """Rewrites a run's verdict and report; a mere file is only read."""
     store = run_folder(given, out)
     source = str(store.history) if store else given
     _refuse_senseless(asked, report, source)
@@ -87,8 +87,8 @@ def _refuse_senseless(asked: Asked, report: Path | None, source: str) -> None:
 
 
 def _understood(history: History | Scan) -> History | Scan:
-    """Whether a lock can be entered again decides what its holds are: of somebody else's it is seen
-    from the operations."""
+    """Whether a lock is reentrant decides what its holds are: for a history of another tool, the
+    operations show it."""
     terms = history.terms
     models = [] if terms.backend or terms.model else models_of(history.table)
     reentrant = next((name for name in models if name.startswith("reentrant")), "")
@@ -101,7 +101,7 @@ def _understood(history: History | Scan) -> History | Scan:
 
 
 def _refuse_misfit(history: History | Scan) -> None:
-    """A model that does not know the operations would find nothing, and that would look like ok."""
+    """A model that does not know the operations would find nothing, which would look like ok."""
     wrong = misfit(history.table, history.terms)
     if wrong:
         raise UserError(wrong, cure="choose another --model, or leave it out: it is detected")
@@ -115,7 +115,7 @@ def _notes(history: History) -> Iterator[str]:
 
 
 def judged(history: History | Scan, patience: Patience) -> tuple[Judgement, History]:
-    """And what is to be reported: all of it, or of a long one the part that had to be looked at."""
+    """And the history to report: all of it, or the part of a long one that had to be examined."""
     if isinstance(history, Scan):
         return judge_scan(history, patience)
     return judge(history, patience), history
@@ -130,7 +130,7 @@ def _published(store: Store, history: History, judgement: Judgement, facts: RunF
 
 
 def run_folder(given: str, out: Path) -> Store | None:
-    """A folder, or the name of one below `out`; None where a file, or a pipe, is meant."""
+    """A folder, or the name of one below `out`; None if it is a file or a pipe."""
     path = Path(given)
     if given == STANDARD_INPUT or (path.exists() and not path.is_dir()):
         return None
@@ -175,7 +175,7 @@ def _facts_of_a_stranger(given: str, found: Loaded) -> RunFacts:
 
 
 def _in_full(given: str) -> str:
-    """So that the command works wherever somebody stands."""
+    """So that the command works in any folder."""
     return given if given == STANDARD_INPUT else str(Path(given).absolute())
 
 

@@ -1,4 +1,4 @@
-"""What this host can do, what is missing, and the command that brings it."""
+"""What this host can do, what is missing, and the command that adds it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Diagnosis:
     found: str
     cure: str = ""
     needed: bool = False  # without it lockcheck cannot run at all
-    optional: bool = False  # what is not there could be added; nothing is broken without it
+    optional: bool = False  # it could be added, but nothing is broken without it
 
     @property
     def mark(self) -> str:

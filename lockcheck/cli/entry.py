@@ -1,4 +1,4 @@
-"""Where lockcheck begins and ends. It imports next to nothing: an early Ctrl-C is answered, too."""
+"""The entry point. It imports next to nothing, so that an early Ctrl-C is handled, too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exit codes are a promise: whatever goes wrong in a command is 4, never 1."""
+"""Exit codes are a promise: any error in a command is 4, never 1."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _failed(message: str, cure: str, code: int = InternalError.exit_code) -> int
 
 
 def _short_of_memory(error: MemoryError | ImportError) -> int:
-    """Libraries that are installed cannot be loaded where there is no room for them."""
+    """Without enough memory, installed libraries cannot be loaded."""
     if isinstance(error, MemoryError):
         return _failed("out of memory", "give it more, or judge less at once")
     reason = error.__cause__ or error
@@ -81,7 +81,7 @@ def _short_of_memory(error: MemoryError | ImportError) -> int:
 
 
 def _cannot_write(error: OSError) -> int:
-    """A reader that went away needs no words, and a full disk is nobody's bug."""
+    """A reader that went away needs no message, and a full disk is not a bug."""
     if not isinstance(error, BrokenPipeError):
         if not is_out_of_space(error):
             return _is_a_bug()

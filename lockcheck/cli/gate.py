@@ -1,6 +1,6 @@
-"""The one gate to a terminal for words that are not ours: of histories, servers, files, the engine.
+"""The one gate to a terminal for foreign text: of histories, servers, files, the engine.
 
-Nothing that passes can move the cursor, colour what follows, turn it around, or begin a line.
+Nothing that passes can move the cursor, colour or reverse what follows, or start a new line.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ def printable(text: str) -> str:
 
 
 def lines_of(text: str) -> list[str]:
-    """Where more than one line is meant, as of a server's last words: to be indented."""
+    """For text of several lines, such as a server's last words: the caller indents them."""
     return [printable(line) for line in text.split("\n")]
 
 
 def as_json(value: object) -> str:
-    """No character that a terminal might obey: JSON can write them all by their numbers."""
+    """Without characters that a terminal might interpret: JSON can escape them all."""
     return json.dumps(msgspec.to_builtins(value))
 
 
@@ -35,7 +35,7 @@ def say(text: str) -> None:
 
 
 def print_error(message: str, cure: str = "") -> None:
-    """Where nobody can be told, the exit code still says it."""
+    """If the stream is closed, the exit code still says it."""
     first, *more = lines_of(message)
     lines = [f"lockcheck: {first}", *(f"  {line}" for line in more)]
     lines += [f"  cure: {printable(cure)}"] if cure else []

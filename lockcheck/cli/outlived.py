@@ -1,6 +1,6 @@
-"""Standard output whose reader may go away, as `head` does once it has seen enough.
+"""Standard output whose reader may go away, as `head` does when it has read enough.
 
-That is no failure: the rest is written to nobody, and the exit code says what it would have said.
+That is no failure: the rest is discarded, and the exit code is the same.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class RunCommand(click.Command):
-    """Its options are made when they are looked at: the registries behind them take their time."""
+    """Its options are made when they are needed: their registries take time to import."""
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         self.add_options()

@@ -19,7 +19,7 @@ WAITED_FOR = (*FORWARDED, signal.SIGCHLD)
 
 
 def supervise() -> None:
-    """Returns in the child. The parent ends as that decided; signals to it reach the child."""
+    """Returns in the child. The parent exits with its code, and passes signals on to it."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, WAITED_FOR)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # where it is ignored, nobody learns of an exit
     parent = os.getpid()
@@ -37,7 +37,7 @@ def supervise() -> None:
 
 
 def _end_with(parent: int) -> None:
-    """Whoever kills lockcheck knows of one process."""
+    """A user who kills lockcheck knows of one process only."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(ENDED_BY_ITSELF)

@@ -1,7 +1,7 @@
-"""A cluster for somebody's own test: real servers, and nodes for its clients.
+"""A cluster for a user's own test: real servers, and nodes for its clients.
 
-The nodes are where this process cannot reach them (see `compose/`). So a test has a program run on
-a node, or has a port of loopback lead to a server.
+This process cannot reach the nodes' networks (see `compose/`). So a test runs programs on nodes, or
+has a port on loopback forwarded to a server.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from lockcheck.servers.versions import check_kind, check_versions, server_of, ve
 
 RUNTIME_VARIABLE = "LOCKCHECK_RUN_RUNTIME"
 MOST_CLIENTS = 100
-TTL_MS = 1000  # for faults that would go by a lease, and know of none here
+TTL_MS = 1000  # for faults that depend on a lease: none is known here
 say = logging.getLogger("lockcheck").info
 
 
 class Cluster:
-    """What `lockcheck.cluster(...)` brings up; gone when its `with` block ends."""
+    """What `lockcheck.cluster(...)` starts; it is gone when the `with` block ends."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class Cluster:
         self._switchboard = Switchboard(nodes.agent, self.log.note)
         self._forwarding = forwarding
         self.runtime = runtime
-        self.folder = folder  # with what each node said, in nodes/NAME/output.log
+        self.folder = folder  # with the output of each node, in nodes/NAME/output.log
         self.servers = self._named(Role.SERVER)
         self.storage = "".join(self._named(Role.STORAGE))
         self.clients = self._named(Role.CLIENT)
@@ -74,7 +74,7 @@ class Cluster:
     def run(
         self, node: str, command: Sequence[str], *, environment: Mapping[str, str] | None = None
     ) -> Program:
-        """Somebody's own program on a client's node: what strikes the node strikes it. It sees the
+        """Runs your own program on a client's node: faults at the node strike it. It reaches the
         servers by their names, at `port(name)`."""
         self._check(node, self.clients)
         return Program(self._switchboard, node, command, environment or {})
@@ -84,13 +84,13 @@ class Cluster:
         return SERVERS[self._specs[server].server].port
 
     def forward(self, server: str, *, via: str) -> tuple[str, int]:
-        """An address on loopback for this process's own code, as if it ran on the node `via`: what
-        cuts that node off cuts its connections."""
+        """An address on loopback for this process's own code, as if it ran on the node `via`: a cut
+        of that node cuts its connections."""
         self._check(via, self.clients)
         return self._forwarding.open(self._switchboard, via, server, self.port(server))
 
     def fault(self, text: str, *nodes: str) -> Fault:
-        """As `--nemesis` takes it: `partition:leader,one-way=in`; or with nodes that are named."""
+        """As for `--nemesis`: `partition:leader,one-way=in`; or at the nodes that are named."""
         return self.faults.of(text, *nodes)
 
     def _check(self, name: str, known: tuple[str, ...]) -> None:
@@ -112,12 +112,13 @@ def cluster(
     seed: int = 0,
     faketime: bool = False,
 ) -> Iterator[Cluster]:
-    """The servers of a lock of lockcheck's (`redlock`), or so many servers of a kind (`etcd=3.4`,
-    with `servers=3`); nodes for so many clients, c1, c2 ...; and a server that the lock protects.
+    """The servers of one of lockcheck's locks (`redlock`), or a number of servers of a kind
+    (`etcd=3.4`, with `servers=3`); nodes for clients, c1, c2 ...; and a server that the lock
+    protects.
 
-    `image` is what the clients' nodes are made of in `docker`, instead of lockcheck's own. Without
-    a `folder`, nothing of what the nodes said is kept. With `faketime`, servers that are JVMs run
-    under libfaketime: their monotonic clocks cannot be moved else.
+    `image` is the image of the clients' nodes in `docker`, instead of lockcheck's own. Without a
+    `folder`, the nodes' output is not kept. With `faketime`, servers that are JVMs run under
+    libfaketime: otherwise their monotonic clocks cannot be moved.
     """
     specs = _specs(lock, servers, clients, storage, version)
     if faketime:
@@ -191,7 +192,7 @@ def _plan(lock: str, specs: Sequence[NodeSpec], seed: int) -> Plan:
 
 @contextmanager
 def _ending(nodes: Nodes, *, collect: bool) -> Iterator[None]:
-    """On every way out; no second Ctrl-C cuts that short."""
+    """On every way out; a second Ctrl-C does not cut it short."""
     ours = threading.current_thread() is threading.main_thread()
     try:
         yield

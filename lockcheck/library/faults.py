@@ -25,7 +25,7 @@ LONGEST_S = 300.0
 
 
 class Faults:
-    """`faults.pause("c1")`, `faults.partition("leader", one_way="in")`: a fault by its name, whom
+    """`faults.pause("c1")`, `faults.partition("leader", one_way="in")`: a fault by its name, what
     it strikes (nodes, or one of its aims), and its parameters: see `lockcheck list faults`."""
 
     def __init__(
@@ -56,7 +56,7 @@ class Faults:
         return [*super().__dir__(), *(name.replace("-", "_") for name in FAULTS)]
 
     def of(self, text: str, *nodes: str) -> Fault:
-        """As `--nemesis` takes it, and the nodes that it strikes, if they are named."""
+        """As for `--nemesis`; and the nodes that it strikes, if they are named."""
         sequence = parse_nemesis(text)
         if len(sequence) != 1:
             raise UserError(
@@ -87,7 +87,7 @@ class Faults:
 
 
 def _dashed(name: str) -> str:
-    """`one_way` for `one-way`, and `from_` for what Python would take for a word of its own."""
+    """`one_way` for `one-way`, and `from_` for `from`, which is a keyword of Python."""
     return name.rstrip("_").replace("_", "-")
 
 
@@ -98,7 +98,7 @@ def _written(name: str, value: object) -> list[str]:
 
 
 class Fault:
-    """`nodes` and `proof` are there within the `with` block.
+    """`nodes` and `proof` are set within the `with` block.
 
     Its times in the log are of this process's clock, as all others: it began no later than that,
     and was healed no earlier, so that nobody is blamed for what it did.
@@ -119,14 +119,14 @@ class Fault:
         return str(self._step)
 
     def __enter__(self) -> Fault:
-        """Raises FaultError where it cannot be proven; it is healed then."""
+        """Raises FaultError if it cannot be proven; then it is healed."""
         began_ns = time.monotonic_ns()
         self._orders = structs.replace(self._orders, number=next(self._numbers))
         try:
             said = self._ask("strike", self._orders)
         except ClusterError as error:
             raise FaultError(error.message, cure=error.cure) from error
-        except BaseException:  # Ctrl-C: however far it has got
+        except BaseException:  # Ctrl-C: at any stage
             self._ask("heal", self._orders.number)
             raise
         struck = msgspec.convert(said, Struck)
@@ -136,7 +136,7 @@ class Fault:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Raises FaultError where it was not healed, or was over before."""
+        """Raises FaultError if it was not healed, or was over too early."""
         self._note_heal(EventType.INVOKE)
         try:
             self._ask("heal", self._orders.number)

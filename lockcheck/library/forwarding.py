@@ -1,7 +1,7 @@
-"""Ports of this host's loopback that lead to servers, by way of a node's network.
+"""Ports on this host's loopback that are forwarded to servers, through a node's network.
 
-A connection is made here, carried through the agent's pipe, and made once more from the node: so it
-works with an engine on another host, too, and what cuts the node off cuts it.
+A connection is accepted here, carried through the agent's pipe, and opened again from the node: so
+it works with an engine on another host, too, and a cut of the node cuts it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Forwarding:
         self._thread.start()
 
     def open(self, switchboard: Switchboard, via: str, to: str, port: int) -> tuple[str, int]:
-        """The address on loopback: the kernel chooses its port."""
+        """Returns the address on loopback: the kernel chooses the port."""
         serve = partial(self._serve, switchboard, ConnectOrders(0, via, to, port))
         starting = asyncio.start_server(serve, LOOPBACK, 0)
         server = asyncio.run_coroutine_threadsafe(starting, self._loop).result()

@@ -1,6 +1,6 @@
-"""What clients do, written down by the test that makes them do it, for the judges.
+"""What clients do, recorded for the judges by the test that makes them do it.
 
-All times are of this process's clock, taken around each operation: so an operation seems a little
+All times are by this process's clock, taken around each operation: so an operation seems a little
 longer, and a hold a little shorter, than it was, and nothing is found that was not there.
 """
 
@@ -38,7 +38,7 @@ class Promised(TypedDict, total=False):
 
 @dataclass(slots=True)
 class LoggedOperation:
-    """What came of an operation: it was done, unless something else is said of it."""
+    """The outcome of an operation: it was done, unless the test says otherwise."""
 
     token: int | None = None
     value: object = None
@@ -57,7 +57,7 @@ class LoggedOperation:
 
 
 class Log:
-    """Safe to be used from several threads. A client has one operation open at a time."""
+    """Can be used from several threads. A client has one operation open at a time."""
 
     def __init__(self) -> None:
         self._origin_ns = time.monotonic_ns()
@@ -79,21 +79,10 @@ class Log:
         ttl_ms: int | None = None,
         shared: bool = False,
     ) -> Iterator[LoggedOperation]:
-        """`acquire`, `release`, `renew`, `read`, `write` ..., around the code that does it. Of one
-        that raises nobody knows whether it happened, unless it has said that it was refused."""
-        invoke = Event(
-            time=time.monotonic_ns(),
-            process=self._process(client),
-            type=EventType.INVOKE,
-            f=f,
-            key=key,
-            node=client,
-            value=value,
-            base=base,
-            token=token,
-            ttl_ms=ttl_ms,
-            shared=shared,
-        )
+        """`acquire`, `release`, `renew`, `read`, `write` ..., around the code that does it. If the
+        code raises, nobody knows whether it happened, unless `refused` was called."""
+        asked = time.monotonic_ns(), self._process(client), EventType.INVOKE, f, key
+        invoke = Event(*asked, value, client, token, base=base, ttl_ms=ttl_ms, shared=shared)
         self.add(invoke)
         answer = LoggedOperation(token=token, value=value)
         try:
@@ -120,7 +109,7 @@ class Log:
         write_events(path, self._told(Terms(**promised)))
 
     def note(self, event: Event, time_ns: int | None = None) -> None:
-        """Of the agent's, whose clock may be another one."""
+        """An event of the agent, whose clock may differ."""
         now_ns = time.monotonic_ns() if time_ns is None else time_ns
         self.add(structs.replace(event, time=now_ns, since=None))
 
@@ -154,6 +143,6 @@ class Log:
                 ttl_ms=None,
             )
         )
-        if answer.outcome is EventType.INFO:  # whatever it does from here on, it does as another
+        if answer.outcome is EventType.INFO:  # from here on it acts as another process
             with self._adding:
                 del self._processes[client]

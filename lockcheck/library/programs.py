@@ -1,4 +1,4 @@
-"""Somebody's own program on a node, where it can be stopped, killed and cut off."""
+"""A user's own program on a node, where it can be stopped, killed and cut off."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ PATIENCE_S = 10.0
 
 
 class Program:
-    """It is talked to in lines: its standard input and output. What it writes to its standard error
-    is in `nodes/NODE/output.log` of the cluster's folder."""
+    """Communicates in lines, by its standard input and output. Its standard error is in
+    `nodes/NODE/output.log` of the cluster's folder."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class Program:
 
     def hear(self, timeout_s: float = PATIENCE_S) -> str:
         """The next line that it prints. TimeoutError if there is none in time, EOFError if it has
-        ended. It has to flush what it prints."""
+        ended. The program has to flush its output."""
         try:
             line = self._lines.get(timeout=timeout_s)
         except queue.Empty:
@@ -53,7 +53,7 @@ class Program:
         return line
 
     def wait(self, timeout_s: float = PATIENCE_S) -> int:
-        """Until it has ended: its exit code, or minus the signal that ended it."""
+        """Waits for its end: returns its exit code, or minus the signal that ended it."""
         if not self._ended.wait(timeout_s):
             raise TimeoutError(f"the program on {self.node} did not end within {timeout_s:g} s")
         return self._code

@@ -21,13 +21,13 @@ class Switchboard:
         link.listen(self._pass_on)
 
     def new(self, hear: Hear) -> int:
-        """The number of a stream; what comes of it is heard on the thread that reads the pipe."""
+        """The number of a new stream; `hear` is called on the thread that reads the pipe."""
         number = next(self._numbers)
         self._hearing[number] = hear
         return number
 
     def send(self, stream: int, data: bytes) -> None:
-        """Nothing: that was all."""
+        """Empty data is the end."""
         self.link.tell("send", Piece(stream, data))
 
     def _pass_on(self, message: Message) -> None:

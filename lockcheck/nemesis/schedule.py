@@ -241,14 +241,7 @@ class Nemesis:
     def _tell_missed(self) -> None:
         for asked, step in self._missed.items():
             why = self._why_missed.get(asked, "no node to strike, or no time left for it")
-            self._record(
-                Event(
-                    time=self._now_ns(),
-                    process=NEMESIS,
-                    type=EventType.INFO,
-                    f=step.kind.name,
-                    asked=asked,
-                    error=f"it never took effect: {why}",
-                )
-            )
+            why = f"it never took effect: {why}"
+            missed = NEMESIS, EventType.INFO, step.kind.name
+            self._record(Event(self._now_ns(), *missed, asked=asked, error=why))
         self._missed.clear()

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field
 
+from msgspec import structs
+
 from lockcheck.errors import LockcheckError
 from lockcheck.history import Event, EventType, Notice
 from lockcheck.history.event import NEMESIS
@@ -98,18 +100,8 @@ class UnderWay:
     def _say(self, kind: EventType, f: str, **more: object) -> None:
         one = self.nodes[0] if len(self.nodes) == 1 else None
         several = None if one else self.nodes
-        self.record(
-            Event(
-                time=self.now_ns(),
-                process=NEMESIS,
-                type=kind,
-                f=f,
-                fault=self.number,
-                node=one,
-                nodes=several,
-                **more,  # type: ignore[arg-type]
-            )
-        )
+        event = Event(self.now_ns(), NEMESIS, kind, f, fault=self.number, node=one, nodes=several)
+        self.record(structs.replace(event, **more))
 
 
 def in_words(error: Exception) -> str:

@@ -60,7 +60,7 @@ class RunOutcome:
 
 
 def execute(config: RunConfig, watcher: Watcher) -> RunOutcome:
-    """Cluster, clients, history, judgement, report: the report is written whatever happens."""
+    """Cluster, clients, history, judgement, report: the report is written in any case."""
     config = validated(config)
     runtime, why = choose_runtime(config.runtime, servers_of(config))
     _check_what_is_here(config, runtime.name)
@@ -132,7 +132,7 @@ def _conclude(
 
 
 def _check_what_is_here(config: RunConfig, runtime: str) -> None:
-    """Clients in containers have their libraries with them, and nothing that was added here."""
+    """Clients in containers have their libraries, but no plugins of this host."""
     if runtime == "local":
         for kind in servers_of(config):
             check_drivers(server_of(kind))
@@ -145,21 +145,21 @@ def _check_what_is_here(config: RunConfig, runtime: str) -> None:
 
 
 def _outlives_its_lease(config: RunConfig) -> bool:
-    """Nobody renews it while the work under the lock goes on."""
+    """The work under the lock takes longer than the lease, and nobody renews it."""
     promises = config.backend_under_test().promises
     kept_alive = promises.session or promises.renews or config.check_validity
     return not kept_alive and config.think_ms * LONGEST_THINK >= config.ttl_ms
 
 
 def _own_versions(config: RunConfig) -> Rows:
-    """The servers tell their own; these are the libraries that speak to them."""
+    """Of lockcheck, and of the servers' client libraries; servers report their own."""
     drivers = chain.from_iterable(
         driver_versions(server_of(kind)).items() for kind in servers_of(config)
     )
     return (
         ("lockcheck", __version__),
         ("Python", platform.python_version()),
-        # Several kinds may share one; and what is not here a container brings along.
+        # Several kinds may share one; and containers have those that are missing here.
         *(row for row in dict.fromkeys(drivers) if row[1] != NOT_INSTALLED),
         ("kernel", f"{platform.system()} {platform.release()} {platform.machine()}"),
     )
@@ -176,7 +176,7 @@ def _problem(error: LockcheckError | None, interrupted: bool) -> str:
 
 @contextmanager
 def _collecting(cluster: Cluster) -> Iterator[Cluster]:
-    """Its files are fetched and it is ended on every way out; no second Ctrl-C cuts that short."""
+    """Fetches its files and ends it on every way out; a second Ctrl-C does not cut that short."""
     try:
         yield cluster
     finally:

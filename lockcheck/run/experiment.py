@@ -15,14 +15,14 @@ from lockcheck.nodes.node import NodeFacts, Role
 from lockcheck.run.monitor import LiveState, Monitor
 from lockcheck.run.plan import Rows, begin_orders, longest_aftermath_s, storage_node, terms
 
-LOOK_S = 0.1  # how often the command line looks at what happened
+LOOK_S = 0.1  # how often the command line checks what happened
 # A section under way may still have to wait for servers that answer slowly.
 LEAVING_GRACE_S = 15.0
 LONGEST_GRACE_S = 120.0
 
 
 class Watcher(Protocol):
-    """Who follows how it goes: a terminal, a log of a nightly job, nobody."""
+    """Follows the run: a terminal, a log of a nightly job, nobody."""
 
     def plan(self, rows: Rows) -> None: ...
     def say(self, line: str) -> None: ...
@@ -38,7 +38,7 @@ def await_ready(cluster: Cluster) -> dict[str, NodeFacts]:
 def conduct(
     config: RunConfig, cluster: Cluster, nodes: dict[str, NodeFacts], watcher: Watcher
 ) -> bool:
-    """Whether it was interrupted; then the faults are healed and the clients ended at once."""
+    """Returns whether it was interrupted; then faults are healed and clients ended at once."""
     monitor = Monitor(terms(config))
     cluster.agent.listen(monitor.hear)
     cluster.agent.ask("begin", begin_orders(config, nodes))
@@ -51,14 +51,14 @@ def conduct(
     try:
         ended = _end(config, cluster, at_once=interrupted)
     finally:
-        _check_nobody_broke(monitor)  # the better cause, whatever else went wrong by it
+        _check_nobody_broke(monitor)  # it explains whatever else went wrong
     if not interrupted:
         _check_how_they_left(ended)
     return interrupted
 
 
 def _watch(config: RunConfig, cluster: Cluster, monitor: Monitor, watcher: Watcher) -> None:
-    """Until the time is over, or what was to be shown has been, or something broke."""
+    """Until the time is over, or two clients held the lock at once, or something broke."""
     deadline = time.monotonic() + config.time_limit_ms / 1000
     while time.monotonic() < deadline:
         state = monitor.state()

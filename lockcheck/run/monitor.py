@@ -1,4 +1,4 @@
-"""What can be said of a run while it runs: heard from the agent, read by the command line."""
+"""The state of a run while it runs: reported by the agent, read by the command line."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lockcheck.checker.live import OverlapWatch
 from lockcheck.history import Event, EventType, F, Notice, Terms
 from lockcheck.history.event import NEMESIS, NS_PER_MS
 
-# All that happened this long ago has been heard of: the agent reads the clients every 2 ms.
+# Everything that happened this long ago has arrived: the agent reads the clients every 2 ms.
 SETTLED_AFTER_NS = 250 * NS_PER_MS
 
 

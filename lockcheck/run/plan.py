@@ -1,4 +1,4 @@
-"""What a run's configuration comes to: nodes, orders, terms, and the rows that people read."""
+"""What follows from a run's configuration: nodes, orders, terms, and the rows that people read."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def storage_of(config: RunConfig) -> StorageKind | None:
 
 
 def storage_node(config: RunConfig) -> NodeSpec | None:
-    """Where the storage is: a node of its own, or the first server of its kind."""
+    """The node of the storage: its own, or the first server of its kind."""
     kind = storage_of(config)
     if kind is None:
         return None
@@ -54,14 +54,13 @@ def storage_node(config: RunConfig) -> NodeSpec | None:
 
 
 def servers_of(config: RunConfig) -> tuple[str, ...]:
-    """The kinds of server that a run needs, some in a version: what must be on a host where it is
-    to run."""
+    """The kinds of server that a run needs, some in a version: what its host must have."""
     kinds = {spec.kind for spec in node_specs(config) if spec.role is not Role.CLIENT}
     return tuple(sorted(kinds))
 
 
 def terms(config: RunConfig) -> Terms:
-    """By what its history is to be judged: what the lock and the workload promise."""
+    """By which its history is judged: what the lock and the workload promise."""
     promises, workload = config.backend_under_test().promises, config.workload_to_run()
     reentrant = "reentrant-fenced" if promises.fencing else "reentrant"
     return Terms(

@@ -1,4 +1,4 @@
-"""Whether what a run will leave can be judged in the memory that is here: said before it starts."""
+"""Whether the history of a run can be judged in this host's memory: said before it starts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ STEPS_MS = (3_600_000, 60_000, 1000)
 
 
 def too_long(config: RunConfig, available: int | None) -> str:
-    """What to say of it; empty where there is room, or nobody knows how much there is."""
+    """What to say about it; empty if there is room, or nobody knows how much there is."""
     lines = config.clients * LINES_A_SECOND * config.time_limit_ms // 1000
     needed = ALWAYS_BYTES + lines * BYTES_A_LINE
     if available is None or needed <= available:

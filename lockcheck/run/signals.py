@@ -1,4 +1,4 @@
-"""Signals that are answered otherwise for a while: on every way out they are as they were."""
+"""Handles signals differently for a while, and restores the handlers on every way out."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def _ignored(_number: int, _frame: FrameType | None) -> None:
 
 
 def ignoring_signals() -> AbstractContextManager[None]:
-    """What must be done to its end is not broken off by a second Ctrl-C."""
+    """A second Ctrl-C does not interrupt what must be completed."""
     return handling((signal.SIGINT, *TERMINATING), _ignored)
 
 
 def interrupted_once() -> AbstractContextManager[None]:
-    """SIGTERM and SIGHUP end a run in the same order as Ctrl-C does; and the first of them all is
-    the last that is heard, so that nothing cuts short what it has begun to undo."""
+    """SIGTERM and SIGHUP end a run in the same way as Ctrl-C; after the first of them all others
+    are ignored, so that nothing interrupts the cleanup."""
     numbers = (signal.SIGINT, *TERMINATING)
 
     def interrupt(_number: int, _frame: FrameType | None) -> None:
@@ -52,7 +52,7 @@ def interrupted_once() -> AbstractContextManager[None]:
 
 
 def unwinding_when_terminated() -> AbstractContextManager[None]:
-    """What was begun is put away on the way out, and the exit code still names the signal."""
+    """Cleans up on the way out, and the exit code still names the signal."""
 
     def leave(number: int, _frame: FrameType | None) -> None:
         raise Terminated(number)

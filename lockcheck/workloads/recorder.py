@@ -73,22 +73,9 @@ class Recorder:
         ttl_ms: int | None = None,
         shared: bool = False,
     ) -> Pending:
-        return Pending(
-            self._write(
-                Event(
-                    time=0,
-                    process=self.process,
-                    type=EventType.INVOKE,
-                    f=f,
-                    key=key,
-                    value=value,
-                    base=base,
-                    token=token,
-                    ttl_ms=ttl_ms,
-                    shared=shared,
-                )
-            )
-        )
+        asked = 0, self.process, EventType.INVOKE, f, key, value
+        event = Event(*asked, token=token, base=base, ttl_ms=ttl_ms, shared=shared)
+        return Pending(self._write(event))
 
     def keeper_renews(self, key: str, ttl_ms: int, *, of: int) -> Pending:
         """A renewal is an operation of a keeper's own, on behalf of a process of this client's."""
