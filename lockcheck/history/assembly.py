@@ -1,4 +1,4 @@
-"""What events mean: operations, holds, faults and stalls, built event by event."""
+"""Builds the meaning of events one by one: operations, holds, faults and stalls."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from lockcheck.history.older import completed
 
 
 def keeper_of(process: int | str) -> str:
-    """What a keeper is called that was logged under the name of its client."""
+    """The name of a keeper that was logged under the name of its client."""
     return f"{process}/keeper"
 
 
@@ -39,8 +39,8 @@ class Assembly:
 
     source: str
     place: Position | None = None
-    given_up: frozenset[int] = frozenset()  # ids of asks for what can be entered again
-    given_terms: Terms | None = None  # whatever its own are
+    given_up: frozenset[int] = frozenset()  # ids of invocations that follow a hold given up
+    given_terms: Terms | None = None  # instead of its own
     events: list[Event] = field(default_factory=list)
     operations: list[Operation] = field(default_factory=list)
     stalls: list[Stall] = field(default_factory=list)
@@ -68,7 +68,7 @@ class Assembly:
 
     def _add(self, event: Event) -> None:
         if event.process == RUN and event.f == Notice.SEALED:
-            return  # of the file, and not of what it tells
+            return  # about the file, not about the run
         self.events.append(event)  # first, so that an error names the line of this one
         if len(self.events) > 1 and event.time < self.events[-2].time:
             raise self._error("its time is before that of the line above")
@@ -91,7 +91,7 @@ class Assembly:
                 self.holding.told_ns[event.process, event.key or ""] = event.time
 
     def _settle(self) -> None:
-        """What has no end yet gets one, and all of it its order."""
+        """Ends what has no end yet, and sorts everything."""
         for begun in self._pending.values():
             self._add_operation(Operation(self.events[begun], None))
         self.holding.settle()
@@ -116,7 +116,7 @@ class Assembly:
     def _add_of_client(self, event: Event) -> None:
         if event.f == Notice.STALL:
             self._add_stall(event)
-            return  # written by the client's ticker: no sign of what the process itself does
+            return  # written by the client's ticker: no sign of life of the process itself
         event = self._told_apart(event)
         process = event.process
         seen_before_ns = self.holding.seen_ns.get(process, event.time)
@@ -128,7 +128,7 @@ class Assembly:
             if event.f not in (F.ACQUIRE, F.RELEASE):
                 self.holding.acted_ns[process] = event.time
             if event.f == F.ACQUIRE and (not self.terms.reentrant or id(event) in self.given_up):
-                # It asks although it never released: it had given up, nobody knows when.
+                # It asks again without a release: it had given up, nobody knows when.
                 self.holding.give_up(process, event.key or "", seen_before_ns)
             return
         invoke = self._open(process)
@@ -147,8 +147,8 @@ class Assembly:
         return None if begun is None else self.events[begun]
 
     def _told_apart(self, event: Event) -> Event:
-        """A renewal that is under way together with something else of its process is its keeper's,
-        who was logged under its client's name: it gets a name of its own."""
+        """A renewal that overlaps with another operation of its process belongs to a keeper that
+        was logged under its client's name: it gets a name of its own."""
         process, is_renewal = event.process, event.f == F.RENEW
         own = self._open(process)
         if event.type is not EventType.INVOKE:
@@ -189,7 +189,7 @@ class Assembly:
         (self._waits if event.error == WAITED else self.stalls).append(stall)
 
     def _stalls(self) -> Iterable[Stall]:
-        """The machine's. Who was cut off from the storage waits for it, and no machine stalls."""
+        """Stalls of the machine: to wait for a storage that one is cut off from is none."""
         yield from self.stalls
         faults = self.faults.spans()
         keeping = [fault for fault in faults if fault.effect in (Effect.CUTS, Effect.SLOWS)]

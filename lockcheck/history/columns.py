@@ -1,7 +1,7 @@
-"""A history in JSON Lines read straight into columns, by the compiled reader where there is one.
+"""Reads a history in JSON Lines directly into columns, by the compiled reader if there is one.
 
-The reader takes what it is sure of and refuses the rest. What it refuses, and what there is on a
-machine without it, is read event by event: slower by a factor of twenty, and the same.
+The reader takes what it is sure of and refuses other histories. Those, and all histories on a
+machine without it, are read event by event: twenty times slower, with the same result.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from lockcheck.history.table import NOTHING, TYPES, Bytes, Codes, Ints, Symbols,
 from lockcheck.native import core
 
 PIECE = 1 << 20
-# As the compiled reader numbers its columns: first those of the table.
+# The compiled reader's numbers of columns: first those of the table.
 BESIDE = (("node", np.int32), ("invoked_at", np.int64), ("answered_at", np.int64))
 SPECIAL_AT, SEEN_LAST, SYMBOL_AT, ODD_SYMBOL, NUMBERED, NUMBER, BASED, BASE = range(15, 23)
 LEDGER = (
@@ -33,7 +33,7 @@ LEDGER = (
     ("base", np.int32),
     ("why", np.int32),
 )
-RARE = ("argument", "second", "result", "ttl_ms", "node")  # they may say nothing at all
+RARE = ("argument", "second", "result", "ttl_ms", "node")  # they may be empty
 VALUES = ("argument", "second", "result")
 VALUES_TOLD = ("value", "base")
 
@@ -55,7 +55,7 @@ class LedgerColumns:
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """All operations, and where in the file the rest is to be found."""
+    """All operations, and where in the file the rest is."""
 
     table: Table
     node: Codes  # a symbol, NOTHING where the operation names none
@@ -68,8 +68,8 @@ class Columns:
     based: Ints  # rows, in their order, that name what they were computed from, and that
     base: Codes
     told: LedgerColumns
-    lent: bool  # there is something, besides renewals, that is about somebody else's hold
-    began_ns: int  # what was 0, by the clock of a log that counts from 1970; else 0
+    lent: bool  # other operations than renewals are about another process's hold, too
+    began_ns: int  # time 0 by the clock of a log that counts from 1970; else 0
     end_ns: int
     events: int
 
@@ -77,7 +77,7 @@ class Columns:
 def read_columns(
     lines: IO[bytes], on_bytes: Callable[[int], object] | None = None
 ) -> Columns | None:
-    """None: there is no compiled reader, or it was not sure of something."""
+    """None: there is no compiled reader, or it refused the history."""
     library = core()
     if library is None:
         return None
@@ -86,7 +86,7 @@ def read_columns(
 
 
 class _Reader:
-    """Owns the compiled reader's memory; every column that was handed out keeps it alive."""
+    """Owns the compiled reader's memory; every column that it returned keeps it alive."""
 
     def __init__(self, library: ctypes.CDLL) -> None:
         self._library = library
@@ -150,7 +150,7 @@ class _Reader:
         )
 
     def _make_canonical(self, symbols: _ReaderSymbols, columns: list[Codes]) -> None:
-        """`[1, 2]` and `[1,2]` are one value: they get the number of the same text."""
+        """`[1, 2]` and `[1,2]` are the same value: they get the same number."""
         odd = np.unique(self.column(ODD_SYMBOL, np.int32)).tolist()
         if not odd:
             return

@@ -18,9 +18,9 @@ RUN = "run"
 
 
 # Times, tokens and lengths have to fit into columns of 64 and 32 bits.
-# Those of a clock on the wall, counted from 1970, fit as well, and every lease after them.
+# Wall-clock times, counted from 1970, fit as well, and any lease after them.
 LATEST_NS = (1 << 61) - (1 << 53)
-# Whoever counts from its own beginning has not run for so long; clocks on the wall have.
+# No clock that counts from its own start has run for so long; wall clocks have.
 SINCE_1970_NS = 1 << 57
 Time: TypeAlias = Annotated[int, msgspec.Meta(ge=-LATEST_NS, le=LATEST_NS)]
 Token: TypeAlias = Annotated[int, msgspec.Meta(ge=1 - (1 << 63), le=(1 << 63) - 1)]
@@ -45,39 +45,39 @@ class F:
     CAS = "cas"  # its value is the pair of what it expects and what it would write
     ADD = "add"  # to a set, or to a counter
     RUN = "run"  # a job, named by its value, that must run once
-    LOOK = "look"  # at the last job that was done: it tells judges nothing
+    LOOK = "look"  # at the last job that was done: judges ignore it
 
 
 WAITED = "waited for the storage"
-# In place of a guard: what is written is in one transaction with the lock, or conditional.
+# Instead of a guard: writes are in one transaction with the lock, or conditional.
 TRANSACTION = "transaction"
 
 
 class Effect(StrEnum):
-    """What a fault does to the nodes that it strikes: judges go by this, never by its name."""
+    """What a fault does to the nodes that it strikes: judges use this, never its name."""
 
-    STOPS = "stops"  # nothing of the node runs, and it goes on later as if nothing had been
+    STOPS = "stops"  # nothing of the node runs; later it goes on as if nothing had happened
     ENDS = "ends"  # its processes are gone; they may be started again
-    CUTS = "cuts"  # it runs, but some of what it sends or is sent does not arrive
-    SKEWS = "skews"  # it runs, and a clock of its tells another time
+    CUTS = "cuts"  # it runs, but some of its packets are lost
+    SKEWS = "skews"  # it runs, and one of its clocks is wrong
     SLOWS = "slows"  # it runs, and what it sends, or does, takes longer
-    STARVES = "starves"  # its disk takes no more writes: it may go on, stand still, or end of that
+    STARVES = "starves"  # its disk takes no more writes: it may go on, stop, or exit
 
 
 class Notice:
-    """Names of the events that are no operation: `info` without an invocation."""
+    """Names of events that are not operations: `info` without an invocation."""
 
     TERMS = "terms"  # the first line of a run: what was agreed
     LOST = "lost"  # the client was told that it no longer holds the lock
-    QUEUED = "queued"  # the client whose acquire is under way was told that it has its place
-    # A client's tick came late by `value` ms: it did not run. Or, as its `error` says then, it
-    # waited for the storage for so long.
+    QUEUED = "queued"  # the client's acquire is under way, and has its place in the queue
+    # A client's tick came late by `value` ms: it did not run. Or, if its `error` says so, it waited
+    # for the storage for so long.
     STALL = "stall"
     CLOCK_STEP = "clock-step"  # the host's wall clock jumped by `value` ms
     CLOCKS = "clocks"  # `value`: by node, by how many ms its wall and monotonic clock were off
     SEALED = "sealed"  # the history ends with a digest of itself: see `seal.py`
     HEAL = "heal"  # the end of a fault
-    QUIET = "quiet"  # all are healed, and whoever asks for a lock has to get it
+    QUIET = "quiet"  # all faults are healed, and every lock has to be granted again
 
 
 class Event(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
@@ -140,12 +140,12 @@ def with_texts_once(events: Iterable[Event]) -> Iterator[Event]:
         yield event
 
 
-EVERYBODY = 1_000_000  # permits, where nobody is kept out: as many as there could be clients
+EVERYBODY = 1_000_000  # permits, if nobody is kept out: more than there can be clients
 Permits: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=EVERYBODY)]
 
 
 class Terms(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="kebab"):
-    """What a history is to be judged by; the value of its first line.
+    """What a history is judged by; the value of its first line.
 
     A history without it (somebody else's) is judged by these defaults.
     """

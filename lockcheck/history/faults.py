@@ -1,4 +1,4 @@
-"""What the nemesis wrote about each fault, put together."""
+"""Assembles faults from the nemesis's events."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ class _OpenFault:
 
 
 class FaultAssembly:
-    """Fed with the nemesis's events, in the order of their times."""
+    """Takes the nemesis's events, in the order of their times."""
 
     def __init__(self) -> None:
         self.quiet_ns: int | None = None  # when the last one had been healed, and clients went on
         self._open: dict[int, _OpenFault] = {}
 
     def add(self, event: Event) -> None:
-        """Raises ValueError where it makes no sense."""
-        if event.fault is None:  # the nemesis says something that is no fault
+        """Raises ValueError if it makes no sense."""
+        if event.fault is None:  # not about a fault
             if event.f == Notice.QUIET and event.type is EventType.INVOKE:
                 self.quiet_ns = event.time
             return

@@ -28,9 +28,9 @@ CUT_OFF = "Input data was truncated"
 
 
 class EventWriter:
-    """Appends events, one write each: a killed writer loses the line it was in, nothing else.
+    """Appends events, one write each: a killed writer loses its unfinished line, and nothing else.
 
-    Whoever goes on with its file takes what is there of that line away, and begins a new one.
+    The next writer of the file removes that line, and starts a new one.
     """
 
     def __init__(self, path: Path) -> None:
@@ -75,7 +75,7 @@ def write_events(path: Path, events: Iterable[Event]) -> None:
 
 @dataclass(slots=True)
 class Position:
-    """Where a reader is: the line of the event that it gave last."""
+    """Where a reader is: the line of the last event."""
 
     line: int = 0
 
@@ -125,7 +125,7 @@ def decode_line(line: bytes, source: str, number: int) -> Event:
 
 
 def _located(reason: str, line: bytes) -> tuple[str, int]:
-    """What is wrong, and at which byte; of an event that is none the place is its beginning."""
+    """What is wrong, and at which byte; if the event makes no sense, at its beginning."""
     try:
         line.decode()
     except UnicodeDecodeError as error:
@@ -142,7 +142,7 @@ def _located(reason: str, line: bytes) -> tuple[str, int]:
 
 
 def lone_surrogate(reason: str, text: str) -> int | None:
-    """Where the one is that a decoder of JSON refused, for that reason, and did not name."""
+    """The place of the surrogate that a JSON decoder refused for that reason without naming it."""
     if "surrogate" not in reason and reason != CUT_OFF:  # near the end it takes it for that
         return None
     lone = next((escape for escape in ESCAPES.finditer(text) if escape["lone"]), None)
@@ -150,6 +150,6 @@ def lone_surrogate(reason: str, text: str) -> int | None:
 
 
 def merge_event_files(paths: Iterable[Path]) -> Iterator[Event]:
-    """One history out of the files of those who wrote it; each of them is in order already."""
+    """One history from the files of several writers; each of them is in order already."""
     files = [read_events(path, allow_torn_end=True) for path in paths]
     return heapq.merge(*files, key=attrgetter("time"))

@@ -1,9 +1,9 @@
-"""Who asks for what it had given up, of a lock that it may enter again.
+"""Finds clients of a reentrant lock that ask again for what they had given up.
 
-In a log of somebody's day a client may have crashed, and come back under its name. Who enters again
-leaves as often, so what is left is what was entered last. Once nothing of what it had entered is
-left later, it had given that up by the time at which it asks again. A release after one that was
-not answered may be that one once more: it need not be of another level.
+In a log of production a client may have crashed, and come back under the same name. A client leaves
+as often as it enters, and what it leaves is what it entered last. If none of its open levels is
+left later, it had given them up by the time at which it asks again. A release after one that was
+not answered may be a repetition: it need not be of another level.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from lockcheck.history.model import Operation
 
 
 def given_up(operations: Iterable[Operation]) -> frozenset[int]:
-    """The ids of the invocations by which it asks. `operations` are in the order of theirs."""
+    """The ids of these invocations. `operations` are in the order of their invocations."""
     clients: defaultdict[tuple[int | str, str], list[Operation]] = defaultdict(list)
     for operation in operations:
         if operation.f in (F.ACQUIRE, F.RELEASE):
@@ -39,7 +39,7 @@ def _anew(own: list[Operation]) -> Iterator[Operation]:
 
 
 def _levels(own: list[Operation]) -> Iterator[tuple[Operation, Operation]]:
-    """What was entered, or may have been, and by what it was left."""
+    """Each level that was entered, or may have been, and the release that left it."""
     inside: list[Operation] = []
     before: Operation | None = None
     for operation in own:

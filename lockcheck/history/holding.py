@@ -1,4 +1,4 @@
-"""Who held what, and for how long: fed with what clients do, in the order of the times."""
+"""Who held what, and for how long: takes what clients do, in the order of the times."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Holding:
     _unsure: set[tuple[int | str, str]] = field(default_factory=set)  # whose release may be none
 
     def settle(self) -> None:
-        """What has no end yet gets one."""
+        """Ends what has no end yet."""
         for process, key in list(self._held):
             self.give_up(process, key, self.seen_ns[process])
         for place in self._keepers_told:
@@ -49,7 +49,7 @@ class Holding:
         self._close(process, key, time_ns, Ending.LOST, None)
 
     def add(self, operation: Operation, under_way: Event | None) -> None:
-        """In the order of their answers, with what its owner has under way then."""
+        """In the order of their answers; `under_way`: what the owner has under way then."""
         process = operation.process
         held = self._held.get((process, operation.key))
         if operation.f == F.RENEW:
@@ -69,12 +69,13 @@ class Holding:
             self._note_unsure(operation, its_own=held is not None or operation.f == F.ACQUIRE)
 
     def _is_a_strangers(self, release: Operation) -> bool:
-        """Its client holds nothing: so it is somebody else's hold that it may end."""
+        """Its client holds nothing, so it may end somebody else's hold."""
         may_end = release.f == F.RELEASE and not release.failed and self.terms.released_by_anyone
         return may_end and (release.process, release.key) not in self._unsure
 
     def _note_unsure(self, operation: Operation, *, its_own: bool) -> None:
-        """Who is not answered releases what it had asked for once more, or to be sure."""
+        """A client without an answer may release again, or release what it may have been
+        granted."""
         whose = operation.process, operation.key
         if not operation.unknown:
             self._unsure.discard(whose)
@@ -82,8 +83,9 @@ class Holding:
             self._unsure.add(whose)
 
     def _renew(self, renewal: Operation, under_way: Event | None) -> None:
-        """It is about the hold that there was when it was asked for: what a keeper still has under
-        way when its client has let go, and is granted the lock again, says nothing of that."""
+        """It is about the hold at the time of its invocation: a keeper's renewal that is still
+        under way when its client has released, and been granted the lock again, says nothing about
+        that."""
         held = self._held.get((renewal.owner, renewal.key))
         if held is None or not held.began_by(renewal.start_ns):
             return
@@ -99,15 +101,15 @@ class Holding:
                 self._keepers_told.append(len(self.holds) - 1)
 
     def _seen_until_told(self, hold: Hold) -> Hold:
-        """What a keeper is told is no sign of life of its client, who may have ended before."""
+        """A keeper's answer is no sign of life of its client, which may have died before."""
         seen_ns = max(hold.start_ns, self.seen_ns[hold.process])
         if hold.end_ns <= seen_ns:
             return hold
         return replace(hold, end_ns=seen_ns, ending=Ending.LAST_SEEN)
 
     def _given_up(self, hold: Hold) -> Hold:
-        """By the release of somebody who held nothing: nobody knows whose hold it ended, so none
-        that had been asked for by then is certain after it."""
+        """By a release of a client that held nothing: nobody knows whose hold it ended, so no hold
+        asked for by then is certain after it."""
         released = self._strangers.get(hold.key, [])
         first = bisect_right(released, hold.acquire.start_ns)
         if first == len(released) or released[first] >= hold.end_ns:
@@ -120,15 +122,15 @@ class Holding:
     ) -> None:
         held = self._held.pop((process, key), None)
         if held is None:
-            return  # told twice that it lost it, or releasing what it was told it had lost
+            return  # told of the loss twice, or releasing what it knows to be lost
         renewals = tuple(held.renewals)
         acquire, node = held.acquire, held.acquire.node
         hold = Hold(key, process, node, acquire, end_ns, ending, release, renewals, held.deepest)
         self.holds.append(self._cut_at_validity(hold))
 
     def give_up(self, process: int | str, key: str, seen_ns: int) -> None:
-        """It may have crashed, and come back under its name: a log of somebody's day does not say
-        so, and then what it does elsewhere says nothing of what it held here."""
+        """It may have crashed, and come back under the same name: a log of production does not say
+        so, and then what it does elsewhere says nothing about what it held here."""
         held = self._held.get((process, key))
         if held is None:
             return
@@ -143,7 +145,7 @@ class Holding:
         if not self.terms.honours_validity:
             return hold
         until_ns = believed_until_ns(hold, self.terms)
-        if until_ns is not None and self.terms.own_clocks:  # who acts believes, by its own clock
+        if until_ns is not None and self.terms.own_clocks:  # who acts believes that it holds it
             until_ns = max(until_ns, self.acted_ns.get(hold.process, until_ns))
         if until_ns is None or until_ns >= hold.end_ns:
             return hold

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from lockcheck.history.event import NS_PER_MS, Effect, Event, EventType, F, Terms
 
-LONGEST_MS = 1e12  # thirty years: what claims to last longer is no measurement
+LONGEST_MS = 1e12  # thirty years: a longer time is not a measurement
 
 
 def name_of(process: object) -> str:
@@ -30,8 +30,8 @@ class Operation:
 
     @property
     def owner(self) -> int | str:
-        """Whose hold it is about: of a keeper's renewal, or of a write that counts only when the
-        release is confirmed, the process of the client."""
+        """The process whose hold it is about: for a keeper's renewal, or a write that counts only
+        when the release is confirmed, that of the client."""
         return self.invoke.process if self.invoke.of is None else self.invoke.of
 
     @property
@@ -52,7 +52,7 @@ class Operation:
 
     @property
     def end_ns(self) -> int | None:
-        """None where nobody knows when, or whether, it took effect."""
+        """None if nobody knows when, or whether, it took effect."""
         return None if self.answer is None or self.unknown else self.answer.time
 
     @property
@@ -89,7 +89,7 @@ class Hold:
     ending: Ending
     release: Operation | None
     renewals: tuple[Operation, ...] = ()
-    entered: int = 1  # levels, at most: of a lock that can be entered again
+    entered: int = 1  # the most levels, of a reentrant lock
 
     @property
     def start_ns(self) -> int:
@@ -113,8 +113,7 @@ class Hold:
         since_ns: int | None = None,
         renewals: Sequence[Operation] | None = None,
     ) -> int | None:
-        """As below. With `as_of_ns` only what the holder had been told by then counts, with
-        `renewals` only these."""
+        """As below. With `as_of_ns` only answers up to then count, with `renewals` only these."""
         counted = self.renewals if renewals is None else renewals
         granted = [r for r in counted if _granted_by(r, as_of_ns)]
         return promised_until_ns(self.acquire, granted, default_ttl_ms, since_ns=since_ns)
@@ -150,13 +149,13 @@ def _granted_by(renewal: Operation, as_of_ns: int | None) -> bool:
 
 
 def _shortest(granted: list[Operation], latest_ns: int, default_ttl_ms: int | None) -> int | None:
-    """The lease of the renewal that was the last, or may have been."""
+    """The lease of the last renewal; the shortest of those that may have been the last."""
     last = (r for r in granted if r.answer is not None and r.answer.time >= latest_ns)
     return min((r.invoke.ttl_ms or default_ttl_ms or 0 for r in last), default=0) or None
 
 
 def validity_end_ns(granted: Operation, terms: Terms) -> int | None:
-    """Until when a client that watches its validity believes in this grant; None: it got none.
+    """Until when a client that checks its validity believes in this grant; None: it got none.
 
     Never longer than the lease: it counts from before the answer was written down, and may have
     stood still in between. Of a lock at which clients wait, it may count from the answer itself.
@@ -187,11 +186,11 @@ def believed_until_ns(hold: Hold, terms: Terms) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class FaultSpan:
-    """A fault from the moment it was begun to the moment it was seen to be healed."""
+    """A fault from its beginning to the moment when it was seen to be healed."""
 
     id: int
     name: str
-    nodes: tuple[str, ...]  # empty: it struck none of them in particular
+    nodes: tuple[str, ...]  # empty: it struck no node in particular
     effect: Effect | None  # None: nobody knows what it did
     start_ns: int
     since_ns: int | None  # when it took effect, where the history says so apart from its proof
@@ -246,7 +245,7 @@ class FaultSpan:
 
 @dataclass(frozen=True, slots=True)
 class Stall:
-    """A time in which a client did not run although nobody had stopped it on purpose, or had."""
+    """A time in which a client did not run, whether a fault stopped it or not."""
 
     node: str
     start_ns: int

@@ -1,6 +1,6 @@
-"""What histories do not say that older runs or other tools wrote, as far as it can be worked out.
+"""Works out what histories of older runs or other tools do not say.
 
-Runs of today name the effect of each fault, and what their workload does. Nothing else draws
+Current runs name the effect of each fault, and what their workload does. Nothing else draws
 conclusions from names.
 """
 
@@ -12,8 +12,8 @@ import msgspec
 
 from lockcheck.history.event import Effect, Terms
 
-# Words that occur in names of faults. Where there are several, the first effect here counts:
-# whoever may have stood still is not accused.
+# Words in the names of faults. If there are several, the first effect here counts: a client that
+# may have been stopped is not accused.
 _WORDS = {
     Effect.STOPS: {"pause", "stop", "sigstop", "suspend", "freeze", "hang", "stall"},
     Effect.ENDS: {
@@ -40,7 +40,7 @@ def effect_of_name(name: str) -> Effect | None:
 
 
 def completed(terms: Terms) -> Terms:
-    """With what older runs left to be seen from the names of their workload and faults."""
+    """With what the workload's and faults' names of older runs imply."""
     aimed = tuple(asked for asked in terms.faults if asked.endswith(_AT_HOLDERS))
     return msgspec.structs.replace(
         terms,

@@ -1,4 +1,4 @@
-"""Sorting rows by several columns, and running over them, as fast as it can be done."""
+"""Sorts rows by several columns, and accumulates over them, as fast as possible."""
 
 from __future__ import annotations
 

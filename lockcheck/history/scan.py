@@ -1,7 +1,7 @@
-"""A long history at a glance: its operations as columns, and its events only where they are needed.
+"""A long history: its operations as columns, and its events only where they are needed.
 
-Most of a history is what a lock does when it works. Judges clear that from the columns, and ask
-for the events of the few operations that they cannot clear.
+In most of a history the lock works. Judges clear that from the columns, and ask for the events of
+the few operations that they cannot clear.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ AskTerms: TypeAlias = Callable[[Terms, int], Terms]
 
 @dataclass(frozen=True)
 class Holds:
-    """Which grants there are, and for how long each was certainly believed in, or longer: what
-    ends a belief early (a notice, a validity) is left to those who look at the events."""
+    """All grants, and how long each was held for certain, or longer: whatever ends a hold early (a
+    notice, a validity) is left to those who look at the events."""
 
     granted: Ints  # rows of acquires that were granted, in the order of their answers, by key
     ended: Ints  # rows of what ended them: a release, or the next attempt; or -1
@@ -38,10 +38,10 @@ class Holds:
 
 
 class Events(Protocol):
-    """Those of a history, each by its place: the order of places is that of times."""
+    """The events of a history by their places, which have the order of the times."""
 
     def at(self, places: Ints) -> dict[int, Event]:
-        """In the order of their places; one below zero is none."""
+        """In the order of their places; places below zero are ignored."""
 
     def __iter__(self) -> Iterator[Event]: ...
 
@@ -75,7 +75,7 @@ class Scan:
         ]
 
     def of(self, rows: Iterable[int], told: Ints | None = None) -> History:
-        """Of the operations only those, of the ledger these lines, and all that is neither."""
+        """Only these operations, these lines of the ledger, and all events that are neither."""
         chosen = np.fromiter(rows, np.int64)
         columns = self.columns
         at = [columns.invoked_at[chosen], columns.answered_at[chosen], columns.special_at]
@@ -125,13 +125,13 @@ class Scan:
 
     @cached_property
     def _ends(self) -> tuple[Ints, Ints]:
-        """When each operation was last seen to be under way, and the latest of those so far."""
+        """When each operation was last known to be under way, and the latest of these so far."""
         end = np.where(self.table.end == NEVER, self.table.start, self.table.end)
         return end, np.maximum.accumulate(end)
 
     def _rest_of_holds(self, rows: Ints) -> Ints:
-        """What else those did who were granted a lock in these rows: until they released it, or
-        were granted it again, and then what they did with that."""
+        """The other operations of clients that were granted a lock in these rows: until they
+        released it; or were granted it again, and then until that ended."""
         holds, table = self.holds, self.table
         ended = dict(zip(holds.granted.tolist(), holds.ended.tolist(), strict=True))
         waiting = [row for row in rows.tolist() if row in ended]
@@ -147,7 +147,7 @@ class Scan:
         return np.concatenate(found)
 
     def _rows_of(self, process: int) -> Ints:
-        """What it did, or its keeper did for it, in order."""
+        """Its operations, and its keeper's for it, in order."""
         whose, rows = self._by_owner
         return rows[slice(*np.searchsorted(whose, (process, process + 1)))]
 
@@ -169,7 +169,7 @@ class Scan:
     def of_columns(
         columns: Columns, events: Events, source: str, terms: AskTerms = lambda said, _: said
     ) -> Scan:
-        """`terms` are asked what its own come to, of a log that began then by its own clock."""
+        """`terms` completes the history's own terms, given when the log began by its own clock."""
         beside = History.of(events.at(columns.special_at).values(), source=source)
         given = terms(beside.terms, columns.began_ns)
         return Scan(source, events, columns, replace(beside, terms=given), given)
@@ -177,7 +177,7 @@ class Scan:
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """Of JSON Lines, whose places are where in the file they begin."""
+    """The events of JSON Lines; their places are the offsets of their lines."""
 
     opener: Opener
     source: str

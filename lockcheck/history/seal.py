@@ -1,7 +1,7 @@
-"""A run's history ends with a seal: what was cut off, added or changed since then is seen.
+"""A run's history ends with a seal: whatever is cut off, added or changed later is noticed.
 
-The second line promises it, so that a history whose end is missing is not taken for a shorter one.
-It is no signature: it guards against damage, and not against somebody who means to deceive.
+The second line announces it, so that a history whose end is missing is not taken for a shorter one.
+It is no signature: it protects against damage, not against intent.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Seal(msgspec.Struct, frozen=True):
 
     sha256: str  # of all lines before it, and of this one without it
     events: dict[str, int]  # by process
-    facts: str  # the digest of what the run's folder says beside its history
+    facts: str  # the digest of the other facts in the run's folder
 
 
 def sealed(events: Iterable[Event], facts: bytes) -> Iterator[bytes]:
@@ -67,7 +67,7 @@ def _mark(time: int, value: object) -> Event:
 
 
 def seal_of(path: Path, source: str) -> Seal | None:
-    """That of a whole history; None: it has none, and never had. What is broken is an error."""
+    """The seal of an undamaged history; None: it never had one. Raises HistoryError if damaged."""
     with path.open("rb") as lines:
         first, second = (_event(lines.readline(LONGEST_LINE)) for _ in range(2))
         promised = any(map(_is_mark, (first, second)))
@@ -104,7 +104,7 @@ def _value(event: Event, source: str) -> Seal:
 
 
 def _last_line(lines: IO[bytes]) -> tuple[bytes, int]:
-    """And where it begins."""
+    """And its offset."""
     size = lines.seek(0, os.SEEK_END)
     begin = lines.seek(max(0, size - LONGEST_SEAL))
     end = lines.read().rstrip(b"\n")

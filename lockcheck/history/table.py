@@ -1,7 +1,7 @@
 """Operations as columns: what engines read when a history has millions of them.
 
-Row `i` of every column speaks of the same operation; rows are in the order of their invocations.
-Texts, keys, processes and values are numbers here, and `symbols` knows what they stand for.
+Row `i` of every column is about the same operation; rows are in the order of their invocations.
+Texts, keys, processes and values are numbers here; `symbols` has what they stand for.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Ints: TypeAlias = NDArray[np.int64]
 Codes: TypeAlias = NDArray[np.int32]
 Bytes: TypeAlias = NDArray[np.int8]
 
-NEVER = 1 << 61  # the end of an operation that nobody confirmed: after everything
+NEVER = 1 << 61  # the end of an operation that nobody confirmed: after everything else
 NO_TOKEN = -(1 << 63)
 NOTHING = -1  # no symbol: absent, or null
 
@@ -136,7 +136,7 @@ class Table:
 
 
 def among(codes: Bytes, some: Iterable[Op] | Iterable[Outcome]) -> NDArray[np.bool_]:
-    """Which of them are one of these. For few rows, too, it takes no time."""
+    """Which of them are one of these. Fast for few rows, too."""
     wanted = np.zeros(len(Op), dtype=np.bool_)
     wanted[list(some)] = True
     found: NDArray[np.bool_] = wanted[codes]
@@ -181,7 +181,7 @@ def _row(operation: Operation, symbols: Symbols) -> tuple[int, ...]:
 
 
 def _asked(operation: Operation) -> tuple[object, object]:
-    """A cas asks with the pair of the value that it expects and the one that it would write."""
+    """The argument of a cas is a pair: the value that it expects, and the one that it writes."""
     value = operation.invoke.value
     if operation.f == F.CAS and isinstance(value, list | tuple) and len(value) == 2:
         return value[0], value[1]
