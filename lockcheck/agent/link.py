@@ -57,8 +57,7 @@ Listener = Callable[[Message], None]
 
 
 class AgentLink:
-    """Requests from any thread; messages that are no replies go to the listener, on its own
-    thread."""
+    """Requests from any thread; messages that are no replies go to the listener, on another one."""
 
     def __init__(self, to_agent: ByteWriter, from_agent: ByteReader) -> None:
         self._to_agent = to_agent
@@ -85,8 +84,7 @@ class AgentLink:
             del self._asked[number]  # a late reply is dropped
 
     def tell(self, do: str, body: object) -> None:
-        """Sends a request without a reply. Requests are begun in the order in which they are
-        sent."""
+        """Sends a request without a reply. Requests are begun in the order of sending."""
         self._send(Request(NO_REPLY, do, body))
 
     def _send(self, request: Request) -> None:

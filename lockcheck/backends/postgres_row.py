@@ -98,7 +98,7 @@ class RowLock(Lock):
 
 
 def _served(transaction: Transaction, ask: Ask) -> Served:
-    """Returns the server's refusal as one; raises WireFailure if the transaction is over."""
+    """Returns a refusal if the server refuses; raises WireFailure if the transaction is over."""
     session = transaction.session
     session.ask("SAVEPOINT before")
     try:

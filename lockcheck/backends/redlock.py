@@ -72,8 +72,7 @@ class Redlock(Lock):
         return "held"
 
     def release(self, grant: Grant) -> object:
-        """On all servers, also those that did not confirm the grant: only their answer may have
-        been lost."""
+        """On all servers: those that did not confirm the grant may have granted it all the same."""
         answers = list(self._release_everywhere(grant.key, str(grant.handle)))
         failures = [answer for answer in answers if isinstance(answer, WireFailure)]
         removed = sum(1 for answer in answers if answer == 1)

@@ -87,8 +87,7 @@ def _refuse_senseless(asked: Asked, report: Path | None, source: str) -> None:
 
 
 def _understood(history: History | Scan) -> History | Scan:
-    """Whether a lock is reentrant decides what its holds are: for a history of another tool, the
-    operations show it."""
+    """Whether a lock is reentrant decides what its holds are: seen from the operations."""
     terms = history.terms
     models = [] if terms.backend or terms.model else models_of(history.table)
     reentrant = next((name for name in models if name.startswith("reentrant")), "")

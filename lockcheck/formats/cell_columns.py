@@ -25,8 +25,7 @@ class CellError(ValueError):
 
 
 class RepeatedTexts(Generic[T]):
-    """Texts that are often repeated: each is parsed once, and is a number from then on. The empty
-    text is NOTHING."""
+    """Texts that are often repeated: each is parsed once, and gets a number; empty: NOTHING."""
 
     def __init__(self, understood: Callable[[str], T]) -> None:
         self.meant: list[T] = []

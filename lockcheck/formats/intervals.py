@@ -62,8 +62,7 @@ def _outcome(text: str) -> EventType:
 
 @dataclass(slots=True)
 class Intervals:
-    """Columns: place `i` of each is about the same row. Times have any origin; texts are numbers of
-    `RepeatedTexts`."""
+    """Columns: place `i` of each is about the same row. Times have any origin, texts a number."""
 
     names: RepeatedTexts[str] = field(default_factory=lambda: RepeatedTexts(str))  # of clients
     keys: RepeatedTexts[str] = field(default_factory=lambda: RepeatedTexts(str))

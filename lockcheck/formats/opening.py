@@ -101,8 +101,7 @@ def _unpacked(packed: ByteStream, given: str, name: str) -> Readable | None:
 
 
 class Guarded(io.RawIOBase):
-    """Reads at most `limit` bytes, and not many more than the packed ones can contain; names any
-    damage."""
+    """Reads at most `limit` bytes, and not more than the packed ones can contain; names damage."""
 
     def __init__(
         self, inner: Readable, name: str, limit: int, *, packed: Guarded | None = None

@@ -148,8 +148,7 @@ class Rows:
         self.processes += map(our_client, names.meant[len(self.processes) :])
 
     def _told(self, order: Ints) -> Ints:
-        """When each was answered, or given up; NEVER for neither. `order` is that of the
-        operations."""
+        """When each was answered, or given up; else NEVER. `order` is that of the operations."""
         here, after = order[:-1], order[1:]
         clash = np.flatnonzero(self._clash(order))
         if len(clash):

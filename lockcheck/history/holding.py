@@ -74,8 +74,7 @@ class Holding:
         return may_end and (release.process, release.key) not in self._unsure
 
     def _note_unsure(self, operation: Operation, *, its_own: bool) -> None:
-        """A client without an answer may release again, or release what it may have been
-        granted."""
+        """A client that got no answer may release again, or what it may have been granted."""
         whose = operation.process, operation.key
         if not operation.unknown:
             self._unsure.discard(whose)

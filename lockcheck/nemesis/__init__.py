@@ -68,8 +68,7 @@ def wants_faketime(texts: Iterable[str]) -> bool:
 
 
 def check_nemesis(texts: Iterable[str], plan: Plan) -> None:
-    """Raises a UserError, with the cure, if a fault is misspelt, impossible, or does not fit into
-    the run."""
+    """Raises a UserError, with the cure, if a fault is misspelt, impossible, or does not fit."""
     fitting.check_fit(map(parse_nemesis, texts), plan)
 
 

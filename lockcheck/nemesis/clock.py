@@ -133,8 +133,7 @@ class ClockFault:
 
 
 def _is_untouched(moved: Moved) -> bool:
-    """True also of a node that has died, was never moved, or that an earlier attempt has begun to
-    restore."""
+    """True also of a node that has died, was never moved, or is being restored already."""
     idle = moved.giving_back or not moved.taken or not moved.node.alive
     return idle or moved.clocks.still_tell(moved.skew)
 

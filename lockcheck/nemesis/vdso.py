@@ -77,8 +77,7 @@ class Vdso:
             self._write(place, head)
 
     def restore(self) -> None:
-        """The functions are as before. Our code stays behind their end: a thread may still be
-        executing it."""
+        """Restores the functions. Our code stays behind their end: a thread may still be in it."""
         for place in self._kernels.heads:
             self._write(place, self._kernels.head(place))
 
