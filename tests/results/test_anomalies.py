@@ -183,7 +183,7 @@ def test_the_fault_that_explains_it_is_named() -> None:
         1, "kill", ("r1",), Effect.ENDS, ns(300), None, ns(301), ns(900), "no process"
     )
     struck = replace(case.finding, blame=Blame(Culprit.SERVICE, 0, None, fault))
-    assert story.tell(case.history, struck).blame.endswith("Injected then: kill of r1.")
+    assert story.tell(case.history, struck).blame.endswith("Injected at the time: kill of r1.")
     unexplained = story.tell(case.history, case.finding).blame
     assert "Nothing that was injected" not in unexplained  # nobody looked for one
 

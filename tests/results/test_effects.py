@@ -162,7 +162,7 @@ IN_FLIGHT = """
     [
         ("pause n1 12-1608 effect=stops", "n1 was paused with a write to k1 under way, which"),
         ("partition n1 12-1608 effect=cuts", "n1 was cut off with a write to k1 under way, which"),
-        ("partition n1 5-8 effect=cuts", "a write of n1 to k1, begun within its lease,"),
+        ("partition n1 5-8 effect=cuts", "A write of n1 to k1, begun within its lease,"),
     ],
 )
 def test_who_had_begun_to_write_in_time_did_not_sleep_first(fault: str, title: str) -> None:
@@ -171,7 +171,7 @@ def test_who_had_begun_to_write_in_time_did_not_sleep_first(fault: str, title: s
     said = story.incident_title(incident)
     assert said.startswith(f"{title} arrived 0.610 s after ")
     assert "slept" not in said
-    assert story.headline(told, judge(told)).count("At 1.610 s") == 1
+    assert story.headline(told, judge(told)).count("at 1.610 s") == 1
 
 
 @pytest.mark.parametrize(

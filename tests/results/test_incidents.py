@@ -74,7 +74,7 @@ def test_the_title_is_about_the_incident(many: History) -> None:
 def test_the_headline_counts_incidents_not_pairs(many: History) -> None:
     assert story.headline(many, judge(many)) == (
         "60 of 61 acknowledged writes lost (98 %), overwritten by 1 stale write (from a client "
-        "whose lock had gone to another). At 2.102 s: c1 slept through its lease on k1, then wrote "
+        "whose lock had gone to another), at 2.102 s. c1 slept through its lease on k1, then wrote "
         "at once, 1.003 s after its end, while others were let in 60 times (c2 first)."
     )
 

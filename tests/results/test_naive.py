@@ -54,7 +54,7 @@ def test_blame_and_remedy_begin_with_the_work_that_took_too_long(
     told = the_story(naive)
     assert told.blame.startswith("It began when n1 (its work took longer than the lease) outlived")
     assert told.prevention.index("longer lease") < told.prevention.index("Compare and delete, too")
-    assert own_cause(naive[1]).startswith("work that took longer than the lease (by up to 0.50")
+    assert own_cause(naive[1]).startswith("work that took longer than the lease (n1's by 0.50")
     assert "cause work that took longer than the lease" in words(
         report(*naive[:1], judgement=naive[1])
     )
@@ -93,7 +93,7 @@ def test_red_is_for_who_did_it(naive: tuple[History, Judgement]) -> None:
 @pytest.mark.parametrize(
     ("changes", "ended"),
     [
-        ({}, "at the first violation, after 2.611 s of 15s; --no-stop-on-violation goes on"),
+        ({}, "after 2.611 s of 15s, since there was a violation (--no-stop-on-violation goes on)"),
         ({"rerun_command": f"{RERUN} --no-stop-on-violation"}, ""),
         ({"rerun_command": ""}, ""),
         ({"problem": "the agent went away"}, ""),
@@ -116,9 +116,7 @@ def test_what_makes_it_short_is_told_once_beside_a_violation(
     told, judged = naive
     assert len(judged.doubts) == 2
     text = words(report(told, judgement=judged))
-    assert (
-        text.count("The history is short, which would be too little for an OK: the lock was") == 1
-    )
+    assert text.count("The run was short: enough for a violation, but not for an OK (the lock") == 1
     assert "Too few operations" not in text
     assert "Besides" in text
 

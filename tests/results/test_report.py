@@ -78,7 +78,7 @@ def words(html: str) -> str:
 def test_the_verdict_comes_first_and_in_words() -> None:
     text = words(report(of_one_incident()))
     verdict = text.index("Violation")
-    assert verdict < text.index("At 1.401 s: c2 slept through its lease on k1")
+    assert verdict < text.index("at 1.401 s. c2 slept through its lease on k1")
     assert verdict < text.index("Timeline") < text.index("What was found")
 
 
@@ -271,7 +271,7 @@ def test_what_a_fault_waited_for_and_whether_anybody_felt_it() -> None:
         *(8_000_000, 8_000_000, 8_001_000, 8_501_000)
     ]
     assert drawn["quiet"] == 9_000_000
-    assert "partition of r1 and r2 at 8.000 s: as long as it lasted" in words(html)
+    assert "partition of r1 and r2 at 8.000 s: meanwhile nobody" in words(html)
 
 
 def crowd(clients: int) -> History:

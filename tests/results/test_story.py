@@ -235,7 +235,7 @@ def test_headline_of_a_violation_says_what_and_whose(incident: tuple[History, Ju
     words = story.headline(*incident)
     assert words == (
         "1 acknowledged write lost, overwritten by 1 stale write (from a client whose lock had "
-        "gone to another). At 1.401 s: c2 slept through its lease on k1, then wrote at once, "
+        "gone to another), at 1.401 s. c2 slept through its lease on k1, then wrote at once, "
         "0.303 s after its end, while c4 was let in."
     )
 
@@ -327,7 +327,7 @@ def test_a_story_says_whose_fault_it_was_and_what_helps(
     )
     assert told.blame == (
         "The holder, c2: it was paused, and could not notice that its lease had run out. The lock "
-        "server was entitled to let c4 in. Injected then: pause of c2."
+        "server was entitled to let c4 in. Injected at the time: pause of c2."
     )
     assert "--guard fence" in told.prevention
     assert "--guard cas" in told.prevention

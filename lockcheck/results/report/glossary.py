@@ -28,9 +28,12 @@ _OF_LOCKS = {
         "holds counts once."
     ),
     "Stale write": (
-        "A write of an earlier holder that the storage was sent after one of a later holder."
+        "A write of an earlier holder that reached the storage after one of a later holder."
     ),
-    "Lost write": "An acknowledged write that somebody overwrote without having seen it.",
+    "Lost write": (
+        "An acknowledged write of which nothing is left: the final value was not computed from it, "
+        "since somebody overwrote it without having seen it."
+    ),
     "Blind release": (
         "One that does not check whose lock it removes, and so can remove somebody else's."
     ),
@@ -43,8 +46,9 @@ _OF_LOCKS = {
         "helps."
     ),
     "Guard": (
-        "What the storage checks at each write: none takes all, fence refuses a token below the "
-        "highest seen, cas refuses a write whose version is not current."
+        "What the storage checks at each write. --guard none: nothing; --guard fence: that its "
+        "fencing token is not below the highest seen; --guard cas: that it replaces the current "
+        "version."
     ),
 }
 _OF_ALL = {
@@ -55,14 +59,14 @@ _OF_ALL = {
         "operation comes before another that had been answered before it was sent."
     ),
     "In evidence": "The operations that a finding stands on, from invocation to answer.",
-    "Incident": "All that was found and has one cause.",
+    "Incident": "Everything that was found and has the same cause.",
     "Operation": (
         "From its invocation to its answer. Somewhere in between it takes effect, at one "
         "moment. Without an answer nobody knows whether, and when, it did."
     ),
     "Confirmed": (
         "What was injected is confirmed when it was seen to have taken, for example all threads "
-        "of a process stopped. What was not never counts as tested."
+        "of a process stopped. What was not confirmed never counts as tested."
     ),
     "Verdict": (
         "Violation (exit code 1) beats unknown (3) beats ok (0). Unknown is never ok: it says "
@@ -83,6 +87,7 @@ _SAID = {
     "Operation": "operations?",
     "Verdict": "verdict|exit code",
 }
+VALUE = re.compile(r"(?<!\w)v([1-9]\d?)-(c\d+)(?!\w)")  # as the workload writes them
 _NODES = {
     "c": "A client, by its name: a program that asks for the lock, works under it and writes.",
     "r": "A server of the lock, by its name.",
@@ -109,6 +114,8 @@ def _names(history: History, said: str) -> Iterator[tuple[str, str]]:
     for pattern, meaning in meanings.items():
         if found := re.findall(rf"(?<!\w){pattern}(?!\w)", said):
             yield min(found, key=natural), meaning
+    if value := VALUE.search(said):
+        yield value[0], f"A value: of those that {value[2]} wrote, number {value[1]}."
     keys = sorted({o.key for o in history.operations if o.key}, key=natural)
     if told := [plain(key) for key in keys if _stands_in(re.escape(plain(key)), said)][:1]:
         yield told[0], "A lock, by its name; what it protects bears the same name."

@@ -149,7 +149,7 @@ def _under(finding: Finding) -> str:
     blame = finding.blame
     if blame.fault is not None:
         proven = "" if blame.fault.proven_ns is not None else " (not confirmed)"
-        return f"Injected then: {fault_name(blame.fault)}{proven}."
+        return f"Injected at the time: {fault_name(blame.fault)}{proven}."
     unexplained = blame.who is Culprit.SERVICE and blame.release is None
     searched = finding.code in BY_HOLDS
     return "Nothing that was injected explains it." if unexplained and searched else ""

@@ -20,5 +20,5 @@ def doubts_told(judgement: Judgement) -> tuple[str, ...]:
     told = [sentence(d) for d in doubts if not d.lower().startswith(TOO_FEW)]
     if short:
         why = "; ".join(short)
-        told.insert(0, f"The history is short, which would be too little for an OK: {why}.")
+        told.insert(0, f"The run was short: enough for a violation, but not for an OK ({why}).")
     return tuple(told)

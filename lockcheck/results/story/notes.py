@@ -132,6 +132,8 @@ def no_order_in_full(finding: Finding) -> Sentences:
     if (proof := finding.proof) is None:
         return
     answer, of = proof.answer, proof.operations
+    if not (answer.circle or answer.prefix):
+        return
     yield f"Judged by the model {proof.model.name}: {proof.model.meaning}."
     if answer.circle:
         for link in answer.circle[:MOST_STEPS]:

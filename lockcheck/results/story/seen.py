@@ -121,11 +121,14 @@ def _percent(counts: Counts) -> str:
 def own_cause(judgement: Judgement) -> str:
     """Empty where faults, or the machine, explain all that holders did too late."""
     late = [
-        f.blame.by_ns
+        (f.blame.by_ns, plain(f.holds[0].node))
         for f in judgement.of(Code.OVERLAP)
         if f.blame.who is Culprit.HOLDER and f.blame.fault is None
     ]
-    return f"work that took longer than the lease (by up to {span(max(late))})" if late else ""
+    if not late:
+        return ""
+    by_ns, who = max(late)
+    return f"work that took longer than the lease ({who}'s by {span(by_ns)})"
 
 
 # --- why it lasted no longer --------------------------------------------------------------------
@@ -144,8 +147,8 @@ def ended_early(history: History, judgement: Judgement, facts: RunFacts) -> str:
     lasted_ns = last_moment_ns(history)
     if lasted_ns >= limit_ns:
         return ""
-    ended = f"at the first violation, after {span(lasted_ns)} of {limit}"
-    return f"{ended}; --no-stop-on-violation goes on"
+    ended = f"after {span(lasted_ns)} of {limit}, since there was a violation"
+    return f"{ended} (--no-stop-on-violation goes on)"
 
 
 def last_moment_ns(history: History) -> int:
@@ -186,8 +189,11 @@ def _freed(freed: list[Freed], gone: str) -> Iterator[str]:
 
 def not_exercised(judgement: Judgement) -> str:
     """Empty where all that was proven made a difference."""
-    faults = judgement.not_exercised
-    told = [f"{fault_name(f)} at {moment(f.worked_from_ns)}: {why_idle(f)}" for f in faults]
+    alike: dict[tuple[str, str], list[str]] = {}
+    for fault in judgement.not_exercised:
+        about = fault_name(fault), why_idle(fault)
+        alike.setdefault(about, []).append(moment(fault.worked_from_ns))
+    told = [f"{what} at {listed(at, IDLE_TOLD)}: {why}" for (what, why), at in alike.items()]
     more = [f"{len(told) - IDLE_TOLD:,} more"] if len(told) > IDLE_TOLD else []
     return "; ".join(told[:IDLE_TOLD] + more)
 
@@ -195,7 +201,7 @@ def not_exercised(judgement: Judgement) -> str:
 def why_idle(fault: FaultSpan) -> str:
     """Words for both clients and servers: what was struck may be either."""
     it, its = ("it", "it") if len(fault.nodes) == 1 else ("they", "them")
-    nobody = f"nobody sent {its} a request, or asked for a lock that {it} held"
+    nobody = f"nobody sent {its} a request, and nobody asked for a lock that {it} held"
     if fault.may_have_stood_still:
-        return f"as long as it lasted, {nobody}"
-    return f"as long as it lasted, {it} sent no request either, and {nobody}"
+        return f"meanwhile {nobody}"
+    return f"meanwhile {nobody}; {it} sent no request either"

@@ -98,7 +98,7 @@ def _arrived_late(fault: FaultSpan | None, write: Operation, until_ns: int) -> s
             f"{who} {happened[3:]} with a write to {key} under way, which arrived {late} its lease"
             " had ended"
         )
-    return f"a write of {who} to {key}, begun within its lease, arrived {late} the lease had ended"
+    return f"A write of {who} to {key}, begun within its lease, arrived {late} the lease had ended"
 
 
 def let_in(incident: Incident) -> str:

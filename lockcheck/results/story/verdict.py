@@ -12,6 +12,7 @@ from lockcheck.checker.words import (
     listed,
     lower_first,
     moment,
+    plain,
     sentence,
     span,
     times,
@@ -40,15 +41,20 @@ def headline(history: History, judgement: Judgement, incidents: Sequence[Inciden
         return _ok(history, judgement, incidents)
     counted = [i for i in incidents if i.effect is Verdict.VIOLATION]
     first, many = counted[0], len(counted)
-    at, said = moment(first.damage_ns), lower_first(incident_title(first))
+    at, said = moment(first.damage_ns), incident_title(first)
+    damage = _damage(judgement, counted)
+    if many > 1:
+        told = f"{many:,} incidents, the first at {at}: {lower_first(said)}"
+    else:  # the title tells how it came to the damage, which took until then
+        told = said if damage else f"At {at}: {lower_first(said)}"
     clock = ""
     if judgement.began_ns:
         clock = f"By the log's clock that was {by_its_clock(judgement.began_ns, first.damage_ns)}"
     parts = (
-        _damage(judgement, counted) or _unharmed(history, judgement),
-        f"At {at}: {said}" if many == 1 else f"{many:,} incidents, the first at {at}: {said}",
+        f"{damage}, at {at}" if damage and many == 1 else damage or _unharmed(history, judgement),
+        told,
         clock,
-        _besides(counted),
+        _besides(counted, {Code.NOT_LINEARIZABLE, *([Code.SILENT_LOSS] if damage else [])}),
         _causes(counted) if many > 1 else "",
     )
     return " ".join(f"{part}." for part in parts if part)
@@ -67,6 +73,10 @@ def _damage(judgement: Judgement, counted: Sequence[Incident]) -> str:
     late = anomalies(Code.STALE_WRITE, len(stale))
     if stale and overwriting == stale:  # each is one write: what is stale is what overwrote
         return f"{lost}, overwritten by {late} ({whose})"
+    losses = [loss for incident in counted for loss in incident.losses if loss.lost]
+    if not stale and found == len(losses) == 1:
+        by, whose = plain(losses[0].overwriting.node), plain(losses[0].lost[0].node)
+        return f"{lost}: {by} overwrote {whose}'s"
     both = len(stale & overwriting)
     these = f", {both:,} of which {'is' if both == 1 else 'are'} what overwrote" if both else ""
     accepted = f"{late} accepted ({whose}){these}" if stale else ""
@@ -80,14 +90,15 @@ def _unharmed(history: History, judgement: Judgement) -> str:
     return "No data was damaged this time" if wrote and codes <= _ENDANGERS_DATA else ""
 
 
-def _besides(counted: Sequence[Incident]) -> str:
-    """What else was found with it. That no order explains an overlap goes without saying."""
+def _besides(counted: Sequence[Incident], goes_without_saying: set[Code]) -> str:
+    """What else was found with it. That no order explains an overlap, or that a client was not told
+    of what let its data be damaged, goes without saying."""
     found: Counter[Code] = Counter(
         finding.code
         for incident in counted
         for finding in incident.findings
         if finding.code in BY_EVIDENCE
-        and finding.code not in {incident.main.code, Code.NOT_LINEARIZABLE}
+        and finding.code not in {incident.main.code, *goes_without_saying}
     )
     told = listed(anomalies(code, found[code]) for code in CODES if found[code])
     return f"With it came {told}" if told else ""
@@ -143,7 +154,11 @@ def _safe_because(history: History, judgement: Judgement) -> str:
     """Where the lock alone would have let data be damaged; else empty."""
     guard = history.terms.guard
     needed = guard != TRANSACTION and judgement.counts.stale_writes_refused
-    return f"Safe only because of the guard at the storage (--guard {guard})" if needed else ""
+    return (
+        f"Safe only because of the guard at the storage (--guard {guard}), which must stay"
+        if needed
+        else ""
+    )
 
 
 def _refused(history: History, judgement: Judgement) -> str:
