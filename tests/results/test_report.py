@@ -20,6 +20,7 @@ from lockcheck.history import History
 from lockcheck.results.facts import RunFacts
 from lockcheck.results.report import render
 from lockcheck.results.report.marks import KINDS
+from lockcheck.results.story.seen import counted
 from tests.results import story
 from tests.results.test_story import Recording, judge, outlived_lease, simulate
 
@@ -108,6 +109,13 @@ def test_plan_versions_and_commands_are_there() -> None:
         "What the words mean",
     ):
         assert part in text
+
+
+def test_the_counts_are_there() -> None:
+    history = of_one_incident()
+    html = report(history)
+    counts = re.findall(r"<dt>([^<]*)</dt><dd>([^<]*)</dd>", html[html.index('class="counts"') :])
+    assert counts[: len(expected := list(counted(history, judge(history))))] == expected
 
 
 def test_doubts_are_listed() -> None:

@@ -96,7 +96,7 @@ def render(history: History, judgement: Judgement, facts: RunFacts) -> str:
         tested=_tested(history, judgement, facts),
         answer=told[0].story if told and judgement.verdict is Verdict.VIOLATION else None,
         again=again(history.terms, facts.rerun_command),
-        counts=counted(history, judgement),
+        counts=list(counted(history, judgement)),
         told=told,
         above=narrative.told_above,
         brief=list(enumerate(incidents[FULLY_TOLD:], FULLY_TOLD + 1)),
