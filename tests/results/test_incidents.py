@@ -249,5 +249,5 @@ def test_the_legend_explains_what_occurs() -> None:
     text = words(report(quiet.history()))
     assert "holds the lock" in text
     assert "stale write accepted" not in text
-    assert "injected and confirmed" not in text
+    assert "injected fault, confirmed" not in text
     assert "stale write accepted" in words(report(meets_many()))

@@ -85,9 +85,11 @@ def test_each_blind_release_is_drawn_and_in_the_legend(naive: tuple[History, Jud
 def test_red_is_for_who_did_it(naive: tuple[History, Judgement]) -> None:
     """n2 overwrote what n1 wrote after its lease, and had every right to write."""
     told, judged = naive
-    marks = json.loads(_Page(report(told, judgement=judged)).data)["marks"]
+    html = report(told, judgement=judged)
+    marks = json.loads(_Page(html).data)["marks"]
     states = {marks["number"][i]: KINDS[state] for i, state in enumerate(marks["state"])}
     assert states[2] == "unawares"
+    assert "write that overwrote others', through no fault of its client" in words(html)
 
 
 @pytest.mark.parametrize(

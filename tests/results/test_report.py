@@ -98,6 +98,10 @@ def test_the_story_is_told_with_blame_and_cure() -> None:
     assert "a fencing token that it checks" in text
 
 
+def test_no_value_is_broken_at_its_hyphen() -> None:
+    assert 'wrote <span class="num">c4-100</span>;' in report(of_one_incident())
+
+
 def test_plan_versions_and_commands_are_there() -> None:
     text = words(report(of_one_incident(), problem="the agent went away"))
     for part in (
@@ -118,6 +122,22 @@ def test_the_counts_are_there() -> None:
     assert counts[: len(expected := list(counted(history, judge(history))))] == expected
 
 
+def test_the_help_speaks_only_of_lines_that_are_there() -> None:
+    run = Recording(terms={"guard": "fence"})
+    simulate(run, 8, trouble=4, guard=True)
+    guarded = run.history()
+    found, harmless = report(of_one_incident()), report(guarded, judgement=lockcheck.judge(guarded))
+    nothing = report(History.of([]))
+    buttons = '<div class="tool-group" hidden>'
+    assert "with a red line where an incident began. " in words(found)
+    assert "with a grey line where an incident began. " in words(harmless)
+    assert "N and P go" in words(found)
+    assert buttons not in found
+    assert "line where" not in words(nothing)
+    assert "N and P go" not in words(nothing)
+    assert buttons in nothing
+
+
 def test_doubts_are_listed() -> None:
     history = Recording().history()
     doubts = ("The fault pause was never proven.", "Nobody ever held the lock.")
@@ -131,11 +151,17 @@ def test_refused_writes_are_listed_behind_a_guard() -> None:
     run = Recording(terms={"guard": "fence"})
     simulate(run, 8, trouble=4, guard=True)
     history = run.history()
-    text = words(report(history, judgement=judge(history, Verdict.OK)))
+    html = report(history, judgement=judge(history, Verdict.OK))
+    text = words(html)
     assert "What the storage refused" in text
     assert "refused 2 writes" in text
     for write in story.refused_writes(history):
         assert write.reason in text
+    table = html[html.index("What the storage refused") :].partition("</table>")[0]
+    heads = re.findall(r'<th scope="col">([^<]*)', table)
+    assert (
+        re.findall(r'data-of="([^"]*)"', table) == heads * 2
+    )  # on a phone each cell tells its own
     assert "What the storage refused" not in words(report(of_one_incident()))
 
 

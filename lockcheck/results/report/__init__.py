@@ -172,6 +172,12 @@ def _options(text: str) -> Markup:
     return Markup(html)  # noqa: S704 - escaped before
 
 
+def _unbroken(text: str) -> Markup:
+    """A value such as v10-c4 is not broken in two at its hyphen."""
+    html = re.sub(r"\b\w{1,12}-\w{1,12}\b", r'<span class="num">\g<0></span>', str(escape(text)))
+    return Markup(html)  # noqa: S704 - escaped before
+
+
 def _words(command: str) -> Markup:
     """A command whose lines break between options only: each stays with its value."""
     words = re.findall(r"--?[a-z][\w-]*(?: (?!-)\S+)?|\S+", command)
@@ -193,6 +199,7 @@ def _template() -> jinja2.Template:
     )
     environment.filters.update(span=span, moment=moment, plain=plain, sentence=sentence)
     environment.filters.update(brief_title=incident_title, options=_options, words=_words)
+    environment.filters.update(unbroken=_unbroken)
     environment.globals.update(
         script=script,
         style=style,

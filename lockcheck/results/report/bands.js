@@ -7,7 +7,8 @@ function stretch(start, end, least = 1.2) {
   return { left, width: Math.max(least, Math.min(layout.width + 4, toX(end)) - left) };
 }
 
-function band(lane, start, end, label, style) {
+// Of the labels the first that fits up to `until`, a place on the screen, is shown.
+function band(lane, start, end, labels, style, until = toX(end)) {
   const part = stretch(start, end);
   if (!part) return;
   const top = layout.tops[lane] + 1, height = layout.heights[lane] - 1;
@@ -24,20 +25,30 @@ function band(lane, start, end, label, style) {
   pen.font = FONT.small;
   pen.textBaseline = 'middle';
   pen.fillStyle = style.ink;
-  if (pen.measureText(label).width + 8 < part.width) pen.fillText(label, part.left + 5, top + 10);
+  const room = Math.min(until, layout.width) - part.left - 8;
+  const label = labels.find((words) => pen.measureText(words).width < room);
+  if (label) pen.fillText(label, part.left + 5, top + 10);
 }
 
-function drawFault(fault) {
+// From the last to the first: the label of a short one may go on behind it, up to the next one.
+function drawFaults() {
+  const next = {};
+  for (let i = data.faults.length - 1; i >= 0; i--) drawFault(data.faults[i], next);
+}
+
+function drawFault(fault, next) {
   const end = fault.healed < 0 ? data.end : fault.healed;
   const style = { edge: colours['fault-edge'], ink: colours['fault-ink'] };
   for (const lane of fault.lanes) {
+    const until = next[lane] ?? layout.width;
+    next[lane] = toX(fault.since);
     if (fault.proven < 0) {
-      const label = `${fault.name}, not confirmed`;
-      band(lane, fault.since, end, label, { ...style, fill: 'transparent', dashed: true });
+      const labels = [`${fault.name}, not confirmed`, fault.name];
+      band(lane, fault.since, end, labels, { ...style, fill: 'transparent', dashed: true }, until);
       continue;
     }
-    const label = fault.felt ? fault.name : `${fault.name}, made no difference`;
-    band(lane, fault.since, end, label, { ...style, fill: colours.fault });
+    const labels = fault.felt ? [fault.name] : [`${fault.name}, made no difference`, fault.name];
+    band(lane, fault.since, end, labels, { ...style, fill: colours.fault }, until);
     pen.fillStyle = colours['fault-edge'];
     pen.fillRect(toX(fault.proven), layout.tops[lane] + 1, 1, layout.heights[lane] - 1);
   }
@@ -64,7 +75,7 @@ function drawQuiet() {
 
 function drawStall(stall) {
   const ink = colours['stall-edge'];
-  band(stall.lane, stall.start, stall.end, 'machine stalled',
+  band(stall.lane, stall.start, stall.end, ['machine stalled'],
     { fill: colours.stall, edge: ink, ink: colours.quiet });
   const part = stretch(stall.start, stall.end);
   if (!part || part.width < 14) return;

@@ -54,7 +54,7 @@ function draw() {
   pen.rect(layout.gutter, 0, plotWidth(), layout.height);
   pen.clip();
   drawAxis();
-  data.faults.forEach(drawFault);
+  drawFaults();
   drawQuiet();
   data.stalls.forEach(drawStall);
   drawOverlaps();
@@ -139,16 +139,16 @@ function drawOverview() {
   }
   if (!lane.length) drawMarksOfAll(ink, at, each);
   ink.globalAlpha = 1;
-  ink.fillStyle = colours['overlap-bar'];
-  for (const finding of data.findings) {
-    if (finding.effect === 'violation') ink.fillRect(at(finding.at) - 1, 0, 2.5, height);
-  }
   const left = at(view.from), right = at(view.to);
   ink.fillStyle = colours.panel;
-  ink.globalAlpha = 0.62;
+  ink.globalAlpha = 0.45;
   ink.fillRect(0, 0, left, height);
   ink.fillRect(right, 0, width - right, height);
   ink.globalAlpha = 1;
+  for (const finding of data.findings) {
+    ink.fillStyle = colours[finding.effect === 'violation' ? 'overlap-bar' : 'stall-edge'];
+    ink.fillRect(at(finding.at) - 1, 0, 2.5, height);
+  }
   ink.strokeStyle = colours.link;
   ink.lineWidth = 2;
   ink.strokeRect(left + 1, 1, Math.max(4, right - left - 2), height - 2);

@@ -103,10 +103,8 @@ function drawMark(state, x, y) {
   pen.lineWidth = 2;
   pen.beginPath();
   if (state === READ) {
-    pen.lineWidth = 1.3;
-    pen.arc(x, y, 2.4, 0, 7);
-    pen.strokeStyle = colours.read;
-    pen.stroke();
+    pen.fillStyle = colours.read; // taller than the mark of the write that follows it
+    pen.fillRect(Math.round(x) - 1, y - 6.5, 2, 13);
   } else if (state === ACCEPTED) {
     pen.arc(x, y, 4.6, 0, 7);
     pen.fillStyle = colours.accepted;
@@ -124,8 +122,8 @@ function drawMark(state, x, y) {
   } else if (state === OVERWROTE || state === UNAWARES) {
     pen.moveTo(x, y - 8); pen.lineTo(x + 8, y + 6); pen.lineTo(x - 8, y + 6);
     pen.closePath();
-    pen.fillStyle = state === OVERWROTE ? colours['overlap-bar'] : colours.unknown;
-    pen.strokeStyle = colours.panel;
+    pen.fillStyle = colours[state === OVERWROTE ? 'overlap-bar' : 'panel'];
+    pen.strokeStyle = colours[state === OVERWROTE ? 'panel' : 'overlap-bar'];
     pen.fill();
     pen.stroke();
   } else if (state === TOOK) {

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import msgspec
 
 from lockcheck.checker.case import case_of
-from lockcheck.checker.finding import Code, Judgement
+from lockcheck.checker.finding import Code, Judgement, Verdict
 from lockcheck.checker.words import fault_name, plain, span
 from lockcheck.history import Ending, History, Hold
 from lockcheck.results.report.columns import Table, append, or_none, safe_in_script, us
@@ -85,6 +85,7 @@ def timeline(
     kinds |= {"evidence"} if any(told_by_evidence(i) for i in incidents) else set()
     kinds |= {"open"} if any(end < 0 for end in shown["end"]) else set()
     kinds |= {"cursor"} if incidents else set()
+    kinds |= {"violation" if i.effect is Verdict.VIOLATION else "no violation" for i in incidents}
     json = safe_in_script(msgspec.json.encode(data).decode())
     return Timeline(json, frozenset(kinds), tuple(sheet.lanes))
 
