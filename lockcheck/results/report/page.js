@@ -13,7 +13,7 @@ function nameFinding() {
   const all = data.findings.length;
   byId('previous').disabled = view.finding <= 0;
   byId('next').disabled = view.finding >= all - 1;
-  if (!all) return label([['Nothing was found. ', false], ['The whole run is shown.', true]]);
+  if (!all) return label([['No incident. ', false], ['The whole run is shown.', true]]);
   if (view.finding < 0) return label([[`${all} incident${all > 1 ? 's' : ''} `, false], ['in this run', true]]);
   const { at, key } = data.findings[view.finding];
   const on = data.keys[key] && ` on ${data.keys[key]}`;
