@@ -81,3 +81,30 @@ def test_settings_of_another_user_are_not_obeyed(tmp_path: Path) -> None:
     assert said.returncode == USAGE
     assert "lockcheck.toml in this folder belongs to another user (uid 4711)" in said.stderr
     assert not (tmp_path / "theirs").exists()
+
+
+LINE = '{{"time":{time},"process":{client},"type":"{kind}","f":"acquire","key":"k"}}\n'
+
+
+@pytest.mark.parametrize(
+    ("clients", "until"),
+    [
+        ({1: (1, 9), 2: (2, 5)}, 5),  # what c1 did at 9 may be answered by what c2's file lost
+        ({1: (1, 9)}, 0),  # of c2 nothing is known
+        ({}, 0),
+    ],
+)
+def test_parts_are_complete_as_far_as_those_of_all_clients_are(
+    tmp_path: Path, clients: dict[int, tuple[int, int]], until: int
+) -> None:
+    store = Store.create(tmp_path)
+    for client, (invoked, answered) in clients.items():
+        part = store.folder / "nodes" / f"c{client}" / "history.jsonl"
+        part.parent.mkdir()
+        lines = [
+            LINE.format(time=invoked, client=client, kind="invoke"),
+            LINE.format(time=answered, client=client, kind="ok"),
+            '{"time":99,"proc',  # torn
+        ]
+        part.write_text("".join(lines))
+    assert store.complete_until_ns(2) == until
