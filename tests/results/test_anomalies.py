@@ -74,7 +74,7 @@ EVIDENCE = {
     ],
     Code.SILENT_LOSS: [
         "n2 was granted k (lease 0.100 s), n1 still held it",
-        "n1 had lost the lock by now, and nobody had told it",
+        "n1 had lost the lock a whole lease ago, and nobody had told it",
     ],
     Code.REVIVED: [
         "n2 was granted k (lease 0.100 s), n1 still held it",

@@ -89,7 +89,7 @@ def test_red_is_for_who_did_it(naive: tuple[History, Judgement]) -> None:
     marks = json.loads(_Page(html).data)["marks"]
     states = {marks["number"][i]: KINDS[state] for i, state in enumerate(marks["state"])}
     assert states[2] == "unawares"
-    assert "write that overwrote others', through no fault of its client" in words(html)
+    assert "write that overwrote others' (not by the client at fault)" in words(html)
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,7 @@ def render(history: History, judgement: Judgement, facts: RunFacts) -> str:
         verdict=judgement.verdict,
         headline=narrative.headline,
         tested=_tested(history, judgement, facts),
-        answer=told[0].story if told and judgement.verdict is Verdict.VIOLATION else None,
+        answer=told[0].story if told and _asks_whose_fault(judgement) else None,
         again=again(history.terms, facts.rerun_command),
         counts=list(counted(history, judgement)),
         told=told,
@@ -164,6 +164,12 @@ def _tested(history: History, judgement: Judgement, facts: RunFacts) -> Rows:
         ("made no difference", not_exercised(judgement)),
     )
     return tuple((name, value) for name, value in rows if value)
+
+
+def _asks_whose_fault(judgement: Judgement) -> bool:
+    """Data was damaged, or would have been without the guard."""
+    refused = judgement.verdict is Verdict.OK and judgement.counts.stale_writes_refused
+    return bool(refused) or judgement.verdict is Verdict.VIOLATION
 
 
 def _options(text: str) -> Markup:

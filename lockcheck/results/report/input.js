@@ -172,7 +172,7 @@ function aboutHold(i) {
 const DONE = ['done', 'did not happen', 'done', 'nobody knows whether it happened'];
 const STATES = ['accepted', 'refused by the storage', 'accepted although stale', 'outcome unknown', '',
   'accepted; it overwrote others unseen', 'accepted, and lost later',
-  'accepted; it overwrote others unseen, through no fault of its client', 'it took the lock away from its holder'];
+  'accepted; it overwrote others unseen (not by the client at fault)', 'it took the lock away from its holder'];
 
 function aboutMark(i) {
   const { lane, key, state, start, end, number, value, base, token, why, call } = data.marks;

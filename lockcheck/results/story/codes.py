@@ -228,7 +228,7 @@ CODES = {
             "it is told or not told.{guard}"
         ),
         title=_silent_loss_title,
-        last=lambda f: (guilty(f), "had lost the lock by now, and nobody had told it"),
+        last=lambda f: (guilty(f), "had lost the lock a whole lease ago, and nobody had told it"),
         note=notes.silent_loss,
     ),
     Code.DEADLOCK: Words(
