@@ -18,7 +18,7 @@ def told() -> dict[str, Diagnosis]:
 
 def test_a_server_that_is_missing_could_be_added(monkeypatch: pytest.MonkeyPatch) -> None:
     need("local")
-    monkeypatch.setitem(SERVERS, "etcd", replace(SERVERS["etcd"], find=lambda: None))
+    monkeypatch.setitem(SERVERS, "etcd", replace(SERVERS["etcd"], find=lambda: None, debs=()))
     found = told()
     assert found["etcd"].mark == "add"
     assert "apt-get install etcd-server" in found["etcd"].cure

@@ -144,7 +144,7 @@ def test_zookeeper_takes_java_and_jars(bare: Path, monkeypatch: pytest.MonkeyPat
 
 def test_one_missing_program_keeps_no_other_from_running(monkeypatch: pytest.MonkeyPatch) -> None:
     need("local")
-    gone = replace(SERVERS["etcd"], find=lambda: None)
+    gone = replace(SERVERS["etcd"], find=lambda: None, debs=())
     monkeypatch.setitem(SERVERS, "etcd", gone)
     local = RUNTIMES["local"]()
     assert local.why_not() == ""
