@@ -206,10 +206,10 @@ def _print_reason(console: Console, note: str, reasons: Sequence[Reason]) -> Non
 
 
 def _print_definitions(console: Console, judgement: Judgement) -> None:
-    from lockcheck.results.story.definitions import ASKED, WORTH, side_by_side
+    from lockcheck.results.story.definitions import SECOND_LOOK, side_by_side
 
     compared = side_by_side(judgement.definitions, OBJECTS_SHOWN)
-    lines = [f"{ASKED} {WORTH}"] if compared.locks and compared.lines else []
+    lines = [SECOND_LOOK] if compared.locks and compared.lines else []
     lines += map(_plain, compared.lines)
     lines += [f"[dim]{_plain(compared.summary)}[/]"] if compared.summary else []
     name = "cross-check" if compared.locks else "objects"

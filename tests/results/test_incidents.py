@@ -95,7 +95,7 @@ def test_sixty_others_are_summed_up_in_one_step(many: History) -> None:
         "c5 wrote c5-59 on top of c4-58; accepted as write 60",
         "c1 pause healed: it runs again, still believing that it holds k1",
         "c1 wrote late; accepted as write 61: stale, since a later holder had written already;",
-        "c1 released k1; the lock server refused: not-owner (it had lost the lock before)",
+        "c1 tried to release k1; the lock server refused: not-owner (it had lost it before)",
     ]
     places = [next(i for i, text in enumerate(texts) if text.startswith(t)) for t in in_order]
     assert places == sorted(places)
@@ -128,7 +128,7 @@ def test_behind_a_guard_the_refused_write_is_told() -> None:
     refused = [step.text for step in told.steps if step.kind is story.Kind.REFUSED]
     assert refused == ["tried to write late with token 40; refused: fenced: token 40 is below 100"]
     assert (
-        "the lock overlapped 60 times in 1 incident; the guard refused the one stale write"
+        "holds overlapped 60 times in 1 incident; the guard refused the one stale write"
         in story.headline(history, judge(history))
     )
     assert told.prevention.startswith("Nothing more")

@@ -33,6 +33,20 @@ NAIVE = f"""
     4 write:k1 2600-2601 v4 base=v2 seq=4
     4 release:k1 2602-2603 {TAKEN}
     3 release:k1 2610-2611"""
+# What n1 overwrote is there again when n3 has written: it had read it before.
+IN_ITS_TURN = f"""
+    1 acquire:k1 0-1
+    1 read:k1 2-3 seq=1 = null
+    fault pause n1 5-1100 effect=stops
+    2 acquire:k1 1003-1004
+    2 write:k1 1007-1008 v1 seq=2
+    2 release:k1 1009-1010 {TAKEN}
+    3 acquire:k1 1015-1016
+    3 read:k1 1017-1018 seq=3 = v1
+    1 write:k1 1110-1111 v2 seq=4
+    1 release:k1 1112-1113 {TAKEN}
+    3 write:k1 1120-1121 v3 base=v1 seq=5
+    3 release:k1 1122-1123"""
 RERUN = "lockcheck run --backend redis-naive --nemesis none --think 1500ms --time-limit 15s"
 
 
@@ -55,7 +69,7 @@ def test_blame_and_remedy_begin_with_the_work_that_took_too_long(
     assert told.blame.startswith("It began when n1 (its work took longer than the lease) outlived")
     assert told.prevention.index("longer lease") < told.prevention.index("Compare and delete, too")
     assert own_cause(naive[1]).startswith("work that took longer than the lease (n1's by 0.50")
-    assert "cause work that took longer than the lease" in words(
+    assert "cause: work that took longer than the lease" in words(
         report(*naive[:1], judgement=naive[1])
     )
 
@@ -89,7 +103,19 @@ def test_red_is_for_who_did_it(naive: tuple[History, Judgement]) -> None:
     marks = json.loads(_Page(html).data)["marks"]
     states = {marks["number"][i]: KINDS[state] for i, state in enumerate(marks["state"])}
     assert states[2] == "unawares"
-    assert "write that overwrote others' (not by the client at fault)" in words(html)
+    assert "write that overwrote another client's, without being at fault" in words(html)
+
+
+def test_a_stale_write_that_is_lost_in_its_turn_is_told_as_one() -> None:
+    told = history(IN_ITS_TURN, ledger=True, backend="redis-naive", ttl_ms=1000, stores=True)
+    judged = judge(told)
+    assert story.headline(told, judged).startswith(
+        "1 of 3 acknowledged writes lost, itself a stale one (from a client whose lock had gone to"
+    )
+    [incident] = story.incidents(judged.findings)
+    *_, written, released = [step.text for step in story.tell_incident(told, incident).steps]
+    assert written.endswith("on an old value, so the stale write 2 of n1 is lost in its turn")
+    assert released == "released k1, which had been taken from it"
 
 
 @pytest.mark.parametrize(

@@ -122,6 +122,15 @@ def test_the_counts_are_there() -> None:
     assert counts[: len(expected := list(counted(history, judge(history))))] == expected
 
 
+def test_of_several_incidents_it_says_whose_fault_is_told() -> None:
+    run = Recording(terms={"guard": "fence"})
+    simulate(run, 8, trouble=4, guard=True)
+    guarded = run.history()
+    page = report(guarded, judgement=judge(guarded, Verdict.OK))
+    assert "Whose fault, in incident 1 of 2. The holder" in words(page)
+    assert "Whose fault. The holder" in words(report(of_one_incident()))
+
+
 def test_the_help_speaks_only_of_lines_that_are_there() -> None:
     run = Recording(terms={"guard": "fence"})
     simulate(run, 8, trouble=4, guard=True)
@@ -129,8 +138,8 @@ def test_the_help_speaks_only_of_lines_that_are_there() -> None:
     found, harmless = report(of_one_incident()), report(guarded, judgement=lockcheck.judge(guarded))
     nothing = report(History.of([]))
     buttons = '<div class="tool-group" hidden>'
-    assert "with a red line where an incident began. " in words(found)
-    assert "with a grey line where an incident began. " in words(harmless)
+    assert "and a red line where an incident began. " in words(found)
+    assert "and a grey line where an incident began. " in words(harmless)
     assert "N and P go" in words(found)
     assert buttons not in found
     assert "line where" not in words(nothing)
@@ -375,9 +384,10 @@ def test_one_client_is_told_once_with_the_command_that_mends_it() -> None:
 
 def test_the_words_of_the_headline_are_explained_beside_it_and_only_there() -> None:
     text = words(report(of_one_incident()))
-    assert text.count("A write of an earlier holder") == 1
-    assert text.index("A write of an earlier holder") < text.index("Timeline")
+    assert text.count("A write from a client whose lock") == 1
+    assert text.index("A write from a client whose lock") < text.index("Timeline")
     assert text.index("What the words mean") < text.index("What a client believes")
     assert "One that does not check whose lock" not in text  # nothing here was blind
     for name in ("Backend", "Workload", "Register", "c2", "k1"):
         assert f">{name}</dt>" in report(of_one_incident())
+    assert ">r9</dt>" not in report(of_one_incident(), rerun_command="lockcheck run --out a/r9")

@@ -255,7 +255,7 @@ def test_headline_behind_a_guard_speaks_of_the_data() -> None:
     history = run.history()
     words = story.headline(history, judge(history, Verdict.OK))
     assert words.endswith(
-        "the lock overlapped twice; the guard refused all 2 stale writes; no data was damaged."
+        "holds overlapped twice; the guard refused all 2 stale writes; no data was damaged."
     )
 
 
@@ -308,7 +308,10 @@ def test_steps_are_told_in_order(incident: tuple[History, Judgement]) -> None:
         ("c4", "wrote c4-100; accepted as write 1"),
         ("c2", "pause healed: it runs again, still believing that it holds k1"),
         ("c2", f"wrote c2-100; accepted as write 2: {why}"),
-        ("c2", "released k1; the lock server refused: not-owner (it had lost the lock before)"),
+        (
+            "c2",
+            "tried to release k1; the lock server refused: not-owner (it had lost it before)",
+        ),
         ("c4", "released k1"),
     ]
     assert [(step.who, step.text) for step in told.steps] == expected

@@ -27,7 +27,7 @@ from lockcheck.results.report.clocks import charts
 from lockcheck.results.report.glossary import glossary
 from lockcheck.results.report.timeline import timeline
 from lockcheck.results.story.codes import note
-from lockcheck.results.story.definitions import ASKED, WORTH, side_by_side
+from lockcheck.results.story.definitions import side_by_side
 from lockcheck.results.story.doubts import doubts_told
 from lockcheck.results.story.incidents import Incident, told_by_evidence
 from lockcheck.results.story.narrative import Narrative, Story, again, narrative_of
@@ -121,7 +121,7 @@ def render(history: History, judgement: Judgement, facts: RunFacts) -> str:
 def _visible(html: str) -> str:
     """What a reader sees of it; what the script draws has its own words."""
     body = html.partition("</head>")[2]
-    text = re.sub(r"<(script|style)\b.*?</\1>", " ", body, flags=re.DOTALL)
+    text = re.sub(r"<(script|style|pre)\b.*?</\1>", " ", body, flags=re.DOTALL)
     return unescape(re.sub(r"<[^>]*>", " ", text))
 
 
@@ -174,7 +174,9 @@ def _asks_whose_fault(judgement: Judgement) -> bool:
 
 def _options(text: str) -> Markup:
     """Sets the command line's options apart, and keeps them from being broken in two."""
-    html = re.sub(r"--[a-z-]+( (fence|cas|redis|\d+))?", r"<code>\g<0></code>", str(escape(text)))
+    html = re.sub(
+        r"--[a-z-]+( (fence|cas|none|redis|\d+))?", r"<code>\g<0></code>", str(escape(text))
+    )
     return Markup(html)  # noqa: S704 - escaped before
 
 
@@ -214,8 +216,6 @@ def _template() -> jinja2.Template:
             "base-uri 'none'; form-action 'none'"
         ),
         open_at_first=OPEN_AT_FIRST,
-        asked=ASKED,
-        worth=WORTH,
     )
     return environment.get_template("page.html")
 

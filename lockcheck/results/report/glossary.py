@@ -28,7 +28,8 @@ _OF_LOCKS = {
         "holds counts once."
     ),
     "Stale write": (
-        "A write of an earlier holder that reached the storage after one of a later holder."
+        "A write from a client whose lock had gone to another: it reached the storage after one of "
+        "a later holder."
     ),
     "Lost write": (
         "An acknowledged write of which nothing is left: the final value was not computed from it, "
@@ -38,7 +39,8 @@ _OF_LOCKS = {
         "One that does not check whose lock it removes, and so can remove somebody else's."
     ),
     "Fencing token": (
-        "A number that grows with every grant, so that the storage can refuse who was overtaken."
+        "A number that grows with every grant, and that the client sends with each write: so the "
+        "storage can refuse a client whose lock has gone to another."
     ),
     "Whose fault": (
         "If the next client was let in before the lease's promise ran out, it was the lock "
@@ -47,8 +49,8 @@ _OF_LOCKS = {
     ),
     "Guard": (
         "What the storage checks at each write. --guard none: nothing; --guard fence: that its "
-        "fencing token is not below the highest seen; --guard cas: that it replaces the current "
-        "version."
+        "fencing token is not below the highest that any read or write came with; --guard cas: "
+        "that it replaces the current version."
     ),
 }
 _OF_ALL = {

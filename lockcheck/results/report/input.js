@@ -153,7 +153,7 @@ function aboutFault(fault) {
   const begun = `begun at ${moment(fault.start)}, ${worked}${proof}`;
   const title = `Injected: ${fault.title}${fault.when && `, ${fault.when}`}`;
   const cut = fault.apart ? [`cut off: ${fault.apart}`] : [];
-  const idle = fault.felt ? [] : ['made no difference: nobody asked anything of what it struck'];
+  const idle = fault.felt ? [] : ['made no difference: nobody waited meanwhile for what it struck'];
   return [title, ...cut, begun, healed, fault.proof, ...idle];
 }
 
@@ -171,8 +171,8 @@ function aboutHold(i) {
 
 const DONE = ['done', 'did not happen', 'done', 'nobody knows whether it happened'];
 const STATES = ['accepted', 'refused by the storage', 'accepted although stale', 'outcome unknown', '',
-  'accepted; it overwrote others unseen', 'accepted, and lost later',
-  'accepted; it overwrote others unseen (not by the client at fault)', 'it took the lock away from its holder'];
+  'accepted; it overwrote another client\'s unseen', 'accepted, and lost later',
+  'accepted; it overwrote another client\'s unseen, without being at fault', 'it took the lock away from its holder'];
 
 function aboutMark(i) {
   const { lane, key, state, start, end, number, value, base, token, why, call } = data.marks;
@@ -188,7 +188,7 @@ function aboutMark(i) {
     return [`${node}: ${textOf(call[i])}`, DONE[state[i]], sent, textOf(why[i])];
   }
   const title = `${state[i] === STALE ? 'Stale: ' : ''}${node} wrote ${textOf(value[i])}`;
-  return [title, `${STATES[state[i]]}${which}`, base[i] < 0 ? '' : `on top of ${textOf(base[i])}`,
+  return [title, STATES[state[i]].replace(/^accepted/, `accepted${which}`), base[i] < 0 ? '' : `on top of ${textOf(base[i])}`,
     token[i] < 0 ? '' : `with token ${token[i]}`, lock ? `${lock}, ${sent}` : sent, textOf(why[i])];
 }
 

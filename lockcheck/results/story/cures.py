@@ -169,7 +169,7 @@ def _guard_advice(history: History, incident: Incident) -> str:
             f"version{see}"
         )
     tokens = any(hold.token is not None for hold in history.holds)
-    with_tokens = "" if tokens else ", with a backend that gives tokens"
+    with_tokens = "" if tokens else ", with a backend such as redis-fenced"
     return (
         f"a guard at the storage: a fencing token that it checks (--guard fence{with_tokens}), "
         "or compare-and-set on the version (--guard cas)"

@@ -11,8 +11,7 @@ from lockcheck.checker.modelling import SEMAPHORE
 from lockcheck.checker.words import amount, listed, plain, sentence
 
 NAMED_AT_MOST = 3
-ASKED = "Could a correct lock answer like this?"
-WORTH = "A yes is no acquittal."
+SECOND_LOOK = "Second look, at the answers alone: that they fit acquits nobody."
 _MODELS = {
     "owner-mutex": "lock",
     "mutex": "lock that anybody may release",
@@ -33,12 +32,13 @@ class SideBySide:
 def side_by_side(definitions: Iterable[Definition], most: int) -> SideBySide:
     """Those that are worth a look, the disagreements first; the others are only counted."""
     every = tuple(definitions)
+    locks = any(d.overlaps is not None for d in every)
     interesting = sorted((d for d in every if _rank(d) < _NOTHING), key=_rank)
     fine = [d for d in every if _rank(d) == _NOTHING]
     return SideBySide(
         lines=tuple(f"{_named(d)}: {sentence(told(d))}" for d in interesting[:most]),
-        summary=_summary(fine, len(interesting[most:])),
-        locks=any(d.overlaps is not None for d in every),
+        summary=_summary(fine, len(interesting[most:]), beside_locks=locks),
+        locks=locks,
     )
 
 
@@ -54,12 +54,13 @@ def told(definition: Definition) -> str:
     several = "more clients than it admits" if definition.model == SEMAPHORE else "two clients"
     together = f"{several} held it at once"
     if overlaps and explained:
-        return f"They disagree: {together}, yet {KEPT}"
+        return f"Disagreement: {together}, yet {KEPT}"
     if overlaps:
-        return f"Both agree: {together}. {NO_ORDER}"
+        return f"Both looks agree: {together}. {NO_ORDER}"
     if explained:
-        return f"Both agree: no {together}, and an order explains all answers."
-    return f"They disagree: no {together}, yet no order explains the answers: {definition.reason}."
+        return f"Both looks agree: no {together}, and an order explains all answers."
+    no_order = f"no order explains the answers: {definition.reason}."
+    return f"Disagreement: no {together}, yet {no_order}"
 
 
 BY_HOLDS = (
@@ -78,13 +79,15 @@ def _rank(definition: Definition) -> int:
     return {Verdict.VIOLATION: 1, Verdict.UNKNOWN: 2}.get(linearizable, _NOTHING)
 
 
-def _summary(fine: list[Definition], unfit: int) -> str:
+def _summary(fine: list[Definition], unfit: int, *, beside_locks: bool) -> str:
     """Of those that are not shown: what no longer fitted, and what is as it should be."""
     parts = [f"{amount(unfit, 'more object')} like these"] if unfit else []
     if fine:
         which = listed((_named(d) for d in fine), NAMED_AT_MOST)
         locks = any(d.overlaps is not None for d in fine)
         agree = "all answers fit together"
+        if beside_locks and not locks:
+            agree = "all answers fit (lost writes do not show in them)"
         parts.append(f"{which}: {f'no overlap, and {agree}' if locks else agree}")
     return "; ".join(parts)
 

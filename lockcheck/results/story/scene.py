@@ -274,8 +274,9 @@ class _Scene:
         release = hold.release
         if release is not None and identity(release) in self.cast.takings:
             return self._taking(release)
+        robbed = self._robbed_before(hold, hold.end_ns)
         by_then = {
-            Ending.RELEASED: f"released {key}{texts.release_outcome(release)}",
+            Ending.RELEASED: texts.released(key, release, robbed=robbed),
             Ending.LOST: f"was told that it had lost {key}",
             Ending.EXPIRED: f"stopped believing: by its own clock its lease on {key} was over",
             Ending.LAST_SEEN: f"was last heard of; it never released {key}",

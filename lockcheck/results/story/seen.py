@@ -200,8 +200,8 @@ def not_exercised(judgement: Judgement) -> str:
 
 def why_idle(fault: FaultSpan) -> str:
     """Words for both clients and servers: what was struck may be either."""
-    it, its = ("it", "it") if len(fault.nodes) == 1 else ("they", "them")
-    nobody = f"nobody sent {its} a request, and nobody asked for a lock that {it} held"
+    it, its = ("it", "its") if len(fault.nodes) == 1 else ("they", "their")
+    nobody = f"nobody waited for {its} answer, or for a lock that {it} held"
     if fault.may_have_stood_still:
         return f"meanwhile {nobody}"
     return f"meanwhile {nobody}; {it} sent no request either"

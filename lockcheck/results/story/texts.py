@@ -49,20 +49,24 @@ def _lost(cast: Cast, loss: Loss) -> str:
         return "a write is lost"
     acknowledged = "acknowledged " if loss.acknowledged else ""
     if len(loss.lost) == 1:
-        return f"the {acknowledged}{cast.numbers.write(loss.lost[0]).removeprefix('a ')} is lost"
+        lost, which = loss.lost[0], cast.numbers.write(loss.lost[0]).removeprefix("a ")
+        if identity(lost) in cast.stale:
+            return f"the stale {which} is lost in its turn"
+        return f"the {acknowledged}{which} is lost"
     which = cast.numbers.range(loss.lost)
     many = amount(len(loss.lost), f"{acknowledged}write")
     return f"{many}{f' ({which})' if which else ''} are lost"
 
 
-def release_outcome(release: Operation | None) -> str:
+def released(key: str, release: Operation | None, *, robbed: bool) -> str:
     if release is None or release.ok:
-        return ""
+        return f"released {key}{', which had been taken from it' if robbed else ''}"
     error = plain((release.answer and release.answer.error) or "no answer")
     if release.failed:
         why = f": {error}" if release.answer and release.answer.error else ""
-        return f"; the lock server refused{why} (it had lost the lock before)"
-    return f"; whether it took is unknown: {error}"
+        refused = f"the lock server refused{why} (it had lost it before)"
+        return f"tried to release {key}; {refused}"
+    return f"asked to release {key}; whether it took is unknown: {error}"
 
 
 def healed(fault: FaultSpan, believed: Hold | None) -> str:

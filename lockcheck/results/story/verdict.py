@@ -74,6 +74,9 @@ def _damage(judgement: Judgement, counted: Sequence[Incident]) -> str:
     if stale and overwriting == stale:  # each is one write: what is stale is what overwrote
         return f"{lost}, overwritten by {late} ({whose})"
     losses = [loss for incident in counted for loss in incident.losses if loss.lost]
+    if stale and {identity(write) for loss in losses for write in loss.lost} == stale:
+        themselves = "itself a stale one" if len(stale) == 1 else "all of them stale"
+        return f"{lost}, {themselves} ({whose})"
     if not stale and found == len(losses) == 1:
         by, whose = plain(losses[0].overwriting.node), plain(losses[0].lost[0].node)
         return f"{lost}: {by} overwrote {whose}'s"
@@ -143,11 +146,11 @@ def _ok(history: History, judgement: Judgement, incidents: Sequence[Incident]) -
         return f"{scope} {_kept_apart(history)}."
     found = [len(incident.of(Code.OVERLAP)) for incident in incidents]
     overlaps, many = sum(found), sum(map(bool, found))
-    held = f"the lock overlapped {times(overlaps)}" if overlaps else "the lock never overlapped"
+    held = f"holds overlapped {times(overlaps)}" if overlaps else "no two holds overlapped"
     among = f" in {amount(many, 'incident')}" if overlaps > many else ""
     done = f"{held}{among}; {_refused(history, judgement)}; no data was damaged."
     safe = _safe_because(history, judgement)
-    return f"{safe}: {lower_first(scope)} {done}" if safe else f"{scope} {done}"
+    return f"{safe}: {lower_first(scope)}, {done}" if safe else f"{scope}, {done}"
 
 
 def _safe_because(history: History, judgement: Judgement) -> str:
