@@ -9,12 +9,13 @@ from lockcheck.history.event import Event, F, Terms
 from lockcheck.history.model import Ending, Hold, Operation, believed_until_ns, promised_until_ns
 
 
-@dataclass(slots=True)
-class _OpenHold:
+@dataclass(slots=True, eq=False)
+class OpenHold:
     acquire: Operation
     renewals: list[Operation] = field(default_factory=list)
     entered: int = 1  # how many grants have not been released: a reentrant lock's can be many
     deepest: int = 1
+    closed: Hold | None = None  # what became of it
 
     def enter_again(self) -> None:
         self.entered += 1
@@ -31,18 +32,15 @@ class Holding:
     seen_ns: dict[int | str, int] = field(default_factory=dict)  # the last event of each process
     told_ns: dict[tuple[int | str, str], int] = field(default_factory=dict)  # and of each key
     acted_ns: dict[int | str, int] = field(default_factory=dict)  # as one who holds a lock does
-    _held: dict[tuple[int | str, str], _OpenHold] = field(default_factory=dict)
-    _keepers_told: list[int] = field(default_factory=list)  # places of holds that they lost
+    held: dict[tuple[int | str, str], OpenHold] = field(default_factory=dict)
     _strangers: dict[str, list[int]] = field(default_factory=dict)  # when they asked for releases
     _unsure: set[tuple[int | str, str]] = field(default_factory=set)  # whose release may be none
 
     def settle(self) -> None:
         """Ends what has no end yet."""
-        for process, key in list(self._held):
+        for process, key in list(self.held):
             self.give_up(process, key, self.seen_ns[process])
-        for place in self._keepers_told:
-            self.holds[place] = self._seen_until_told(self.holds[place])
-        self.holds = [self._given_up(hold) for hold in self.holds]
+        self.holds = [self._given_up(self.as_far_as_seen(hold)) for hold in self.holds]
         self.holds.sort(key=lambda hold: hold.start_ns)
 
     def lose(self, process: int | str, key: str, time_ns: int) -> None:
@@ -51,14 +49,14 @@ class Holding:
     def add(self, operation: Operation, under_way: Event | None) -> None:
         """In the order of their answers; `under_way`: what the owner has under way then."""
         process = operation.process
-        held = self._held.get((process, operation.key))
+        held = self.held.get((process, operation.key))
         if operation.f == F.RENEW:
             self._renew(operation, under_way)
         elif operation.f == F.ACQUIRE and operation.ok:
             if held is not None:
                 held.enter_again()
             else:
-                self._held[process, operation.key] = _OpenHold(operation)
+                self.held[process, operation.key] = OpenHold(operation)
         elif operation.f == F.RELEASE and held is not None:
             held.entered -= 1
             if held.entered == 0:
@@ -85,7 +83,7 @@ class Holding:
         """It is about the hold at the time of its invocation: a keeper's renewal that is still
         under way when its client has released, and been granted the lock again, says nothing about
         that."""
-        held = self._held.get((renewal.owner, renewal.key))
+        held = self.held.get((renewal.owner, renewal.key))
         if held is None or not held.began_by(renewal.start_ns):
             return
         leaving = under_way if held.entered == 1 else None
@@ -96,12 +94,10 @@ class Holding:
         held.renewals.append(renewal)
         if renewal.failed and renewal.answer is not None and leaving is None:
             self.lose(renewal.owner, renewal.key, renewal.answer.time)
-            if renewal.process != renewal.owner:
-                self._keepers_told.append(len(self.holds) - 1)
 
-    def _seen_until_told(self, hold: Hold) -> Hold:
-        """A keeper's answer is no sign of life of its client, which may have died before."""
-        seen_ns = max(hold.start_ns, self.seen_ns[hold.process])
+    def as_far_as_seen(self, hold: Hold) -> Hold:
+        """What a keeper is told is no sign of life of its client, which may have died before."""
+        seen_ns = max(hold.start_ns, self.seen_ns.get(hold.process, hold.end_ns))
         if hold.end_ns <= seen_ns:
             return hold
         return replace(hold, end_ns=seen_ns, ending=Ending.LAST_SEEN)
@@ -119,18 +115,30 @@ class Holding:
     def _close(
         self, process: int | str, key: str, end_ns: int, ending: Ending, release: Operation | None
     ) -> None:
-        held = self._held.pop((process, key), None)
+        held = self.held.pop((process, key), None)
         if held is None:
             return  # told of the loss twice, or releasing what it knows to be lost
-        renewals = tuple(held.renewals)
-        acquire, node = held.acquire, held.acquire.node
-        hold = Hold(key, process, node, acquire, end_ns, ending, release, renewals, held.deepest)
-        self.holds.append(self._cut_at_validity(hold))
+        held.closed = self._ended(held, end_ns, ending, release)
+        self.holds.append(held.closed)
+
+    def by_now(self, held: OpenHold) -> Hold:
+        """As it would be if nothing more came."""
+        if held.closed is not None:
+            return held.closed
+        return self._ended(held, self.seen_ns[held.acquire.process], Ending.LAST_SEEN, None)
+
+    def _ended(
+        self, held: OpenHold, end_ns: int, ending: Ending, release: Operation | None
+    ) -> Hold:
+        acquire, renewals, deepest = held.acquire, tuple(held.renewals), held.deepest
+        whose = acquire.key, acquire.process, acquire.node
+        hold = Hold(*whose, acquire, end_ns, ending, release, renewals, deepest)
+        return self._cut_at_validity(hold)
 
     def give_up(self, process: int | str, key: str, seen_ns: int) -> None:
         """It may have crashed, and come back under the same name: a log of production does not say
         so, and then what it does elsewhere says nothing about what it held here."""
-        held = self._held.get((process, key))
+        held = self.held.get((process, key))
         if held is None:
             return
         end_ns = seen_ns

@@ -228,7 +228,7 @@ class Nemesis:
             aimed.let_go()
         if ends:  # a dead client holds nothing
             for name in aimed.nodes:
-                self._scene.holders.forget(name)
+                self._scene.holders.ended(name, self._now_ns())
 
     def _ends(self, step: Step, aimed: Aimed) -> None:
         if step.kind.effect is Effect.STOPS:  # when it runs again, it does what it was about to do

@@ -68,9 +68,8 @@ class Monitor:
         with self._lock:
             self._watch.settle(self._latest_ns - SETTLED_AFTER_NS)
             holders = tuple(
-                f"{key}: {' and '.join(str(node) for node, _ in held)}"
+                f"{key}: {' and '.join(held)}"
                 for key, held in sorted(self._watch.holders().items())
-                if held
             )
             return LiveState(
                 elapsed_s=time.monotonic() - self._began,

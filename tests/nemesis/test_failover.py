@@ -28,7 +28,7 @@ from lockcheck.servers.redis_sentinel import REDIS_SENTINEL
 from lockcheck.workloads.aims import AIMS
 from tests.backends.servers import found
 from tests.nemesis.real import RealFleet, RealNode, cluster
-from tests.nemesis.told import granted
+from tests.nemesis.told import grant
 
 pytestmark = pytest.mark.cluster
 
@@ -144,7 +144,7 @@ class Clients:
         primary = await self._group.named()
         said = await self._group.ask(primary, "SET", "lock:k1", f"{client}:x", "NX", "PX", "60000")
         if said == "OK":
-            self._scene.holders.observe(granted(client))
+            grant(self._scene.holders, client)
         return primary.name if said == "OK" else ""
 
 
@@ -200,7 +200,7 @@ def test_a_lock_that_the_primary_does_not_have_proves_nothing_and_all_is_healed(
 
     async def granted_elsewhere() -> None:
         await wait_until(lambda: any((tmp_path / "c1" / AIMS).iterdir()), "c1 is hunted", 20)
-        scene.holders.observe(granted("c1"))
+        grant(scene.holders, "c1")
 
     async def play(_clients: Clients) -> None:
         elsewhere = asyncio.create_task(granted_elsewhere())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from lockcheck.nemesis.holders import Holders
 from lockcheck.nemesis.hunt import hunting
 from lockcheck.nemesis.triggers import Trigger
 from tests.nemesis.made_up import acted
-from tests.nemesis.told import granted, lost, released
+from tests.nemesis.told import asks, grant, granted, lost, release, released
 
 NAMES = ("c1", "c2", "c3")
 
@@ -33,19 +34,26 @@ def asked(workdir: Path) -> list[str]:
 def test_who_holds_what(tmp_path: Path) -> None:
     holders = Holders(tmp_path)
 
-    def now_after(*events: Event) -> dict[str, list[str]]:
-        for event in events:
-            holders.observe(event)
+    def now() -> dict[str, list[str]]:
         return {node: sorted(keys) for node, keys in holders.now().items()}
 
-    assert now_after(granted("c1"), granted("c2")) == {"c1": ["k1"], "c2": ["k1"]}
-    assert now_after(released("c1")) == {"c2": ["k1"]}
-    assert now_after(granted("c2"), released("c2")) == {"c2": ["k1"]}  # entered twice
-    assert now_after(lost("c2")) == {}
-    assert now_after(released("c2"), lost("c3")) == {}
-    assert now_after(granted("c3")) == {"c3": ["k1"]}
-    holders.forget("c3")
-    assert now_after() == {}
+    grant(holders, "c1")
+    grant(holders, "c2")
+    assert now() == {"c1": ["k1"], "c2": ["k1"]}
+    holders.observe(released("c1"))  # nobody has answered yet
+    assert now() == {"c2": ["k1"]}
+    grant(holders, "c2")
+    release(holders, "c2")
+    assert now() == {"c2": ["k1"]}  # entered twice
+    holders.observe(lost("c2"))
+    assert now() == {}
+    release(holders, "c2")
+    holders.observe(lost("c3"))
+    assert now() == {}
+    grant(holders, "c3")
+    assert now() == {"c3": ["k1"]}
+    holders.ended("c3", time.monotonic_ns())
+    assert now() == {}
 
 
 @pytest.mark.parametrize(
@@ -53,7 +61,7 @@ def test_who_holds_what(tmp_path: Path) -> None:
     [
         ("write", None, False),  # a retired client goes on with nothing, and releases nothing
         ("renew", None, False),
-        ("renew", 0, True),  # it is its keeper that is retired
+        ("renew", 1, True),  # it is its keeper that is retired
         ("stall", None, True),
         ("queued", None, True),
     ],
@@ -62,8 +70,10 @@ def test_a_client_that_nobody_knows_more_of_holds_nothing(
     tmp_path: Path, f: str, of: int | None, holds: bool
 ) -> None:
     holders = Holders(tmp_path)
-    holders.observe(granted("c1"))
-    holders.observe(Event(0, 0, EventType.INFO, f, "k1", node="c1", of=of))
+    grant(holders, "c1")
+    process = 1 if of is None else "c1-keeper-1"
+    for kind in (EventType.INVOKE, EventType.INFO)[f in ("stall", "queued") :]:
+        holders.observe(Event(time.monotonic_ns(), process, kind, f, "k1", node="c1", of=of))
     assert bool(holders.now()) is holds
 
 
@@ -71,11 +81,19 @@ def test_what_is_read_late_of_a_client_that_was_ended_is_over_with_its_next_life
     tmp_path: Path,
 ) -> None:
     holders = Holders(tmp_path)
-    holders.observe(Event(0, 0, EventType.INVOKE, "acquire", "k1", node="c1"))
-    holders.forget("c1")  # it was ended,
-    holders.observe(granted("c1"))  # and only now its last line is read
-    again = Event(0, 500, EventType.INVOKE, "acquire", "k1", node="c1")
-    holders.observe(again)
+    holders.observe(asks("c1", at_ns=1))
+    holders.ended("c1", 3)
+    holders.observe(granted("c1", at_ns=2))  # and only now its last line is read
+    assert holders.now() == {}
+    holders.observe(Event(4, 500, EventType.INVOKE, "acquire", "k1", node="c1"))
+    holders.observe(Event(5, 500, EventType.OK, "acquire", "k1", node="c1"))
+    assert holders.now() == {"c1": frozenset({"k1"})}
+
+
+def test_a_client_that_is_another_process_holds_nothing_of_what_it_held(tmp_path: Path) -> None:
+    holders = Holders(tmp_path)
+    grant(holders, "c1")
+    holders.observe(Event(time.monotonic_ns(), 500, EventType.INVOKE, "acquire", "k1", node="c1"))
     assert holders.now() == {}
 
 
@@ -86,7 +104,7 @@ def test_all_are_asked_the_first_is_kept_and_the_others_are_let_go(workdir: Path
             catching = asyncio.create_task(hunt.catch(skip=0))
             await asyncio.sleep(0)
             assert asked(workdir) == ["c1", "c2", "c3"]
-            holders.observe(granted("c2"))
+            grant(holders, "c2")
             node = await catching
             let_go = hunt.keep(node, at_work=True)
         assert node == "c2"
@@ -106,11 +124,11 @@ def test_some_have_it_in_peace_before(workdir: Path) -> None:
             for node in ("c1", "c2"):
                 await asyncio.sleep(0.005)
                 assert asked(workdir) == []
-                holders.observe(granted(node))
-                holders.observe(released(node))
+                grant(holders, node)
+                release(holders, node)
             await asyncio.sleep(0.005)
             assert asked(workdir) == ["c1", "c2", "c3"]
-            holders.observe(granted("c3"))
+            grant(holders, "c3")
             assert await catching == "c3"
 
     acted(scene)
@@ -121,7 +139,7 @@ def test_one_that_holds_it_already_and_goes_on_is_caught(workdir: Path) -> None:
 
     async def scene() -> None:
         holders = Holders(workdir)
-        holders.observe(granted("c3"))
+        grant(holders, "c3")
         with hunting(holders, Trigger.ACQUIRE, NAMES, lambda _: True) as hunt:
             assert await hunt.catch(skip=0) == "c3"
 
@@ -131,14 +149,14 @@ def test_one_that_holds_it_already_and_goes_on_is_caught(workdir: Path) -> None:
 def test_one_that_lets_go_after_all_is_not_caught(workdir: Path) -> None:
     async def scene() -> None:
         holders = Holders(workdir)
-        holders.observe(granted("c3"))
+        grant(holders, "c3")
         with hunting(holders, Trigger.ACQUIRE, NAMES, lambda _: True) as hunt:
             catching = asyncio.create_task(hunt.catch(skip=0))
             await asyncio.sleep(0)
-            holders.observe(released("c3"))
+            release(holders, "c3")
             await asyncio.sleep(0.1)
             assert not catching.done()
-            holders.observe(granted("c1"))
+            grant(holders, "c1")
             assert await catching == "c1"
 
     acted(scene)
@@ -152,11 +170,11 @@ def test_those_whom_another_fault_struck_do_not_wait_for_this_one(workdir: Path)
             await asyncio.sleep(0)
             assert asked(workdir) == ["c2", "c3"]
             struck.add("c2")
-            holders.observe(granted("c2"))
+            grant(holders, "c2")
             await wait_until(lambda: asked(workdir) == ["c3"], "c2 need not wait", 30)
             assert not catching.done()
             struck.clear()
-            holders.observe(granted("c2"))
+            grant(holders, "c2")
             assert await catching == "c2"
 
     acted(scene)
@@ -176,7 +194,7 @@ def test_a_hunt_that_is_given_up_leaves_nothing(workdir: Path, skip: int) -> Non
         task.cancel()
         await asyncio.wait([task])
         assert asked(workdir) == []
-        holders.observe(granted("c1"))  # nobody listens any more
+        grant(holders, "c1")  # nobody listens any more
 
     acted(scene)
 
@@ -187,7 +205,7 @@ def test_clients_that_know_of_no_aims_are_caught_all_the_same(tmp_path: Path) ->
         with hunting(holders, Trigger.ACQUIRE, NAMES, lambda _: True) as hunt:
             catching = asyncio.create_task(hunt.catch(skip=0))
             await asyncio.sleep(0)
-            holders.observe(granted("c2"))
+            grant(holders, "c2")
             hunt.keep(await catching, at_work=True)()
         assert not list(tmp_path.iterdir())
 

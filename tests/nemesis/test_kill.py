@@ -18,7 +18,7 @@ from lockcheck.nemesis.links import Links
 from lockcheck.nemesis.scene import Scene
 from lockcheck.workloads.aims import AIMS
 from tests.nemesis.real import FORKED, RealFleet, RealNode, cluster
-from tests.nemesis.told import granted
+from tests.nemesis.told import grant
 
 pytestmark = pytest.mark.cluster
 
@@ -160,7 +160,7 @@ async def roll(strike: Strike, scene: Scene, *grants: str) -> str:
     rolling = asyncio.create_task(strike.inject())
     await asyncio.sleep(0)  # it asks who holds on
     for node in grants:
-        scene.holders.observe(granted(node))
+        grant(scene.holders, node)
     since_ns = await rolling
     assert isinstance(fleet, Watching)
     assert began_ns <= (since_ns or 0) <= fleet.ended_first_ns

@@ -17,7 +17,7 @@ from lockcheck.nemesis.base import DidNotLastError, wait_until
 from lockcheck.nemesis.pause import Pause
 from lockcheck.nemesis.schedule import Nemesis
 from tests.nemesis.real import FORKED, RealFleet, RealNode, cluster
-from tests.nemesis.told import granted
+from tests.nemesis.told import grant
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.cluster
@@ -152,7 +152,7 @@ def run_nemesis(nodes: Nodes, text: str, workdir: Path, *, at_once: bool) -> lis
         )
         nemesis.start()
         while not any(event.type is EventType.OK for event in said):
-            nemesis.observe(granted("c1"))
+            grant(nemesis, "c1")
             await asyncio.sleep(0.005)
         await nemesis.finish(at_once=at_once)
 

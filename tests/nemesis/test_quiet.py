@@ -23,7 +23,7 @@ BEGAN_NS = 7
 
 
 def asked(key: str = "k1", time: int = BEGAN_NS) -> Event:
-    return Event(time=time, process=0, type=INVOKE, f="acquire", key=key, node="c1")
+    return Event(time=time, process=1, type=INVOKE, f="acquire", key=key, node="c1")
 
 
 def got(key: str = "k1", time: int = BEGAN_NS) -> Event:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -14,7 +15,7 @@ from lockcheck.history import Effect, EventType, History
 from lockcheck.nemesis.base import DidNotLastError, FaultKind, Plan, Step, wait_until
 from lockcheck.nodes.node import Role
 from tests.nemesis.made_up import Paper, PaperFleet, PaperKind, PaperNode, acted, play
-from tests.nemesis.told import granted, released
+from tests.nemesis.told import grant, release
 
 INVOKE, OK, INFO = EventType.INVOKE, EventType.OK, EventType.INFO
 CLIENTS = [PaperNode(name, Role.CLIENT) for name in ("c1", "c2", "c3")]
@@ -349,7 +350,7 @@ def test_who_is_always_there_keeps_nobody_waiting_while_there_is_nobody_to_strik
         acting.nemesis.start()
         for _ in CLIENTS:  # more than it may let pass; of a lease that is over at once
             await asyncio.sleep(0.01)
-            acting.nemesis.observe(granted("c1"))
+            grant(acting.nemesis, "c1")
         await asyncio.sleep(0.05)
         await acting.nemesis.finish(at_once=False)
         assert ["never took effect" in (event.error or "") for event in acting.events] == [True]
@@ -385,20 +386,20 @@ def test_a_hunter_whose_prey_is_struck_already_takes_the_next(tmp_path: Path) ->
         )
         acting.nemesis.start()
 
-        def grant(node: str) -> None:
-            acting.nemesis.observe(granted(node))
-            acting.nemesis.observe(released(node))
+        def grant_for_a_moment(node: str) -> None:
+            grant(acting.nemesis, node)
+            release(acting.nemesis, node)
 
         async def until(number: int, *nodes: str) -> None:
             async with asyncio.timeout(30):
                 while len(acting.told(OK)) < number:
                     for node in nodes:
-                        grant(node)
+                        grant_for_a_moment(node)
                     await asyncio.sleep(0.005)
 
         await until(1, "c1")
         for _ in range(20):  # c1 is struck: for the other hunter it is no prey
-            grant("c1")
+            grant_for_a_moment("c1")
             await asyncio.sleep(0.002)
         assert acting.told(OK) in (["ok one c1"], ["ok two c1"])
         await until(2, "c1", "c2")
@@ -417,8 +418,8 @@ def test_it_gives_up_a_hunt_when_the_run_ends(tmp_path: Path) -> None:
         acting.nemesis.start()
         for _ in CLIENTS:  # more than it may let pass
             await asyncio.sleep(0.01)
-            acting.nemesis.observe(granted("c2"))
-            acting.nemesis.observe(released("c2"))
+            grant(acting.nemesis, "c2")
+            release(acting.nemesis, "c2")
         await acting.nemesis.finish(at_once=False)
         assert list((tmp_path / "c1" / "aims").iterdir()) == []
         assert all(event.type is not INVOKE or event.node == "c2" for event in acting.events)
@@ -461,12 +462,13 @@ def test_who_was_ended_need_not_go_on_when_it_is_started_again(
             [PaperKind().kind("strange", effect)],
             tmp_path,
             nodes=[CLIENTS[0]],
-            time_limit_ms=10**8,
+            time_limit_ms=10**12,
+            now_ns=time.monotonic_ns,  # as the client does
         )
         acting.nemesis.start()
         async with asyncio.timeout(30):
             while not acting.told(OK):
-                acting.nemesis.observe(granted("c1"))
+                grant(acting.nemesis, "c1")
                 await asyncio.sleep(0.005)
         assert bool(list(aims.iterdir())) == goes_on
         assert bool(acting.nemesis._scene.holders.now()) == goes_on

@@ -20,7 +20,7 @@ from lockcheck.nodes.node import Role
 from lockcheck.workloads.aims import stands_there
 from tests.nemesis.made_up import PaperFleet, PaperKind, PaperNode, Play, acted, play
 from tests.nemesis.plans import plan
-from tests.nemesis.told import granted, released
+from tests.nemesis.told import asks, grant, granted, release
 
 NAMES = ("c1", "c2", "c3")
 NODES = [PaperNode("r1", Role.SERVER), *(PaperNode(name, Role.CLIENT) for name in NAMES)]
@@ -75,7 +75,7 @@ def test_who_stands_at_the_point_is_caught(trigger: Trigger, point: str, workdir
         with hunting(holders, trigger, NAMES, lambda _: True) as hunt:
             catching = asyncio.create_task(hunt.catch())
             await wait_until(lambda: marks(workdir, "c2") == [point], "it is asked to", 30)
-            holders.observe(granted("c1"))  # that is not the point
+            grant(holders, "c1")  # that is not the point
             await asyncio.sleep(0.05)
             assert not catching.done()
             stands(workdir, "c2")
@@ -158,13 +158,14 @@ async def struck_at(acting: Play, workdir: Path) -> str:
     when a server was. On a busy machine it may be told of when the next one is there already."""
     while True:
         for node in NAMES:
+            acting.nemesis.observe(asks(node))
             acting.nemesis.observe(valid(granted(node)))
             stands(workdir, node)
             await asyncio.sleep(0.03)
             if any(event.type is EventType.OK for event in acting.events):
                 struck = acting.events[0].node
                 return struck if struck in NAMES else node
-            acting.nemesis.observe(released(node))
+            release(acting.nemesis, node)
 
 
 def valid(event: Event) -> Event:
@@ -178,7 +179,7 @@ def test_while_there_is_nobody_to_strike_nobody_is_kept(workdir: Path) -> None:
         acting = play([text], [kind(Effect.ENDS)], workdir, nodes=NODES, fleet=fleet)
         acting.nemesis.start()
         while not marks(workdir, "c1"):
-            acting.nemesis.observe(granted("c1"))
+            grant(acting.nemesis, "c1")
             await asyncio.sleep(0.01)
         for _ in range(3):
             await wait_until(lambda: marks(workdir, "c1") == ["write"], "it is asked to", 30)
