@@ -20,7 +20,7 @@ class Following:
         # By what was asked, too: a keeper can be logged under the name of its client.
         self._pending: dict[tuple[int | str, str], Event] = {}
         self._last: dict[int | str, Event] = {}  # of each process
-        self._ended_ns: dict[str, int] = {}  # each node, for the last time
+        self._ended_ns: dict[str, int] = {}  # of each node: its client was ended
 
     def feed(self, event: Event) -> OpenHold | None:
         """Returns the hold that begins with it."""
