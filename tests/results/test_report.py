@@ -390,4 +390,4 @@ def test_the_words_of_the_headline_are_explained_beside_it_and_only_there() -> N
     assert "One that does not check whose lock" not in text  # nothing here was blind
     for name in ("Backend", "Workload", "Register", "c2", "k1"):
         assert f">{name}</dt>" in report(of_one_incident())
-    assert ">r9</dt>" not in report(of_one_incident(), rerun_command="lockcheck run --out a/r9")
+    assert ">r9</dt>" not in report(of_one_incident(), plan=(("results", "a/r9"),))

@@ -57,7 +57,7 @@ function drawFault(fault, next) {
 // All faults are healed by then, no other follows, and every lock has to be granted again.
 function drawQuiet() {
   if (data.quiet < 0 || data.quiet < view.from || data.quiet > view.to) return;
-  const x = Math.round(toX(data.quiet)) + 0.5, label = 'no more faults';
+  const x = Math.round(toX(data.quiet)) + 0.5, label = 'no more faults →';
   pen.strokeStyle = colours['fault-edge'];
   pen.setLineDash([2, 3]);
   pen.beginPath();

@@ -61,7 +61,7 @@ _OF_ALL = {
         "operation comes before another that had been answered before it was sent."
     ),
     "In evidence": "The operations that a finding stands on, from invocation to answer.",
-    "Incident": "Everything that was found and has the same cause.",
+    "Incident": "All that was found and has one cause, such as one pause.",
     "Operation": (
         "From its invocation to its answer. Somewhere in between it takes effect, at one "
         "moment. Without an answer nobody knows whether, and when, it did."
@@ -112,9 +112,11 @@ def _names(history: History, said: str) -> Iterator[tuple[str, str]]:
     """As a run of ours gives them: somebody else's file has its own."""
     if not history.terms.backend:
         return
-    meanings = {rf"{letter}\d+": meaning for letter, meaning in _NODES.items()}
-    for pattern, meaning in meanings.items():
-        if found := re.findall(rf"(?<!\w){pattern}(?!\w)", said):
+    nodes = set(history.clients) | {stall.node for stall in history.stalls}
+    for fault in history.faults:
+        nodes.update(fault.nodes, *fault.links)
+    for letter, meaning in _NODES.items():  # a folder may be called r2, too
+        if found := nodes & set(re.findall(rf"(?<!\w){letter}\d+(?!\w)", said)):
             yield min(found, key=natural), meaning
     if value := VALUE.search(said):
         yield value[0], f"A value: of those that {value[2]} wrote, number {value[1]}."

@@ -54,13 +54,13 @@ def told(definition: Definition) -> str:
     several = "more clients than it admits" if definition.model == SEMAPHORE else "two clients"
     together = f"{several} held it at once"
     if overlaps and explained:
-        return f"Disagreement: {together}, yet {KEPT}"
+        return f"It disagrees: {together}, yet {KEPT}"
     if overlaps:
-        return f"Both looks agree: {together}. {NO_ORDER}"
+        return f"It agrees: {together}. {NO_ORDER}"
     if explained:
-        return f"Both looks agree: no {together}, and an order explains all answers."
+        return f"It agrees: no {together}, and an order explains all answers."
     no_order = f"no order explains the answers: {definition.reason}."
-    return f"Disagreement: no {together}, yet {no_order}"
+    return f"It disagrees: no {together}, yet {no_order}"
 
 
 BY_HOLDS = (

@@ -51,7 +51,7 @@ def _lost(cast: Cast, loss: Loss) -> str:
     if len(loss.lost) == 1:
         lost, which = loss.lost[0], cast.numbers.write(loss.lost[0]).removeprefix("a ")
         if identity(lost) in cast.stale:
-            return f"the stale {which} is lost in its turn"
+            return f"the stale {which} is lost in its turn, and what that overwrote is there again"
         return f"the {acknowledged}{which} is lost"
     which = cast.numbers.range(loss.lost)
     many = amount(len(loss.lost), f"{acknowledged}write")
