@@ -137,7 +137,7 @@ def test_behind_a_guard_the_refused_write_is_told() -> None:
 def test_a_late_holders_blind_release_is_the_end_of_its_story() -> None:
     incident, told = only_incident(meets_many(blind=True))
     assert incident.main.blame.who is Culprit.HOLDER
-    assert told.title.endswith("then a blind release by c1 took k1 away from c2")
+    assert told.title.endswith("(c2 first). Then a blind release by c1 took k1 away from c2")
     assert "c1 released k1, no longer its own: took it away from c2" in [
         f"{step.who} {step.text}" for step in told.steps
     ]

@@ -18,6 +18,7 @@ from lockcheck.checker.words import (
     span,
     spans,
     times,
+    upper_first,
 )
 from lockcheck.history import F, FaultSpan, Hold, Operation
 from lockcheck.results.story.codes import BY_EVIDENCE, CODES, anomalies, note
@@ -44,7 +45,7 @@ def incident_title(incident: Incident) -> str:
         return _taken_away(incident)
     if main.code is Code.OVERLAP:
         held = _held(incident)
-        return f"{held}; {also_taken(incident)}" if incident.takings else held
+        return f"{held}. {upper_first(also_taken(incident))}" if incident.takings else held
     if main.code in BY_EVIDENCE:
         others = len(incident.of(main.code)) - 1
         more = f" (and {others:,} more like it)" if others else ""

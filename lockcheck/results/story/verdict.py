@@ -75,8 +75,9 @@ def _damage(judgement: Judgement, counted: Sequence[Incident]) -> str:
         return f"{lost}, overwritten by {late} ({whose})"
     losses = [loss for incident in counted for loss in incident.losses if loss.lost]
     if stale and {identity(write) for loss in losses for write in loss.lost} == stale:
-        which, its = ("a stale one", "its") if len(stale) == 1 else ("all of them stale", "their")
-        return f"{lost}: {which} ({whose}), overwritten in {its} turn"
+        return (
+            f"{late} accepted ({whose}), and lost in {'its' if len(stale) == 1 else 'their'} turn"
+        )
     if not stale and found == len(losses) == 1:
         by, whose = plain(losses[0].overwriting.node), plain(losses[0].lost[0].node)
         return f"{lost}: {by} overwrote {whose}'s"
