@@ -92,7 +92,7 @@ def test_sixty_others_are_summed_up_in_one_step(many: History) -> None:
         "c2 wrote c2-0; accepted as write 1",
         "others 58 more holds of k1 by c2 (14), c3 (15), c4 (15) and c5 (14) came and went until",
         "c5 was granted k1 at attempt 2, c1 still held it",
-        "c5 wrote c5-59 on top of c4-58; accepted as write 60",
+        "c5 wrote c5-59, based on c4-58; accepted as write 60",
         "c1 pause healed: it runs again, still believing that it holds k1",
         "c1 wrote late; accepted as write 61: stale, since a later holder had written already;",
         "c1 tried to release k1; the lock server refused: not-owner (it had lost it before)",

@@ -110,8 +110,8 @@ def test_a_stale_write_that_is_lost_in_its_turn_is_told_as_one() -> None:
     told = history(IN_ITS_TURN, ledger=True, backend="redis-naive", ttl_ms=1000, stores=True)
     judged = judge(told)
     assert story.headline(told, judged).startswith(
-        "1 stale write accepted (from a client whose lock had gone to another), and lost in its "
-        "turn, at 1.111 s. n1 slept"
+        "1 stale write accepted (from a client whose lock had gone to another), then overwritten "
+        "itself, at 1.111 s. n1 slept"
     )
     [incident] = story.incidents(judged.findings)
     *_, written, released = [step.text for step in story.tell_incident(told, incident).steps]

@@ -188,7 +188,7 @@ function aboutMark(i) {
     return [`${node}: ${textOf(call[i])}`, DONE[state[i]], sent, textOf(why[i])];
   }
   const title = `${state[i] === STALE ? 'Stale: ' : ''}${node} wrote ${textOf(value[i])}`;
-  return [title, STATES[state[i]].replace(/^accepted/, `accepted${which}`), base[i] < 0 ? '' : `on top of ${textOf(base[i])}`,
+  return [title, STATES[state[i]].replace(/^accepted/, `accepted${which}`), base[i] < 0 ? '' : `based on ${textOf(base[i])}`,
     token[i] < 0 ? '' : `with token ${token[i]}`, lock ? `${lock}, ${sent}` : sent, textOf(why[i])];
 }
 

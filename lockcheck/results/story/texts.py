@@ -29,10 +29,10 @@ def data(cast: Cast, operation: Operation) -> str:
 
 def writing(write: Operation) -> str:
     base = write.invoke.base
-    on_top = "" if base is None else f" on top of {plain(base)}"
+    based = "" if base is None else f", based on {plain(base)}"
     token = write.invoke.token
     shown = "" if token is None else f" with token {token}"
-    return f"{plain(write.invoke.value)}{on_top}{shown}"
+    return f"{plain(write.invoke.value)}{shown}{based}"
 
 
 def _why(cast: Cast, write: Operation) -> str:
