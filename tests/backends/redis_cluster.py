@@ -20,6 +20,7 @@ from tests.waiting import wait_for
 
 NAMES = ("localhost", "second", "third")  # the first is the primary, whose name has to resolve
 ANSWER_S = 0.1
+LOOPBACK = ("0.0.0.0", "127.0.0.1")  # noqa: S104 - where a node listens, and where a test does
 
 
 @dataclass
@@ -93,9 +94,10 @@ def _member(folder: Path, kind: Server, number: int, port: int, primary_port: in
     servers = {REDIS_REPLICATED.name: NAMES}
     here = Here(NAMES[number], NAMES, str(folder), found(kind), servers)
     for name, text in kind.files(here).items():
-        own = text.replace(f"port {SENTINEL_PORT}", f"port {port}")
+        own = text.replace(f"port {SENTINEL_PORT}", f"port {port}").replace(*LOOPBACK)
         (folder / name).write_text(re.sub(rf"\b{REDIS_PORT}\b", str(primary_port), own))
-    command = [str(port) if word == str(REDIS_PORT) else word for word in kind.command(here)]
+    own_words = {str(REDIS_PORT): str(port), LOOPBACK[0]: LOOPBACK[1]}
+    command = [own_words.get(word, word) for word in kind.command(here)]
     return Member(kind, command, folder, ("127.0.0.1", port), _start(command, folder))
 
 

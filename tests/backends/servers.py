@@ -130,6 +130,7 @@ def zookeeper(folder: Path) -> Iterator[Started]:
         *("tickTime=100", "minSessionTimeout=200", "maxSessionTimeout=600000"),
         *("4lw.commands.whitelist=*", "admin.enableServer=false"),
         *(f"dataDir={folder}/data", f"clientPort={address[1]}"),
+        "clientPortAddress=127.0.0.1",
     )
     (folder / "zoo.cfg").write_text("\n".join(settings))
     command = [*program, "-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
