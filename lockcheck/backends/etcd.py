@@ -40,11 +40,11 @@ class EtcdLock(LeasedLock):
         said = self._members.call("kv/txn", {"success": [put_on(lease, own), first]})
         revision = int(said["header"]["revision"])
         [owner] = said["responses"][1]["response_range"]["kvs"]
-        return QueueKey(own, revision, lease), int(owner["create_revision"]) == revision
+        return QueueKey.on(lease, own, revision), int(owner["create_revision"]) == revision
 
     def _await_turn(self, claim: Claim, place: QueueKey) -> None:
         def left_s() -> float:
-            return 0.0 if place.lease.keeper.why_lost else claim.left_s()
+            return 0.0 if place.keeper.why_lost else claim.left_s()
 
         while left_s() > 0:
             try:
@@ -52,7 +52,7 @@ class EtcdLock(LeasedLock):
                     return
             except WireFailure:  # it only looked: another member can tell as well
                 time.sleep(AFTER_A_FAILURE_S)
-        raise Refused(place.lease.keeper.why_lost or "waited too long in the queue")
+        raise Refused(place.keeper.why_lost or "waited too long in the queue")
 
     def _is_its_turn(self, claim: Claim, place: QueueKey, left_s: Callable[[], float]) -> bool:
         before = {**_range(_prefix(claim.key)), "max_create_revision": place.revision - 1}
@@ -62,7 +62,7 @@ class EtcdLock(LeasedLock):
             with self._members.one() as node:
                 node.await_deletion(predecessor, int(said["header"]["revision"]) + 1, left_s)
             return False  # there may be another one, further ahead
-        place.lease.keeper.extend()
+        place.keeper.extend()
         if not self._has_key(place):
             raise Refused("its session expired while it waited")
         return True

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from lockcheck.backends.base import Claim, Grant, Lock, LockSettings
-from lockcheck.backends.keeper import Keeper, KeptAlive
+from lockcheck.backends.base import Claim, Grant, LockSettings
+from lockcheck.backends.keeper import Keeper, KeptAlive, KeptAliveLock
 from lockcheck.nodes.node import NodeSpec, Role
 from lockcheck.servers.etcd_wire import ETCD_ERRORS, Body, EtcdMembers, EtcdNotFoundError, as_bytes
 from lockcheck.servers.wire import NOT_WITHDRAWN, Address, Refused, WireFailure, not_withdrawn
@@ -27,24 +27,27 @@ ERRORS = (NOT_WITHDRAWN, *ETCD_ERRORS)
 
 
 @dataclass(frozen=True, slots=True)
-class QueueKey:
-    """A key, and what keeps it alive."""
+class QueueKey(KeptAlive):
+    """A key on a lease."""
 
     key: str
     revision: int
-    lease: KeptAlive
+
+    @staticmethod
+    def on(lease: KeptAlive, key: str, revision: int) -> QueueKey:
+        return QueueKey(lease.id, lease.keeper, lease.connection, key, revision)
 
 
-class LeasedLock(Lock):
+class LeasedLock(KeptAliveLock):
     keeper = Keeper  # the kind of keeper
     queues = True  # a refused client may have left a key in a queue
 
     def __init__(self, servers: tuple[Address, ...], settings: LockSettings) -> None:
+        super().__init__()
         self._servers = servers
         self._ttl_ms = settings.ttl_ms
         self._choices = settings.choices
         self._members = self._new_members()
-        self._places: list[QueueKey] = []
 
     def _new_members(self) -> EtcdMembers:
         first = self._choices.randrange(len(self._servers))
@@ -63,10 +66,7 @@ class LeasedLock(Lock):
         except (Refused, WireFailure) as failure:
             lease.stop()
             raise self._withdrawn(claim, lease, failure) from failure
-        self._places.append(place)
-        valid_ms = lease.keeper.left_s() * 1000
-        lease.keeper.hold()
-        return Grant(claim.key, place, place.revision, valid_ms, claim.mode)
+        return self._granted(claim, place, place.revision)
 
     def _withdrawn(
         self, claim: Claim, lease: KeptAlive, failure: Refused | WireFailure
@@ -92,31 +92,21 @@ class LeasedLock(Lock):
 
     # --- out ---------------------------------------------------------------------------------
 
-    def renew(self, grant: Grant) -> Grant:
-        place = _place(grant)
-        place.lease.keeper.extend()
-        return replace(grant, valid_ms=place.lease.keeper.left_s() * 1000)
-
     def release(self, grant: Grant) -> object:
         place = self._let_go(grant)
         said = self._members.call("kv/txn", _delete_if_own(place))
         if not said.get("succeeded"):
             raise Refused("not-owner")
-        self._revoked(place.lease)  # the key is gone already: this is only tidy
+        self._revoked(place)  # the key is gone already: this is only tidy
         return {"removed": 1}
 
-    def leave(self, grant: Grant) -> None:
-        self._let_go(grant)
-
     def close(self) -> None:
-        for place in self._places:
-            place.lease.stop()
+        super().close()
         self._members.close()
 
     def _let_go(self, grant: Grant) -> QueueKey:
-        place = _place(grant)
-        place.lease.stop()
-        self._places.remove(place)
+        place = super()._let_go(grant)
+        assert isinstance(place, QueueKey)  # noqa: S101 - it is our own
         return place
 
     def _revoked(self, lease: KeptAlive) -> bool | None:
@@ -136,11 +126,6 @@ def _keep_alive(members: EtcdMembers, lease: str, timeout_s: float) -> None:
     said = members.call("lease/keepalive", {"ID": lease}, timeout_s)
     if int(said["result"].get("TTL", 0)) <= 0:
         raise Refused("the lease is gone")
-
-
-def _place(grant: Grant) -> QueueKey:
-    assert isinstance(grant.handle, QueueKey)  # noqa: S101 - it is our own
-    return grant.handle
 
 
 def put_on(lease: KeptAlive, key: str) -> Body:

@@ -76,7 +76,7 @@ class EtcdServiceLock(LeasedLock):
         lease.keeper.try_to_extend()
         if not (revision := revision or self._created(key)):
             raise Refused("granted, but its key was gone before it was seen")
-        return QueueKey(key, revision, lease)
+        return QueueKey.on(lease, key, revision)
 
     def _created(self, key: str) -> int:
         """At which revision; 0 if it does not exist, or nobody answers."""
@@ -89,7 +89,7 @@ class EtcdServiceLock(LeasedLock):
     def release(self, grant: Grant) -> object:
         place = self._let_go(grant)
         self._members.call("lock/unlock", {"key": as_bytes(place.key)})
-        if not self._revoked(place.lease):
+        if not self._revoked(place):
             raise WireFailure(Phase.COMMAND, grant.key, ReleaseUntoldError())
         return {"removed": 1}
 

@@ -32,7 +32,7 @@ class EtcdTxnLock(LeasedLock):
         if not said.get("succeeded"):
             raise Refused("held")
         lease.keeper.start()
-        return QueueKey(key, int(said["header"]["revision"]), lease)
+        return QueueKey.on(lease, key, int(said["header"]["revision"]))
 
 
 BACKEND = Backend(

@@ -128,9 +128,10 @@ class KeptAliveLock(Lock):
         self._kept: list[KeptAlive] = []
 
     def _granted(self, claim: Claim, kept: KeptAlive, token: int) -> Grant:
+        valid_ms = kept.keeper.left_s() * 1000
         kept.keeper.hold()
         self._kept.append(kept)
-        return Grant(claim.key, kept, token, kept.keeper.left_s() * 1000, claim.mode)
+        return Grant(claim.key, kept, token, valid_ms, claim.mode)
 
     def renew(self, grant: Grant) -> Grant:
         keeper = _kept(grant).keeper

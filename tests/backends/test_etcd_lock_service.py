@@ -73,7 +73,7 @@ def test_a_waiter_whose_lease_is_gone_is_let_in_by_etcd_3_4_and_by_no_later_one(
     held = locks[0].acquire(NotedClaim(key))
     waiting = queued(locks[1], NotedClaim(key))
     assert isinstance(held.handle, QueueKey)
-    [dead] = set(places(address, key).values()) - {held.handle.lease.id}
+    [dead] = set(places(address, key).values()) - {held.handle.id}
     revoke(address, dead)
     wait_for(lambda: len(places(address, key)) == 1, "its key is gone")
     assert waiting.is_alive(), "it is the server that says so, or does not"
@@ -100,7 +100,7 @@ def test_a_wait_is_bounded_and_leaves_no_place_behind(
 ) -> None:
     held = two_give_up(locks, key)
     assert isinstance(held.handle, QueueKey)
-    assert set(places(address, key).values()) == {held.handle.lease.id}
+    assert set(places(address, key).values()) == {held.handle.id}
     locks[0].release(held)
 
 
@@ -111,7 +111,7 @@ def test_a_hold_whose_lease_is_gone_is_told_and_its_release_unknown(
     claim = NotedClaim(key)
     held = locks[0].acquire(claim)
     assert isinstance(held.handle, QueueKey)
-    revoke(address, held.handle.lease.id)
+    revoke(address, held.handle.id)
     assert claim.lost_something.wait(30)
     with pytest.raises(WireFailure) as caught:
         locks[0].release(held)
