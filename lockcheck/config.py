@@ -150,6 +150,9 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
         """What the lock lets through by mistake may do no harm."""
         return self.guard is not Guard.NONE or not STORAGES[self.backend_under_test().storage].apart
 
+    def stops_at_overlaps(self) -> bool:
+        return self.stop_on_violation and not self.is_guarded()
+
     def key_names(self) -> tuple[str, ...]:
         return tuple(f"k{number}" for number in range(1, self.keys + 1))
 

@@ -17,6 +17,7 @@ class RunFacts(msgspec.Struct, frozen=True, kw_only=True):
     rerun_command: str
     check_command: str
     problem: str = ""
+    stops_within_ms: int = 0  # the time limit of a run that stops at the first overlap; else 0
 
     def applied_to(self, judgement: Judgement) -> Judgement:
         """A run that did not come to its end may have missed what would have come."""

@@ -80,6 +80,7 @@ def execute(config: RunConfig, watcher: Watcher) -> RunOutcome:
         rerun_command=config.command(),
         check_command=shlex.join(["lockcheck", "check", str(store.folder)]),
         problem=CUT_SHORT,
+        stops_within_ms=config.time_limit_ms if config.stops_at_overlaps() else 0,
     )
     error: LockcheckError | None = None
     interrupted = False

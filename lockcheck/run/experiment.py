@@ -65,7 +65,7 @@ def _watch(config: RunConfig, cluster: Cluster, monitor: Monitor, watcher: Watch
         watcher.live(state)
         if monitor.broken or cluster.agent.gone.is_set():
             return
-        if config.stop_on_violation and not config.is_guarded() and state.overlaps:
+        if config.stops_at_overlaps() and state.overlaps:
             watcher.say(f"{_too_many(config)} at once: waiting for open operations and faults")
             return
         time.sleep(LOOK_S)

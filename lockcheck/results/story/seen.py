@@ -16,8 +16,7 @@ from lockcheck.checker.words import (
     span,
     spans,
 )
-from lockcheck.durations import parse_duration_ms
-from lockcheck.errors import UserError
+from lockcheck.durations import duration_words
 from lockcheck.history import Effect, FaultSpan, History, Terms
 from lockcheck.history.event import NS_PER_MS, STORAGE
 from lockcheck.results.facts import RunFacts
@@ -135,19 +134,12 @@ def own_cause(judgement: Judgement) -> str:
 
 
 def ended_early(history: History, judgement: Judgement, facts: RunFacts) -> str:
-    """Without a guard a run is over as soon as too many hold a lock; empty: it was not."""
-    told, limit = facts.rerun_command.split(), dict(facts.plan).get("time limit", "")
-    goes_on = not told or "--no-stop-on-violation" in told or history.terms.guard != "none"
-    if facts.problem or goes_on or not judgement.of(Code.OVERLAP):
+    """Empty: it was not."""
+    limit_ms, lasted_ns = facts.stops_within_ms, last_moment_ns(history)
+    overlapped = judgement.of(Code.OVERLAP) and not facts.problem
+    if not overlapped or lasted_ns >= limit_ms * NS_PER_MS:
         return ""
-    try:
-        limit_ns = parse_duration_ms(limit) * NS_PER_MS
-    except UserError:
-        return ""
-    lasted_ns = last_moment_ns(history)
-    if lasted_ns >= limit_ns:
-        return ""
-    ended = f"after {span(lasted_ns)} of {limit}, since there was a violation"
+    ended = f"after {span(lasted_ns)} of {duration_words(limit_ms)}, since there was a violation"
     return f"{ended} (--no-stop-on-violation goes on)"
 
 
