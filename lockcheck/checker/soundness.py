@@ -17,6 +17,7 @@ FEWEST_ACQUISITIONS = 10  # of a run of ours that says nothing else
 FEWEST_ELSEWHERE = 2  # of somebody else's history: two holds are the least that can overlap
 FEWEST_HOLDERS = 2
 NO_FAULT = "none"
+TOO_FEW = "too few operations to tell: "
 ONE_CLIENT = (
     "there was only one client, so nobody could be let in beside it: run it again with more, such"
     " as --clients 5"
@@ -170,15 +171,15 @@ def too_few(terms: Terms, amounts: Amounts) -> Iterator[str]:
         return
     if amounts.granted < fewest:
         number = times(amounts.granted)
-        yield f"too few operations to tell: the lock was granted {number}, not {fewest}"
+        yield f"{TOO_FEW}the lock was granted {number}, not {fewest}"
     if ours and terms.clients >= FEWEST_HOLDERS > amounts.holders:
-        yield f"too few operations to tell: {amounts.holders} of the clients held the lock"
+        yield f"{TOO_FEW}{amounts.holders} of the clients held the lock"
     elif not amounts.shared_keys:
-        yield "too few operations to tell: no lock was ever held by two different clients"
+        yield f"{TOO_FEW}no lock was ever held by two different clients"
     # Behind a guard the data is all that is judged: there must be some.
     if ours and terms.stores and amounts.accepted < fewest:
         number = times(amounts.accepted)
-        yield f"too few operations to tell: the storage accepted a write {number}, not {fewest}"
+        yield f"{TOO_FEW}the storage accepted a write {number}, not {fewest}"
 
 
 def _amounts(case: Case) -> Amounts:

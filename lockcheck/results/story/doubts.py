@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from lockcheck.checker.finding import Judgement, Verdict
+from lockcheck.checker.soundness import TOO_FEW
 from lockcheck.checker.words import sentence
-
-TOO_FEW = "too few operations to tell: "
 
 
 def doubts_told(judgement: Judgement) -> tuple[str, ...]:
