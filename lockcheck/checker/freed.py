@@ -23,9 +23,11 @@ def freed(case: Case) -> tuple[Freed, ...]:
     if not terms.excludes or 0 < terms.clients <= terms.permits:
         return ()  # nobody has to wait for anybody
     gone = [fault for fault in case.history.faults if fault.effect in FREEING]
+    if not gone:
+        return ()
     gone.sort(key=lambda fault: fault.worked_by_ns or fault.start_ns)
-    grants = _Grants(case.holds_by_key, terms.permits) if gone else None
-    return tuple(each for fault in gone if grants for each in grants.freed_by(fault))
+    grants = _Grants(case.holds_by_key, terms.permits)
+    return tuple(each for fault in gone for each in grants.freed_by(fault))
 
 
 class _Grants:

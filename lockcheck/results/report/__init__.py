@@ -112,7 +112,7 @@ def render(history: History, judgement: Judgement, facts: RunFacts) -> str:
         doubts=doubts[:DOUBTS_LISTED],
         doubts_unlisted=max(0, len(doubts) - DOUBTS_LISTED),
     )
-    said = " ".join([_visible(page(words=((), ()))), *map(plain, drawn.names)])
+    said = " ".join([_visible(page(words=((), ()), data="")), *map(plain, drawn.names)])
     html = page(words=_words_of(narrative, said))
     # A lone surrogate can hide in what somebody else's file said; a file of UTF-8 cannot hold it.
     return html.encode("utf-8", "replace").decode()
