@@ -216,6 +216,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="lockcheck-damage-") as name:
         folder = Path(name)
         runs = list(whole_runs([run.resolve() for run in arguments.runs]))
+        if not runs:
+            parser.error("none of these is the folder of a whole run")
         print(f"{len(runs)} whole runs:", dict(Counter(verdict for _, verdict in runs)))
         for number in range(arguments.number):
             kind, verdict, mistake = try_one(number, arguments.seed, runs, folder)
