@@ -6,8 +6,9 @@ again and again (marks, reasons) are stored once and referred to by their number
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 
@@ -40,20 +41,17 @@ def timeline(
     incidents, looks = list(told), list(windows)
     sheet = Sheet(history, incidents, looks)
     drawing = _Lasting(sheet)
-    holds, points, overlaps = drawing.holds(), marks(sheet, judgement), drawing.overlaps(judgement)
-    faults, stalls, attempts = drawing.faults(judgement), drawing.stalls(), tries(sheet)
-    shown = evidence(sheet)
     unseen = max(0, judgement.counts.operations - len(history.operations))
     data = {
         "end": us(last_moment_ns(history)),
-        "holds": holds,
-        "marks": points,
-        "tries": attempts,
-        "faults": faults,
+        "holds": drawing.holds(),
+        "marks": marks(sheet, judgement),
+        "tries": tries(sheet),
+        "faults": drawing.faults(judgement),
         "quiet": or_none(history.quiet_ns),
-        "stalls": stalls,
-        "overlaps": overlaps,
-        "evidence": shown,
+        "stalls": drawing.stalls(),
+        "overlaps": drawing.overlaps(judgement),
+        "evidence": evidence(sheet),
         "findings": [
             {
                 "from": us(window.start),
@@ -73,21 +71,31 @@ def timeline(
         "keys": sheet.keys.texts,
         "texts": sheet.texts.texts,
     }
-    kinds = {KINDS[state] for state in points["state"]}
-    kinds |= {"unproven" if fault.proven_ns is None else "fault" for fault in history.faults}
-    kinds |= _kinds_of_holds(holds)
-    kinds |= {"overlap" if counts else "harmless" for counts in overlaps["counts"]}
-    kinds |= {"try"} if attempts["lane"] else set()
-    kinds |= {"quiet"} if history.quiet_ns is not None else set()
-    kinds |= {"stall"} if stalls else set()
-    kinds |= {"proven"} if any(fault.proven_ns is not None for fault in history.faults) else set()
-    kinds |= {"flight"} if any(end >= 0 for end in points["end"]) else set()
-    kinds |= {"evidence"} if any(told_by_evidence(i) for i in incidents) else set()
-    kinds |= {"open"} if any(end < 0 for end in shown["end"]) else set()
-    kinds |= {"cursor"} if incidents else set()
-    kinds |= {"violation" if i.effect is Verdict.VIOLATION else "no violation" for i in incidents}
     json = safe_in_script(msgspec.json.encode(data).decode())
-    return Timeline(json, frozenset(kinds), tuple(sheet.lanes))
+    return Timeline(json, frozenset(_kinds(history, incidents, data)), tuple(sheet.lanes))
+
+
+def _kinds(
+    history: History, incidents: Sequence[Incident], data: Mapping[str, Any]
+) -> Iterator[str]:
+    yield from (KINDS[state] for state in data["marks"]["state"])
+    yield from _kinds_of_holds(data["holds"])
+    yield from ("overlap" if counts else "harmless" for counts in data["overlaps"]["counts"])
+    yield from ("violation" if i.effect is Verdict.VIOLATION else "no violation" for i in incidents)
+    proven = [fault.proven_ns is not None for fault in history.faults]
+    occurs = {
+        "fault": any(proven),
+        "proven": any(proven),
+        "unproven": not all(proven),
+        "try": data["tries"]["lane"],
+        "quiet": history.quiet_ns is not None,
+        "stall": data["stalls"],
+        "flight": any(end >= 0 for end in data["marks"]["end"]),
+        "evidence": any(told_by_evidence(incident) for incident in incidents),
+        "open": any(end < 0 for end in data["evidence"]["end"]),
+        "cursor": incidents,
+    }
+    yield from (kind for kind, there in occurs.items() if there)
 
 
 def _kinds_of_holds(holds: Table) -> set[str]:

@@ -88,12 +88,11 @@ def outlived(incident: Incident) -> str:
 def _arrived_late(fault: FaultSpan | None, write: Operation, until_ns: int) -> str:
     """It was begun in time, so its client did not go on beyond its lease: the write did."""
     who, key = plain(write.node), lock_name(write.key)
-    known = write.end_ns is not None and write.end_ns > until_ns
-    late = f"{span(write.end_ns - until_ns)} after" if known and write.end_ns else "after"
-    struck = fault is not None and write.node in fault.nodes
-    happened = (
-        suffered(fault) if struck and fault and write.start_ns <= fault.worked_from_ns else ""
-    )
+    end_ns = write.end_ns or until_ns
+    late = f"{span(end_ns - until_ns)} after" if end_ns > until_ns else "after"
+    happened = ""
+    if fault and write.node in fault.nodes and write.start_ns <= fault.worked_from_ns:
+        happened = suffered(fault)
     if happened.startswith("it "):
         return (
             f"{who} {happened[3:]} with a write to {key} under way, which arrived {late} its lease"
