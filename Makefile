@@ -23,33 +23,33 @@ lint: $(STAMP)
 	$(BIN)/mypy
 
 table: $(STAMP)  ## How each lock is expected to fare, by runs: make table RUNTIME=docker SEEDS=20 BACKEND="etcd redis"
-	$(BIN)/python -m tests.table --runtime $(or $(RUNTIME),local) --seeds $(or $(SEEDS),20) \
+	$(BIN)/python -m tests.tools.table --runtime $(or $(RUNTIME),local) --seeds $(or $(SEEDS),20) \
 	  --jobs $(or $(JOBS),1) $(addprefix --backend ,$(BACKEND)) $(if $(OUT),--out $(OUT))
 
 test-faults: $(STAMP)  ## Who fails under which fault, and who does not, ten times on each runtime
-	$(BIN)/python -m tests.table --faults --runtime local --seeds $(or $(SEEDS),10)
-	$(BIN)/python -m tests.table --faults --runtime docker --seeds $(or $(SEEDS),10)
+	$(BIN)/python -m tests.tools.table --faults --runtime local --seeds $(or $(SEEDS),10)
+	$(BIN)/python -m tests.tools.table --faults --runtime docker --seeds $(or $(SEEDS),10)
 
 mixes: $(STAMP)  ## Right locks under any fault and any three, which must not be accused: make mixes SEEDS=100
-	$(BIN)/python -m tests.mixes --runtime $(or $(RUNTIME),local) --seeds $(or $(SEEDS),100) $(if $(OUT),--out $(OUT))
+	$(BIN)/python -m tests.tools.mixes --runtime $(or $(RUNTIME),local) --seeds $(or $(SEEDS),100) $(if $(OUT),--out $(OUT))
 
 torture: $(STAMP)  ## What runs must outlive, for an hour: make torture SEED=2 MINUTES=60
-	$(BIN)/python -m tests.torture --seed $(or $(SEED),1) --minutes $(or $(MINUTES),60) \
+	$(BIN)/python -m tests.tools.torture --seed $(or $(SEED),1) --minutes $(or $(MINUTES),60) \
 	  --local $(or $(LOCAL),500) --docker $(or $(DOCKER),100)
 
 damage: $(STAMP)  ## Verdicts of runs whose files were damaged: make damage RUNS="results/*/" NUMBER=5000
-	$(BIN)/python -m tests.damage --number $(or $(NUMBER),5000) $(RUNS)
+	$(BIN)/python -m tests.tools.damage --number $(or $(NUMBER),5000) $(RUNS)
 
 endurance: $(STAMP)  ## Many clients for long, memory flat and the run judged: make endurance MINUTES=30 CLIENTS=40
-	$(BIN)/python -m tests.endurance --minutes $(or $(MINUTES),30) --clients $(or $(CLIENTS),40)
+	$(BIN)/python -m tests.tools.endurance --minutes $(or $(MINUTES),30) --clients $(or $(CLIENTS),40)
 
 bench: $(STAMP)  ## How long it takes, as ratios within one run
-	$(BIN)/python -m tests.bench
-	$(BIN)/python -m tests.bench_judges $(if $(MOST),--most $(MOST))
+	$(BIN)/python -m tests.tools.bench
+	$(BIN)/python -m tests.tools.bench_judges $(if $(MOST),--most $(MOST))
 
 fuzz: $(STAMP)  ## Hours of what `make test` does for seconds: engines against brute force, locks simulated
 	$(BIN)/python -m pytest --hypothesis-profile=fuzz --timeout=0 $(FUZZED)
-	$(BIN)/python -m tests.sanitized --hypothesis-profile=fuzz
+	$(BIN)/python -m tests.tools.sanitized --hypothesis-profile=fuzz
 	$(BIN)/python -m tests.simulation.soak --seeds $(or $(SEEDS),100000)
 
 $(STAMP): pyproject.toml hatch_build.py $(wildcard lockcheck/native/*.[ch])

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated, get_type_hints
 import msgspec
 
 from lockcheck.backends import BACKENDS, Backend
+from lockcheck.client.claims import PATIENCE_TTLS
 from lockcheck.durations import duration_words
 from lockcheck.errors import UserError
 from lockcheck.nodes.node import NodeSpec
@@ -27,7 +28,6 @@ from lockcheck.servers.versions import versions_asked
 from lockcheck.storage import STORAGES
 from lockcheck.storage.base import Guard
 from lockcheck.workloads import WORKLOADS, Workload
-from lockcheck.workloads.claims import PATIENCE_TTLS
 
 if TYPE_CHECKING:  # clients have no use for faults, and start sooner without them
     from lockcheck.nemesis import Plan

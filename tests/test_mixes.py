@@ -10,8 +10,8 @@ import pytest
 from lockcheck.nemesis import FAULTS, parse_nemesis
 from lockcheck.nemesis.drawing import applicable
 from lockcheck.run.validation import validated
-from tests.mixes import AT_ONCE, RIGHT, Mix, mixes, try_mix
 from tests.running import need
+from tests.tools.mixes import AT_ONCE, RIGHT, Mix, mixes, try_mix
 
 MANY = list(mixes(300))
 FEWEST_KINDS = 3  # pause, partition and kill apply anywhere

@@ -15,7 +15,7 @@ from lockcheck.run.validation import validated
 from tests import demands
 from tests.demands import demands_of
 from tests.running import RUNTIMES, need
-from tests.table import ROWS, Row, short, try_row
+from tests.tools.table import ROWS, Row, short, try_row
 
 
 def _cases() -> list[object]:

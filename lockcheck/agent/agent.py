@@ -42,9 +42,9 @@ from lockcheck.client.worker import DONE, HISTORY, ORDERS
 from lockcheck.errors import ClusterError, LockcheckError, is_out_of_space
 from lockcheck.history import Event, EventWriter, write_events
 from lockcheck.nemesis import Plan, check_nemesis_here, parse_nemesis
-from lockcheck.nemesis.base import wait_until
-from lockcheck.nemesis.schedule import Nemesis
+from lockcheck.nemesis.course.schedule import Nemesis
 from lockcheck.nodes.node import Node, Role
+from lockcheck.nodes.waiting import wait_until
 from lockcheck.storage import open_storage, port_of
 from lockcheck.storage.base import Guard, ledger_events
 

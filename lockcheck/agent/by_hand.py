@@ -19,11 +19,11 @@ from lockcheck.history import Event, EventType, Notice
 from lockcheck.nemesis import parse_nemesis
 from lockcheck.nemesis.aims import at_nodes
 from lockcheck.nemesis.base import Plan, Step
-from lockcheck.nemesis.holders import Holders
-from lockcheck.nemesis.links import Links
+from lockcheck.nemesis.course.holders import Holders
+from lockcheck.nemesis.course.under_way import UnderWay
+from lockcheck.nemesis.network.links import Links
 from lockcheck.nemesis.scene import Scene
 from lockcheck.nemesis.triggers import Trigger
-from lockcheck.nemesis.under_way import UnderWay
 
 AIM_TIMEOUT_S = 10.0
 AIM_POLL_S = 0.02

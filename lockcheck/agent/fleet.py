@@ -18,8 +18,8 @@ from lockcheck.agent.own_networks import Network
 from lockcheck.agent.place import Place, make_places
 from lockcheck.client.worker import DONE, FULL, OUTPUT, READY
 from lockcheck.errors import ClusterError, FaultError
-from lockcheck.nemesis.base import wait_until
 from lockcheck.nodes.node import Node, Role, children_of, has_ended
+from lockcheck.nodes.waiting import wait_until
 from lockcheck.servers.asking import answers
 
 READY_TIMEOUT_S = 30.0

@@ -16,7 +16,6 @@ from lockcheck.agent.orders import NodeOrders
 from lockcheck.agent.own_networks import Network, tell_names
 from lockcheck.client.worker import GENERATION
 from lockcheck.errors import ClusterError
-from lockcheck.nemesis.base import wait_until
 from lockcheck.nodes.namespaces import (
     MS_NODEV,
     MS_NOSUID,
@@ -26,6 +25,7 @@ from lockcheck.nodes.namespaces import (
     network_of,
 )
 from lockcheck.nodes.node import Node, Role, children_of
+from lockcheck.nodes.waiting import wait_until
 
 HOSTS_FILE = "hosts"
 INITS = {"docker-init", "tini"}

@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-from lockcheck.backends import (
-    consul,
-    etcd,
-    etcd_lock_service,
-    etcd_txn,
-    idempotent,
-    mariadb_get_lock,
-    optimistic,
-    postgres_advisory,
-    postgres_advisory_pooled,
-    postgres_row,
+from lockcheck.backends import consul
+from lockcheck.backends.base import Backend
+from lockcheck.backends.etcd import etcd, etcd_lock_service, etcd_txn
+from lockcheck.backends.redis import (
     redis_failover,
     redis_fair,
     redis_naive,
@@ -22,11 +15,16 @@ from lockcheck.backends import (
     redis_semaphore,
     redis_single,
     redlock,
-    zookeeper,
-    zookeeper_herd,
-    zookeeper_rw,
 )
-from lockcheck.backends.base import Backend
+from lockcheck.backends.sql import (
+    idempotent,
+    mariadb_get_lock,
+    optimistic,
+    postgres_advisory,
+    postgres_advisory_pooled,
+    postgres_row,
+)
+from lockcheck.backends.zookeeper import zookeeper, zookeeper_herd, zookeeper_rw
 from lockcheck.plugins import Registry
 
 BACKENDS = Registry(

@@ -22,8 +22,8 @@ from lockcheck.backends.expected import SHORT, Expected
 from lockcheck.backends.expected_usual import DISK_FAILS
 from lockcheck.backends.keeper import Keeper, KeptAlive, KeptAliveLock
 from lockcheck.nodes.node import NodeSpec, Role
-from lockcheck.servers.consul_wire import CONSUL_ERRORS, ConsulMembers
 from lockcheck.servers.wire import NOT_WITHDRAWN, Address, Refused, WireFailure, not_withdrawn
+from lockcheck.servers.wire.consul import CONSUL_ERRORS, ConsulMembers
 
 MEMBERS = 3
 AFTER_A_FAILURE_S = 0.02  # until the next member is asked for the same

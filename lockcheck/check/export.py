@@ -8,7 +8,7 @@ from pathlib import Path
 from lockcheck.check.recheck import run_folder
 from lockcheck.errors import UserError
 from lockcheck.formats import Asked, read_any
-from lockcheck.formats.export import left_out, write
+from lockcheck.formats.exports.export import left_out, write
 from lockcheck.history import History
 
 

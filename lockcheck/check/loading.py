@@ -13,8 +13,8 @@ from pathlib import Path
 from lockcheck.errors import HistoryError, UserError
 from lockcheck.formats import Asked, Format, format_of, understood
 from lockcheck.formats.opening import GZIP, STANDARD_INPUT, ZSTD, ByteStream, name_of, opened
-from lockcheck.formats.row_events import RowEvents
 from lockcheck.formats.source import Source
+from lockcheck.formats.tables.row_events import RowEvents
 from lockcheck.history import Event, History
 from lockcheck.history.scan import Scan, scan
 from lockcheck.history.seal import Seal, seal_of

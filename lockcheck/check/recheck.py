@@ -13,7 +13,7 @@ import msgspec
 from lockcheck.check.loading import Loaded, loaded
 from lockcheck.checker import Patience, judge, judge_scan
 from lockcheck.checker.finding import Judgement
-from lockcheck.checker.guess import models_of
+from lockcheck.checker.logs.guess import models_of
 from lockcheck.checker.modelling import SEMAPHORE, misfit
 from lockcheck.errors import UserError
 from lockcheck.formats import Asked

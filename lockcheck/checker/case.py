@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from lockcheck.checker.awake import StoodStill
-from lockcheck.checker.blame import Attribution
-from lockcheck.checker.order import HoldIndex, by_key
-from lockcheck.checker.releases import BlindRelease, blind_releases
-from lockcheck.checker.rivals import Reentries
-from lockcheck.checker.together import Together, together
-from lockcheck.checker.versions import Knowledge, Versions, read_versions
-from lockcheck.checker.writes import Ledger, Stretches, read_ledger
+from lockcheck.checker.evidence.awake import StoodStill
+from lockcheck.checker.evidence.blame import Attribution
+from lockcheck.checker.evidence.order import HoldIndex, by_key
+from lockcheck.checker.evidence.releases import BlindRelease, blind_releases
+from lockcheck.checker.evidence.rivals import Reentries
+from lockcheck.checker.evidence.versions import Knowledge, Versions, read_versions
+from lockcheck.checker.evidence.writes import Ledger, Stretches, read_ledger
+from lockcheck.checker.whole_run.together import Together, together
 from lockcheck.history import History, Hold, Operation, Terms
 
 

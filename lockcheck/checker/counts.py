@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from lockcheck.checker.case import Case
+from lockcheck.checker.evidence.versions import Versions
+from lockcheck.checker.evidence.writes import GUARDS_WORDS, Ledger, StoredWrite
 from lockcheck.checker.finding import Counts
-from lockcheck.checker.stale_write import Newest, supersedable
-from lockcheck.checker.versions import Versions
-from lockcheck.checker.writes import GUARDS_WORDS, Ledger, StoredWrite
+from lockcheck.checker.judges.stale_write import Newest, supersedable
 from lockcheck.history import F
 
 

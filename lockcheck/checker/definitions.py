@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
+from lockcheck.checker.columns.subject import Subject
 from lockcheck.checker.examined import MOST_TOLD, Examined, key_name, reason_of
 from lockcheck.checker.finding import Definition, Verdict
 from lockcheck.checker.linearizability import Answer, Model
 from lockcheck.checker.modelling import is_lock
-from lockcheck.checker.subject import Subject
-from lockcheck.checker.words import amount
 from lockcheck.history.table import Op, Table, among
+from lockcheck.words import amount
 
 SHARED = "shared lock"
 

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lockcheck.checker.beforehand import explained
-from lockcheck.checker.forgiven import forgiven_keys, without_blind_releases
+from lockcheck.checker.columns.subject import Subject
+from lockcheck.checker.evidence.promise import promised_until
 from lockcheck.checker.linearizability import Answer, Decision, Model, Patience, decide
-from lockcheck.checker.midway import as_counted, as_told, let_go_unsaid
+from lockcheck.checker.logs.beforehand import explained
+from lockcheck.checker.logs.forgiven import forgiven_keys, without_blind_releases
+from lockcheck.checker.logs.midway import as_counted, as_told, let_go_unsaid
 from lockcheck.checker.modelling import is_lock, misfit, models_for, nested_instead
-from lockcheck.checker.promise import promised_until
-from lockcheck.checker.subject import Subject
-from lockcheck.checker.words import by_node
 from lockcheck.history import Terms
 from lockcheck.history.table import Ints, Table
+from lockcheck.words import by_node
 
 MOST_TOLD = 100  # objects that are reported one by one
 

@@ -84,7 +84,7 @@ class Rule(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """What holds and operations do not tell. Its words are in `results/story/notes.py`."""
+    """What holds and operations do not tell. Its words are in `results/story/wording/notes.py`."""
 
     rule: Rule
     hold: Hold | None = None

@@ -11,21 +11,23 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from lockcheck.checker import not_linearizable, progress, screens, soundness
 from lockcheck.checker.case import Case, case_of
+from lockcheck.checker.columns import screens
+from lockcheck.checker.columns.stored import stored
+from lockcheck.checker.columns.stretches import Suspected
+from lockcheck.checker.columns.struck import doubtful, meanwhile, struck
+from lockcheck.checker.columns.subject import ColumnSubject, EventSubject, Subject
 from lockcheck.checker.counts import count, lost
 from lockcheck.checker.definitions import definitions
 from lockcheck.checker.examined import examine
-from lockcheck.checker.exercised import not_exercised
 from lockcheck.checker.finding import Code, Counts, Finding, Judgement, Verdict
-from lockcheck.checker.freed import freed
+from lockcheck.checker.judges import not_linearizable
 from lockcheck.checker.linearizability import Patience, endless
 from lockcheck.checker.registry import CHECKS
-from lockcheck.checker.stored import stored
-from lockcheck.checker.stretches import Suspected
-from lockcheck.checker.struck import doubtful, meanwhile, struck
-from lockcheck.checker.subject import ColumnSubject, EventSubject, Subject
-from lockcheck.checker.together import Together
+from lockcheck.checker.whole_run import progress, soundness
+from lockcheck.checker.whole_run.exercised import not_exercised
+from lockcheck.checker.whole_run.freed import freed
+from lockcheck.checker.whole_run.together import Together
 from lockcheck.history import FaultSpan, History
 from lockcheck.history.ordering import order_by
 from lockcheck.history.scan import Scan

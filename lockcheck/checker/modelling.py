@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from lockcheck.checker.guess import models_of
 from lockcheck.checker.linearizability import Model
 from lockcheck.checker.linearizability.models import (
     FENCED,
@@ -15,6 +14,7 @@ from lockcheck.checker.linearizability.models import (
     REENTRANT_FENCED,
     semaphore,
 )
+from lockcheck.checker.logs.guess import models_of
 from lockcheck.history import Terms
 from lockcheck.history.table import Op, Table
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from lockcheck.checker import (
+from lockcheck.checker.check import Check
+from lockcheck.checker.judges import (
     deadlock,
     double_run,
     foreign_release,
@@ -17,7 +18,6 @@ from lockcheck.checker import (
     unfair,
     unlocked_section,
 )
-from lockcheck.checker.check import Check
 
 CHECKS: dict[str, Check] = {
     check.code.value: check

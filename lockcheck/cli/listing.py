@@ -12,7 +12,7 @@ from lockcheck.backends import BACKENDS, Backend
 from lockcheck.checker import CHECKS
 from lockcheck.checker.linearizability import MODELS
 from lockcheck.formats import FORMATS
-from lockcheck.formats.export import EXPORTS
+from lockcheck.formats.exports.export import EXPORTS
 from lockcheck.nemesis import ALL, FAULTS, NO_FAULT, FaultKind, Plan, Step, parse_nemesis
 from lockcheck.nemesis.parameters import GENERAL, WHEN
 from lockcheck.nemesis.triggers import Trigger

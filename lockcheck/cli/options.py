@@ -83,7 +83,7 @@ def _as_typed(parameter: click.Parameter, value: object, where: str) -> object:
 # What an option takes, by where the registry is that serves it; those of a run are in its config.
 CHOICES = {
     "format": ("lockcheck.formats", "FORMATS"),
-    "export": ("lockcheck.formats.export", "EXPORTS"),
+    "export": ("lockcheck.formats.exports.export", "EXPORTS"),
     "model": ("lockcheck.checker.linearizability", "MODELS"),
     "section": ("lockcheck.cli.listing", "SECTIONS"),
 }

@@ -11,8 +11,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from lockcheck.checker.finding import Judgement, Verdict
-from lockcheck.checker.words import amount, full_stop, moment
 from lockcheck.cli.gate import lines_of, printable
+from lockcheck.words import amount, full_stop, moment
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from lockcheck.history import History
     from lockcheck.results.facts import RunFacts
     from lockcheck.results.story.narrative import Narrative
-    from lockcheck.results.story.reasons import Reason
-    from lockcheck.results.story.step import Step
+    from lockcheck.results.story.steps.step import Step
+    from lockcheck.results.story.wording.reasons import Reason
     from lockcheck.run.monitor import LiveState
     from lockcheck.run.plan import Rows
 
@@ -133,9 +133,9 @@ def print_verdict(
     """The last words: what, to whom, when, by how much, whose fault, what helps, where to look."""
     from rich.console import Console
 
-    from lockcheck.results.story.doubts import doubts_told
     from lockcheck.results.story.narrative import again, narrative_of
     from lockcheck.results.story.seen import counted, ended_early, freed_again, not_exercised
+    from lockcheck.results.story.wording.doubts import doubts_told
 
     narrative = narrative_of(history, judgement)
     console = Console(highlight=False)
@@ -170,9 +170,9 @@ def print_verdict(
 
 
 def _print_worst_incident(console: Console, narrative: Narrative) -> None:
-    from lockcheck.results.story.codes import note
     from lockcheck.results.story.incidents import told_by_evidence
-    from lockcheck.results.story.step import weightiest
+    from lockcheck.results.story.steps.step import weightiest
+    from lockcheck.results.story.wording.codes import note
 
     for incident, story in narrative.stories(1):
         more = len(narrative.incidents) - 1
@@ -197,7 +197,7 @@ def _print_worst_incident(console: Console, narrative: Narrative) -> None:
 
 def _print_reason(console: Console, note: str, reasons: Sequence[Reason]) -> None:
     """Why the judge is certain, step by step."""
-    from lockcheck.results.story.reasons import shortened
+    from lockcheck.results.story.wording.reasons import shortened
 
     sentences = [full_stop(note)] if note else []
     sentences += [s for reason in reasons for s in shortened(reason.sentences, EACH_END)]
@@ -206,7 +206,7 @@ def _print_reason(console: Console, note: str, reasons: Sequence[Reason]) -> Non
 
 
 def _print_definitions(console: Console, judgement: Judgement) -> None:
-    from lockcheck.results.story.definitions import SECOND_LOOK, side_by_side
+    from lockcheck.results.story.wording.definitions import SECOND_LOOK, side_by_side
 
     compared = side_by_side(judgement.definitions, OBJECTS_SHOWN)
     lines = [SECOND_LOOK] if compared.locks and compared.lines else []

@@ -3,7 +3,7 @@
 It creates `ready` in DIR, waits there for `worker.json` (the go), writes `history.jsonl`, and
 leaves at SIGTERM when its section is over; then it creates `done`. It is the same in both runtimes:
 nothing here knows where it runs. The folder `aims` in DIR is the nemesis's: see
-`workloads/aims.py`.
+`client/aims.py`.
 
 A client that was killed may be restarted; LOCKCHECK_GENERATION says how often that happened. It is
 another client then, with other processes, marks and choices, and appends to the same history.
@@ -24,14 +24,14 @@ from pathlib import Path
 import msgspec
 
 from lockcheck.backends.base import LockSettings
+from lockcheck.client.aims import AIMS
+from lockcheck.client.recorder import A_LIFE, Recorder, stall_ms
+from lockcheck.client.session import Session
 from lockcheck.config import RunConfig
 from lockcheck.errors import is_out_of_space
 from lockcheck.history import Event, EventWriter
 from lockcheck.servers.wire import Address
 from lockcheck.storage import STORAGES, open_storage
-from lockcheck.workloads.aims import AIMS
-from lockcheck.workloads.recorder import A_LIFE, Recorder, stall_ms
-from lockcheck.workloads.session import Session
 
 READY, ORDERS, HISTORY, DONE = "ready", "worker.json", "history.jsonl", "done"
 FULL = "full"  # `ready`, renamed: that is possible where not a byte more can be written

@@ -17,11 +17,9 @@ import msgspec
 
 from lockcheck.errors import UserError
 from lockcheck.formats.asked import Asked, with_terms
-from lockcheck.formats.csv_rows import read_csv
-from lockcheck.formats.intervals import NEEDED
-from lockcheck.formats.jepsen_edn import read_edn
-from lockcheck.formats.jepsen_json import read_json
-from lockcheck.formats.jepsen_text import (
+from lockcheck.formats.jepsen.jepsen_edn import read_edn
+from lockcheck.formats.jepsen.jepsen_json import read_json
+from lockcheck.formats.jepsen.jepsen_text import (
     MEANT_AS_OPERATION,
     OPERATION,
     SPEAKER,
@@ -29,8 +27,10 @@ from lockcheck.formats.jepsen_text import (
     read_log,
 )
 from lockcheck.formats.opening import ByteStream, name_of, opened, plain_name
-from lockcheck.formats.otlp import read_otlp
 from lockcheck.formats.source import Source
+from lockcheck.formats.tables.csv_rows import read_csv
+from lockcheck.formats.tables.intervals import NEEDED
+from lockcheck.formats.tables.otlp import read_otlp
 from lockcheck.history import Event, History
 from lockcheck.history.event import SINCE_1970_NS, Notice, earlier
 from lockcheck.history.files import BYTE_ORDER_MARK, events_in

@@ -8,7 +8,7 @@ from typing import IO, Generic, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
-from lockcheck.formats.edn import DEEPEST
+from lockcheck.formats.jepsen.edn import DEEPEST
 from lockcheck.formats.text import LARGEST, Text, read_text
 from lockcheck.history.files import LONE, lone_surrogate
 

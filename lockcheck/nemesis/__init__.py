@@ -4,20 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from lockcheck.nemesis import (
-    clock,
-    disk,
-    drawing,
-    failover,
-    fitting,
-    grammar,
-    kill,
-    partition,
-    pause,
-    slow,
-    swizzle,
-)
+from lockcheck.nemesis import drawing, fitting, grammar
 from lockcheck.nemesis.base import FaultKind, Plan, Refusal, Step
+from lockcheck.nemesis.faults import clock, disk, failover, kill, partition, pause, slow, swizzle
 from lockcheck.nemesis.grammar import ALL, NO_FAULT, Sequence
 from lockcheck.plugins import Registry
 

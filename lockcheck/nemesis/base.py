@@ -14,7 +14,7 @@ from lockcheck.nemesis.parameters import FOR, GAP, GENERAL, WHEN, Parameter, Par
 from lockcheck.nemesis.triggers import Trigger
 
 if TYPE_CHECKING:
-    from lockcheck.nemesis.links import Link
+    from lockcheck.nemesis.network.links import Link
     from lockcheck.nemesis.scene import Scene
 
 
@@ -189,15 +189,3 @@ async def each_of(steps: Iterable[Coroutine[None, None, None]]) -> None:
     for error in done:
         if error is not None:
             raise error
-
-
-async def wait_until(
-    condition: Callable[[], bool], lacking: str, timeout_s: float, poll_s: float = 0.001
-) -> None:
-    """`lacking` says what is still not so when the time is over."""
-    loop = asyncio.get_running_loop()
-    deadline = loop.time() + timeout_s
-    while not condition():
-        if loop.time() > deadline:
-            raise FaultError(f"timed out after {timeout_s:g} s: {lacking}")
-        await asyncio.sleep(poll_s)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from lockcheck.errors import FaultError
-from lockcheck.nemesis.redis_asking import Reply, ask
 from lockcheck.nemesis.scene import Scene
 from lockcheck.nodes.node import Node, Role
 from lockcheck.servers.redis import REDIS_PORT
+from lockcheck.servers.redis_asking import Reply, ask
 from lockcheck.servers.redis_replicated import REDIS_REPLICATED
 from lockcheck.servers.redis_sentinel import (
     DOWN_AFTER_MS,

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from lockcheck.history import Event
 from lockcheck.nemesis.base import Fleet, Plan
-from lockcheck.nemesis.holders import Holders
-from lockcheck.nemesis.links import Links
+from lockcheck.nemesis.course.holders import Holders
+from lockcheck.nemesis.network.links import Links
 from lockcheck.nodes.node import Node, Role
 
 

@@ -12,15 +12,15 @@ from collections.abc import Iterable
 import msgspec
 
 from lockcheck.checker.finding import Definition, Finding, Freed, Judgement
-from lockcheck.checker.words import by_its_clock
 from lockcheck.history import FaultSpan, History, Hold, Operation
 from lockcheck.history.event import NS_PER_MS
-from lockcheck.results.story.codes import in_full, note
-from lockcheck.results.story.definitions import told
 from lockcheck.results.story.incidents import Incident
 from lockcheck.results.story.narrative import Story, narrative_of
 from lockcheck.results.story.seen import why_idle
-from lockcheck.results.story.step import Step
+from lockcheck.results.story.steps.step import Step
+from lockcheck.results.story.wording.codes import in_full, note
+from lockcheck.results.story.wording.definitions import told
+from lockcheck.words import by_its_clock
 
 SCHEMA = 1
 INCIDENTS_TOLD = 20

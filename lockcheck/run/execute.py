@@ -19,6 +19,7 @@ from lockcheck.check.loading import loaded
 from lockcheck.check.patience import FOR_A_RUN_MS, patient_for
 from lockcheck.check.recheck import judged
 from lockcheck.checker.finding import Judgement
+from lockcheck.client.session import LONGEST_THINK
 from lockcheck.compose.choose import choose_runtime
 from lockcheck.compose.runtime import Cluster, ClusterPlan
 from lockcheck.config import RunConfig
@@ -35,7 +36,6 @@ from lockcheck.run.signals import ignoring_signals, interrupted_once
 from lockcheck.run.validation import validated
 from lockcheck.servers.base import NOT_INSTALLED, check_drivers, driver_versions
 from lockcheck.servers.versions import check_versions, server_of
-from lockcheck.workloads.session import LONGEST_THINK
 
 CUT_SHORT = "The run was killed, or has not ended yet; this is what had happened by then."
 

@@ -14,7 +14,7 @@ from lockcheck.durations import duration_words
 from lockcheck.history import Terms
 from lockcheck.history.event import EVERYBODY, TRANSACTION
 from lockcheck.nemesis import asked_for, at_holders, longest_ms, wants_faketime
-from lockcheck.nemesis.quiet import longest_quiet_ms
+from lockcheck.nemesis.course.quiet import longest_quiet_ms
 from lockcheck.nodes.node import NodeFacts, NodeSpec, Role
 from lockcheck.servers import SERVERS
 from lockcheck.servers.base import Clock

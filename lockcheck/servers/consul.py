@@ -16,7 +16,7 @@ from lockcheck.servers.base import (
     named_by,
     on_path,
 )
-from lockcheck.servers.http_date import tells_date
+from lockcheck.servers.wire.http_date import tells_date
 
 CONSUL_PORT = 8500
 CONFIGURATION = "consul.json"

@@ -16,7 +16,7 @@ from lockcheck.servers.base import (
     offering,
     on_path,
 )
-from lockcheck.servers.http_date import tells_date
+from lockcheck.servers.wire.http_date import tells_date
 
 ETCD_PORT = 2379
 PEER_PORT = 2380

@@ -12,8 +12,8 @@ import msgspec
 
 from lockcheck.errors import InternalError
 from lockcheck.history import F
-from lockcheck.servers.postgres_wire import POSTGRES_ERRORS, PostgresSession
 from lockcheck.servers.wire import Address
+from lockcheck.servers.wire.postgres import POSTGRES_ERRORS, PostgresSession
 from lockcheck.storage.base import Ask, Guard, Served, Storage, StorageKind
 
 PREPARE = """

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from lockcheck.backends.base import Promises
-from lockcheck.workloads.session import Session
+from lockcheck.client.session import Session
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from lockcheck.client.claims import Held
+from lockcheck.client.session import Session
 from lockcheck.workloads.base import EXCLUSION, Workload
-from lockcheck.workloads.claims import Held
-from lockcheck.workloads.session import Session
 
 PREFIX = "job-"
 

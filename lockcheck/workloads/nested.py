@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from lockcheck.client.claims import Held
+from lockcheck.client.session import Session
 from lockcheck.workloads.base import REENTRY, Workload
-from lockcheck.workloads.claims import Held
-from lockcheck.workloads.session import Session
 
 USUAL, DEEPEST = 2, 3  # levels
 DEEPER = 0.3  # how often it is entered once more than usual

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from lockcheck.backends.base import Mode
+from lockcheck.client.claims import Held
+from lockcheck.client.session import Session
 from lockcheck.workloads.base import SHARING, Workload
-from lockcheck.workloads.claims import Held
-from lockcheck.workloads.session import Session
 
 # Enough for readers to meet, and for a writer to find a moment without any.
 READERS = 0.6

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from lockcheck.client.session import Session
 from lockcheck.workloads.base import EXCLUSION, Workload
-from lockcheck.workloads.session import Session
 
 
 def run(session: Session) -> None:

@@ -22,7 +22,7 @@ from tests.running import need
 AGENT = '''
 import asyncio, base64, signal, socket
 from lockcheck.agent import agent
-from lockcheck.nemesis.base import wait_until
+from lockcheck.nodes.waiting import wait_until
 
 class WithHands(agent.Agent):
     def __init__(self, *given):

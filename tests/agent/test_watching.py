@@ -11,7 +11,7 @@ from lockcheck.agent.fleet import Fleet
 from lockcheck.agent.link import Message
 from lockcheck.agent.tail import Tail
 from lockcheck.agent.watching import WATCH_POLL_S, Watch
-from lockcheck.nemesis.base import wait_until
+from lockcheck.nodes.waiting import wait_until
 from tests.processes import node_of, started
 
 

@@ -16,8 +16,8 @@ from lockcheck.backends.keeper import KeptAlive
 from lockcheck.history import EventType
 from lockcheck.servers.base import Question
 from lockcheck.servers.consul import CONSUL
-from lockcheck.servers.consul_wire import CONSUL_ERRORS, ConsulMembers
 from lockcheck.servers.wire import Address, Phase, Refused, WireFailure, classify
+from lockcheck.servers.wire.consul import CONSUL_ERRORS, ConsulMembers
 from tests.backends.claims import NotedClaim, queued
 from tests.backends.servers import NOWHERE, Started, clients, consul, said, stopped
 from tests.waiting import wait_for

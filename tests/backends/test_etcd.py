@@ -10,11 +10,11 @@ from collections.abc import Iterator
 import pytest
 
 from lockcheck.backends.base import Grant, Lock, LockSettings
-from lockcheck.backends.etcd import BACKEND
-from lockcheck.backends.etcd_leased import QueueKey
+from lockcheck.backends.etcd.etcd import BACKEND
+from lockcheck.backends.etcd.etcd_leased import QueueKey
 from lockcheck.history import EventType
-from lockcheck.servers.etcd_wire import ETCD_ERRORS, EtcdMembers, EtcdNode, as_bytes
 from lockcheck.servers.wire import Address, Phase, Refused, WireFailure, classify
+from lockcheck.servers.wire.etcd import ETCD_ERRORS, EtcdMembers, EtcdNode, as_bytes
 from tests.backends.claims import Acquiring, NotedClaim, queued
 from tests.backends.queueing import granted_in_turn, two_give_up
 from tests.backends.servers import NOWHERE, Started, clients, etcd, stopped

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 import pytest
 
 from lockcheck.backends.base import Lock, LockSettings
-from lockcheck.backends.etcd_leased import QueueKey
-from lockcheck.backends.etcd_lock_service import BACKEND
+from lockcheck.backends.etcd.etcd_leased import QueueKey
+from lockcheck.backends.etcd.etcd_lock_service import BACKEND
 from lockcheck.history import EventType
-from lockcheck.servers.etcd_wire import EtcdNode, as_bytes
 from lockcheck.servers.wire import Address, Refused, WireFailure, classify
+from lockcheck.servers.wire.etcd import EtcdNode, as_bytes
 from tests.backends.claims import NotedClaim, queued
 from tests.backends.queueing import granted_in_turn, two_give_up
 from tests.backends.servers import Started, clients, etcd, said, stopped

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import pytest
 
 from lockcheck.backends.base import Lock
-from lockcheck.backends.etcd_leased import QueueKey
-from lockcheck.backends.etcd_txn import BACKEND
-from lockcheck.servers.etcd_wire import EtcdNode
+from lockcheck.backends.etcd.etcd_leased import QueueKey
+from lockcheck.backends.etcd.etcd_txn import BACKEND
 from lockcheck.servers.wire import Address, Refused
+from lockcheck.servers.wire.etcd import EtcdNode
 from tests.backends.claims import NotedClaim
 from tests.backends.servers import clients, etcd
 from tests.waiting import wait_for

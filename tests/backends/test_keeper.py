@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from lockcheck.backends.etcd_lock_service import TrustingKeeper
+from lockcheck.backends.etcd.etcd_lock_service import TrustingKeeper
 from lockcheck.backends.keeper import Keeper
 from lockcheck.servers.wire import Phase, Refused, WireFailure
 from tests.backends.claims import NotedClaim

@@ -9,7 +9,7 @@ import pytest
 
 from lockcheck.backends import BACKENDS
 from lockcheck.backends.base import Grant, Lock, LockSettings
-from lockcheck.backends.redlock import node_timeout_ms
+from lockcheck.backends.redis.redlock import node_timeout_ms
 from lockcheck.history import EventType
 from lockcheck.servers.redis import REDIS_ERRORS, RedisNode
 from lockcheck.servers.wire import Address, Phase, Refused, WireFailure, classify

@@ -11,11 +11,11 @@ import pytest
 
 from lockcheck.backends.base import Lock, LockSettings
 from lockcheck.backends.connection_keeper import HeldSession
-from lockcheck.backends.mariadb_get_lock import BACKEND
+from lockcheck.backends.sql.mariadb_get_lock import BACKEND
 from lockcheck.history import EventType
 from lockcheck.servers.mariadb import MARIADB
-from lockcheck.servers.mariadb_wire import MARIADB_ERRORS, MariadbSession
 from lockcheck.servers.wire import Address, Phase, Refused, WireFailure, classify
+from lockcheck.servers.wire.mariadb import MARIADB_ERRORS, MariadbSession
 from tests.backends.claims import NotedClaim, queued
 from tests.backends.queueing import two_give_up
 from tests.backends.servers import NOWHERE, Started, clients, mariadb, said, stopped

@@ -11,11 +11,11 @@ from contextlib import suppress
 
 import pytest
 
-from lockcheck.backends import idempotent, optimistic, postgres_advisory, postgres_row
 from lockcheck.backends.base import Backend, Grant, Lock, LockSettings
+from lockcheck.backends.sql import idempotent, optimistic, postgres_advisory, postgres_row
 from lockcheck.history import EventType
-from lockcheck.servers.postgres_wire import POSTGRES_ERRORS, PostgresSession
 from lockcheck.servers.wire import Address, Phase, Refused, WireFailure, classify
+from lockcheck.servers.wire.postgres import POSTGRES_ERRORS, PostgresSession
 from lockcheck.storage import open_storage
 from lockcheck.storage.base import Ask, Guard
 from tests.backends.claims import Acquiring, NotedClaim

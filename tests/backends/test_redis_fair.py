@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lockcheck.backends.redis_fair import GONE, JOIN, TAKE, WAITS, FairLock
+from lockcheck.backends.redis.redis_fair import GONE, JOIN, TAKE, WAITS, FairLock
 from lockcheck.servers.redis import RedisNode
 from lockcheck.servers.wire import Address, Refused
 from tests.backends.claims import Acquiring, NotedClaim, queued

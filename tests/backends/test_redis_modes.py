@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lockcheck.backends.base import Grant, Lock, Mode
-from lockcheck.backends.redis_semaphore import PERMITS
+from lockcheck.backends.redis.redis_semaphore import PERMITS
 from lockcheck.servers.redis import RedisNode
 from lockcheck.servers.wire import Address, Refused
 from tests.backends.claims import NotedClaim

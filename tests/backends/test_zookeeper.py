@@ -11,10 +11,10 @@ from collections.abc import Iterator
 import pytest
 
 from lockcheck.backends.base import Lock, LockSettings
-from lockcheck.backends.zookeeper import BACKEND, CONTENDER, ZooKeeperLock
-from lockcheck.backends.zookeeper_nodes import QueueNode
-from lockcheck.backends.zookeeper_queue import predecessor
-from lockcheck.backends.zookeeper_session import ZooKeeperSession
+from lockcheck.backends.zookeeper.zookeeper import BACKEND, CONTENDER, ZooKeeperLock
+from lockcheck.backends.zookeeper.zookeeper_nodes import QueueNode
+from lockcheck.backends.zookeeper.zookeeper_queue import predecessor
+from lockcheck.backends.zookeeper.zookeeper_session import ZooKeeperSession
 from lockcheck.history import EventType
 from lockcheck.servers.wire import Address, Phase, Refused, WireFailure, classify
 from tests.backends.claims import NotedClaim, queued

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 from kazoo.client import KazooClient
 
-from lockcheck.backends.zookeeper_herd import BACKEND, HerdLock
-from lockcheck.backends.zookeeper_nodes import QueueNode
+from lockcheck.backends.zookeeper.zookeeper_herd import BACKEND, HerdLock
+from lockcheck.backends.zookeeper.zookeeper_nodes import QueueNode
 from lockcheck.history import EventType
 from lockcheck.servers.wire import Address, Refused, WireFailure, classify
 from tests.backends.claims import Acquiring, NotedClaim

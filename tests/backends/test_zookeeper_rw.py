@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from lockcheck.backends.base import Grant, LockSettings, Mode
-from lockcheck.backends.zookeeper_queue import predecessor
-from lockcheck.backends.zookeeper_rw import ZooKeeperSharedLock
+from lockcheck.backends.zookeeper.zookeeper_queue import predecessor
+from lockcheck.backends.zookeeper.zookeeper_rw import ZooKeeperSharedLock
 from lockcheck.servers.wire import Address
 from tests.backends.claims import NotedClaim, queued
 from tests.backends.servers import clients, zookeeper

@@ -15,7 +15,7 @@ from lockcheck.checker import Verdict
 from lockcheck.checker.linearizability import endless
 from lockcheck.errors import UserError
 from lockcheck.formats import Asked
-from lockcheck.formats.export import write as exported
+from lockcheck.formats.exports.export import write as exported
 from tests.checker.dsl import operations
 from tests.long_histories import lock, write
 

@@ -9,17 +9,17 @@ from typing import Any
 import pytest
 
 from lockcheck.checker import Case, Code, Culprit, Verdict, judge, judge_scan
-from lockcheck.checker.deadlock import find as deadlocks
-from lockcheck.checker.silent_loss import find as silent_losses
-from lockcheck.checker.soundness import doubts
-from lockcheck.checker.stalls import host_stepped_ns
-from lockcheck.checker.unfair import find as unfair
+from lockcheck.checker.evidence.stalls import host_stepped_ns
+from lockcheck.checker.judges.deadlock import find as deadlocks
+from lockcheck.checker.judges.silent_loss import find as silent_losses
+from lockcheck.checker.judges.unfair import find as unfair
+from lockcheck.checker.whole_run.soundness import doubts
 from lockcheck.history import History, Terms, read_history
 from lockcheck.history.event import encode_event, terms_event
 from lockcheck.history.scan import scan
 from lockcheck.native import core
 from tests.checker.dsl import codes, events, history, ns
-from tests.checker.test_blame import LET_IN_EARLY, OUTLIVED, blame
+from tests.checker.evidence.test_blame import LET_IN_EARLY, OUTLIVED, blame
 from tests.checker.test_judge import turns
 
 HISTORIES = Path(__file__).with_name("histories")

@@ -64,7 +64,7 @@ def test_a_crash_among_the_doubts_is_one(monkeypatch: pytest.MonkeyPatch) -> Non
     def crash(_: Case) -> Iterator[str]:
         raise KeyError("x")
 
-    monkeypatch.setattr("lockcheck.checker.soundness.doubts", crash)
+    monkeypatch.setattr("lockcheck.checker.whole_run.soundness.doubts", crash)
     assert judge(history(turns(12))).verdict is Verdict.UNKNOWN
 
 

@@ -15,7 +15,7 @@ from lockcheck.errors import HistoryError
 from lockcheck.history import Event, History, Terms
 from lockcheck.history.event import encode_event, terms_event
 from lockcheck.history.scan import scan
-from tests.checker.test_screens import Chaos
+from tests.checker.columns.test_screens import Chaos
 
 LINEARIZABILITY = "lockcheck.checker.linearizability"
 
@@ -23,8 +23,8 @@ LINEARIZABILITY = "lockcheck.checker.linearizability"
 @pytest.fixture(autouse=True, scope="module")
 def asked_at_each_step() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(f"{LINEARIZABILITY}.search.core", lambda: None)
-        patched.setattr(f"{LINEARIZABILITY}.search_python.PATIENCE_EVERY", 1)
+        patched.setattr(f"{LINEARIZABILITY}.search.search.core", lambda: None)
+        patched.setattr(f"{LINEARIZABILITY}.search.python.PATIENCE_EVERY", 1)
         yield
 
 

@@ -9,9 +9,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from lockcheck.checker import Case, Code, OverlapWatch, Verdict, judge
-from lockcheck.checker.order import granted_before
-from lockcheck.checker.overlap import find as find_overlaps
-from lockcheck.checker.stale_write import find as find_stale
+from lockcheck.checker.evidence.order import granted_before
+from lockcheck.checker.judges.overlap import find as find_overlaps
+from lockcheck.checker.judges.stale_write import find as find_stale
 from lockcheck.history import Event, EventType, History, Terms
 from tests.checker.dsl import codes
 from tests.checker.turns import CLIENTS, Access, Turn, World, good_worlds

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import msgspec
 
+from lockcheck.client.aims import AIMS
+from lockcheck.client.recorder import A_LIFE
 from lockcheck.client.worker import (
     DONE,
     GENERATION,
@@ -22,8 +24,6 @@ from lockcheck.config import RunConfig
 from lockcheck.history import Event, EventType, F
 from lockcheck.history.files import read_events
 from lockcheck.servers.wire import Address
-from lockcheck.workloads.aims import AIMS
-from lockcheck.workloads.recorder import A_LIFE
 from tests.waiting import wait_for
 
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from lockcheck.errors import HistoryError
 from lockcheck.formats import text as text_module
-from lockcheck.formats.edn import DEEPEST, Pair, read_forms, read_value
-from lockcheck.formats.export_edn import edn
+from lockcheck.formats.exports.export_edn import edn
+from lockcheck.formats.jepsen.edn import DEEPEST, Pair, read_forms, read_value
 
 
 def forms(text: str | bytes) -> list[tuple[Any, int, int]]:

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lockcheck.errors import UserError
-from lockcheck.formats.export import EXPORTS, left_out, write
-from lockcheck.formats.export_csv import lost_notices
+from lockcheck.formats.exports.export import EXPORTS, left_out, write
+from lockcheck.formats.exports.export_csv import lost_notices
 from lockcheck.history import Event, EventType, History, Hold, Operation, Terms
 from lockcheck.history.event import terms_event
 from tests.checker.dsl import history

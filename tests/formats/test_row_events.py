@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-import lockcheck.formats.csv_rows
+import lockcheck.formats.tables.csv_rows
 from lockcheck.errors import HistoryError
-from lockcheck.formats.csv_rows import read_csv
-from lockcheck.formats.otlp import read_otlp
-from lockcheck.formats.row_events import RowEvents
 from lockcheck.formats.source import Source
+from lockcheck.formats.tables.csv_rows import read_csv
+from lockcheck.formats.tables.otlp import read_otlp
+from lockcheck.formats.tables.row_events import RowEvents
 from lockcheck.history import Event
 from lockcheck.history.columns import Columns, read_columns
 from lockcheck.history.event import encode_event
@@ -84,7 +84,7 @@ def test_what_no_model_knows_is_left_to_events() -> None:
 
 @pytest.mark.parametrize("size", [1, 40, 1 << 20])
 def test_pieces_of_any_size_are_one_table(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
-    monkeypatch.setattr(lockcheck.formats.csv_rows, "AT_ONCE", size)
+    monkeypatch.setattr(lockcheck.formats.tables.csv_rows, "AT_ONCE", size)
     rows = [f"c{at % 3},k{at % 2},acquire,{at},{at},ok,{at}" for at in range(30)]
     rows[20] = rows[20].replace("k0", '"k\n0"')  # from here on they are no plain ones
     events = list(rows_of(HEADER + "\n".join(rows)))

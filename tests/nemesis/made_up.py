@@ -10,10 +10,10 @@ from pathlib import Path
 from lockcheck.history import Effect, Event, EventType
 from lockcheck.nemesis.aims import CLIENT, HOLDER, LEADER, SERVER
 from lockcheck.nemesis.base import FaultKind, Plan, Step
+from lockcheck.nemesis.course.schedule import Nemesis
 from lockcheck.nemesis.grammar import parse
 from lockcheck.nemesis.parameters import choice, duration, flag, number, signed_duration
 from lockcheck.nemesis.scene import Scene
-from lockcheck.nemesis.schedule import Nemesis
 from lockcheck.nodes.node import Node, NodeSpec, Role
 
 

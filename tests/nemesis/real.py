@@ -14,8 +14,8 @@ from itertools import permutations, starmap
 import pytest
 
 from lockcheck.errors import ClusterError
-from lockcheck.nemesis.arrivals import Arrivals
-from lockcheck.nemesis.links import Link
+from lockcheck.nemesis.network.arrivals import Arrivals
+from lockcheck.nemesis.network.links import Link
 from lockcheck.nodes.namespaces import enter_network, inside, new_network
 from lockcheck.nodes.node import Node, NodeSpec, Role
 from tests.waiting import wait_for

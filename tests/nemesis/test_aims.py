@@ -10,8 +10,8 @@ import pytest
 
 from lockcheck.nemesis import Plan, aims
 from lockcheck.nemesis.base import Aim
-from lockcheck.nemesis.holders import Holders
-from lockcheck.nemesis.links import Links
+from lockcheck.nemesis.course.holders import Holders
+from lockcheck.nemesis.network.links import Links
 from lockcheck.nemesis.scene import Scene
 from lockcheck.nodes.node import Node, Role
 from tests.nemesis.made_up import PaperFleet, PaperNode

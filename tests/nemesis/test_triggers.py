@@ -10,14 +10,15 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
+from lockcheck.client.aims import stands_there
 from lockcheck.history import Effect, Event, EventType
 from lockcheck.nemesis import Plan, parse_nemesis
-from lockcheck.nemesis.base import FaultKind, wait_until
-from lockcheck.nemesis.holders import Holders
-from lockcheck.nemesis.hunt import hunting
+from lockcheck.nemesis.base import FaultKind
+from lockcheck.nemesis.course.holders import Holders
+from lockcheck.nemesis.course.hunt import hunting
 from lockcheck.nemesis.triggers import Trigger
 from lockcheck.nodes.node import Role
-from lockcheck.workloads.aims import stands_there
+from lockcheck.nodes.waiting import wait_until
 from tests.nemesis.made_up import PaperFleet, PaperKind, PaperNode, Play, acted, play
 from tests.nemesis.plans import plan
 from tests.nemesis.told import asks, grant, granted, release

@@ -15,7 +15,7 @@ from lockcheck.check.recheck import recheck
 from lockcheck.checker import Code, Culprit, Judgement, Verdict
 from lockcheck.checker.linearizability import endless
 from lockcheck.formats import Asked
-from lockcheck.results.story.codes import note
+from lockcheck.results.story.wording.codes import note
 from tests.production.day import day
 from tests.production.mistakes import with_a_mistake
 from tests.production.service import Lived, lived

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from lockcheck.checker.finding import Finding, Judgement
 from lockcheck.history import History
-from lockcheck.results.story.definitions import side_by_side
 from lockcheck.results.story.grouping import incidents, worst_first
 from lockcheck.results.story.incidents import Incident
 from lockcheck.results.story.narrative import Story, narrative_of, tell_incident
 from lockcheck.results.story.refused import refused_writes
-from lockcheck.results.story.scene import MOST_STEPS
 from lockcheck.results.story.seen import about_locks
-from lockcheck.results.story.stalls import own_stalls
-from lockcheck.results.story.step import Kind
-from lockcheck.results.story.titles import incident_title, title
+from lockcheck.results.story.steps.scene import MOST_STEPS
+from lockcheck.results.story.steps.stalls import own_stalls
+from lockcheck.results.story.steps.step import Kind
+from lockcheck.results.story.wording.definitions import side_by_side
+from lockcheck.results.story.wording.titles import incident_title, title
 
 __all__ = [
     "MOST_STEPS",

@@ -9,7 +9,7 @@ import pytest
 
 from lockcheck.checker.finding import Blame, Code, Culprit, Finding, Verdict
 from lockcheck.history import Effect, FaultSpan
-from lockcheck.results.story.codes import BY_EVIDENCE, BY_HOLDS
+from lockcheck.results.story.wording.codes import BY_EVIDENCE, BY_HOLDS
 from tests.checker.dsl import history, ns
 from tests.results import story
 from tests.results.made_up import (

@@ -8,7 +8,7 @@ import pytest
 
 from lockcheck.checker import judge
 from lockcheck.results.report.timeline import timeline
-from lockcheck.results.story.cuts import cut_apart
+from lockcheck.results.story.steps.cuts import cut_apart
 from tests.checker.dsl import history
 from tests.results import story
 from tests.results.test_effects import OUTLIVED

@@ -7,9 +7,9 @@ import json
 import pytest
 
 from lockcheck.checker import Judgement, judge
-from lockcheck.checker.words import fault_name
 from lockcheck.history import History
 from lockcheck.results.report.timeline import timeline
+from lockcheck.words import fault_name
 from tests.checker.dsl import history, ns
 from tests.results import story
 from tests.results.test_report import report, words

@@ -17,9 +17,9 @@ from lockcheck.results.facts import RunFacts
 from lockcheck.results.summary import verdict_summary
 from tests.results import story
 from tests.results.test_report import report
-from tests.simulation.data_mutations import DATA_MUTATIONS
-from tests.simulation.lock_mutations import LOCK_MUTATIONS
-from tests.simulation.tape import LOCKS, Mutation, good_history
+from tests.simulation.mutations.data_mutations import DATA_MUTATIONS
+from tests.simulation.mutations.lock_mutations import LOCK_MUTATIONS
+from tests.simulation.mutations.tape import LOCKS, Mutation, good_history
 
 MUTATIONS = {**LOCK_MUTATIONS, **DATA_MUTATIONS}
 SEEDS = range(3)

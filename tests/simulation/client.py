@@ -9,10 +9,10 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass
 
+from lockcheck.client.recorder import Pending, Recorder
 from lockcheck.errors import InternalError
 from lockcheck.history import EventType, F
 from lockcheck.history.event import NS_PER_MS
-from lockcheck.workloads.recorder import Pending, Recorder
 from tests.simulation.locks.base import Acquired, Caller, Done, Grant, LockKind, Refused, Unsure
 from tests.simulation.locks.company import CompanyLock
 from tests.simulation.plan import Nesting, Plan

@@ -5,9 +5,9 @@ Its renewals are operations of a process of its own; those that keep a session a
 
 from __future__ import annotations
 
+from lockcheck.client.recorder import Recorder
 from lockcheck.history import EventType
 from lockcheck.history.event import NS_PER_MS
-from lockcheck.workloads.recorder import Recorder
 from tests.simulation.client import MOMENT_NS, Client, Held
 from tests.simulation.locks.base import Acquired, Grant, Lock, Refused
 from tests.simulation.plan import Plan

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
 
+from lockcheck.client.recorder import Recorder
 from lockcheck.history import Event
-from lockcheck.workloads.recorder import Recorder
 from tests.simulation.world import World
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from lockcheck.client.recorder import Recorder
 from lockcheck.errors import UserError
 from lockcheck.history import Event, History
 from lockcheck.history.event import NS_PER_MS, terms_event
-from lockcheck.workloads.recorder import Recorder
 from tests.simulation.client import STORAGE_NODE, Client
 from tests.simulation.keeper import Keeper
 from tests.simulation.locks import LOCKS, LockKind

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from lockcheck.checker import Finding, Judgement, Verdict, judge
 from lockcheck.history import History
-from lockcheck.results.story.codes import note
+from lockcheck.results.story.wording.codes import note
 from tests.simulation import simulate
 from tests.simulation.combinations import COMBINATIONS
 

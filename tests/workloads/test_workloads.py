@@ -11,7 +11,7 @@ from lockcheck.checker import Verdict, judge
 from lockcheck.history import F
 from lockcheck.workloads import WORKLOADS
 from lockcheck.workloads.base import EXCLUSION, PERMITS, REENTRY, SHARING, Need
-from tests.workloads.crowd import at_work
+from tests.client.crowd import at_work
 
 PLAIN = Promises(session=False, fencing=False)
 SHARED = Promises(session=False, fencing=False, shared=True)

@@ -12,8 +12,8 @@ import numpy as np
 from lockcheck.checker.linearizability.answer import Answer, Patience, endless
 from lockcheck.checker.linearizability.keepers import has_keepers, in_their_clients_name, woven
 from lockcheck.checker.linearizability.models import LOCKING, STORING, Model
-from lockcheck.checker.linearizability.search import search
-from lockcheck.checker.linearizability.sweep import sweep
+from lockcheck.checker.linearizability.search.search import search
+from lockcheck.checker.linearizability.sweep.sweep import sweep
 from lockcheck.checker.linearizability.zones import zones
 from lockcheck.history.table import NEVER, Ints, Table, among
 

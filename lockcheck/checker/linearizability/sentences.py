@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
-from lockcheck.checker.words import plain, shown
 from lockcheck.history.table import Op, Outcome, Table
+from lockcheck.words import plain, shown
 
 INITIAL = -1  # stands for the row that would have written the initial value
 MANY = 4  # operations in a sentence

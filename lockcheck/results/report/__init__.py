@@ -19,16 +19,12 @@ import jinja2
 from markupsafe import Markup, escape
 
 from lockcheck.checker.finding import Judgement, Verdict
-from lockcheck.checker.words import full_stop, moment, plain, sentence, span
 from lockcheck.durations import duration_words
 from lockcheck.history import History
 from lockcheck.results.facts import RunFacts
 from lockcheck.results.report.clocks import charts
 from lockcheck.results.report.glossary import glossary
 from lockcheck.results.report.timeline import timeline
-from lockcheck.results.story.codes import note
-from lockcheck.results.story.definitions import side_by_side
-from lockcheck.results.story.doubts import doubts_told
 from lockcheck.results.story.incidents import Incident, told_by_evidence
 from lockcheck.results.story.narrative import Narrative, Story, again, narrative_of
 from lockcheck.results.story.refused import refused_writes
@@ -41,7 +37,11 @@ from lockcheck.results.story.seen import (
     not_exercised,
     own_cause,
 )
-from lockcheck.results.story.titles import incident_title
+from lockcheck.results.story.wording.codes import note
+from lockcheck.results.story.wording.definitions import side_by_side
+from lockcheck.results.story.wording.doubts import doubts_told
+from lockcheck.results.story.wording.titles import incident_title
+from lockcheck.words import full_stop, moment, plain, sentence, span
 
 HERE = Path(__file__).parent
 SCRIPTS = ("view.js", "draw.js", "bands.js", "marks.js", "input.js", "page.js")

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import msgspec
 
-from lockcheck.checker.words import natural, plain
 from lockcheck.history import Event, History
 from lockcheck.results.story.seen import last_moment_ns
+from lockcheck.words import natural, plain
 
 CLOCKS = ("wall", "monotonic")
 WIDTH, HEIGHT = 960, 96

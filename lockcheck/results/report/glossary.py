@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from lockcheck.checker.words import natural, plain
 from lockcheck.history import History
 from lockcheck.results.story.narrative import Narrative
+from lockcheck.words import natural, plain
 
 Rows = tuple[tuple[str, str], ...]
 

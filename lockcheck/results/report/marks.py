@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from lockcheck.checker.finding import Code, Culprit, Judgement
-from lockcheck.checker.words import LOCKING, call, label
 from lockcheck.history import F, Operation
 from lockcheck.results.report.choice import merged, within
 from lockcheck.results.report.columns import Table, append, us
@@ -20,6 +19,7 @@ from lockcheck.results.story.incidents import (
     takings,
 )
 from lockcheck.results.story.narrative import narrative_of
+from lockcheck.words import LOCKING, call, label
 
 LONGEST_LABEL = 80
 LONGEST_MARK_OF_MANY = 16  # where there are so many that they make up most of the page

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
-from lockcheck.checker.words import (
-    natural,
-    plain,
-)
 from lockcheck.history import FaultSpan, History
 from lockcheck.results.report.choice import chosen
 from lockcheck.results.report.columns import Numbered
 from lockcheck.results.story.incidents import Incident
-from lockcheck.results.story.stalls import own_stalls
+from lockcheck.results.story.steps.stalls import own_stalls
+from lockcheck.words import (
+    natural,
+    plain,
+)
 
 T = TypeVar("T")
 

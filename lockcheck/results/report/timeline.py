@@ -14,14 +14,14 @@ import msgspec
 
 from lockcheck.checker.case import case_of
 from lockcheck.checker.finding import Code, Judgement, Verdict
-from lockcheck.checker.words import fault_name, plain, span
 from lockcheck.history import Ending, History, Hold
 from lockcheck.results.report.columns import Table, append, or_none, safe_in_script, us
 from lockcheck.results.report.marks import KINDS, evidence, marks, tries
 from lockcheck.results.report.sheet import MOST_MARKS, Sheet, places
-from lockcheck.results.story.cuts import cut_apart
 from lockcheck.results.story.incidents import Incident, told_by_evidence
 from lockcheck.results.story.seen import last_moment_ns
+from lockcheck.results.story.steps.cuts import cut_apart
+from lockcheck.words import fault_name, plain, span
 
 MOST_ROWS_PER_LANE = 4
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 
 from lockcheck.checker.finding import Code, Finding, Verdict
-from lockcheck.results.story.codes import BY_HOLDS
 from lockcheck.results.story.incidents import (
     Incident,
     identity,
     taken_by,
 )
+from lockcheck.results.story.wording.codes import BY_HOLDS
 
 _Shared = Callable[[Finding], list[Hashable]]
 

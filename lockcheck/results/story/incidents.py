@@ -8,7 +8,7 @@ from functools import cached_property
 
 from lockcheck.checker.finding import Code, Culprit, Finding, Verdict
 from lockcheck.history import Effect, F, Hold, Operation
-from lockcheck.results.story.codes import BY_EVIDENCE, BY_HOLDS
+from lockcheck.results.story.wording.codes import BY_EVIDENCE, BY_HOLDS
 
 Identity = tuple[int | str, int]  # of an operation or a hold: its process and its start
 

@@ -14,17 +14,17 @@ from functools import cached_property
 from lockcheck.checker.finding import Judgement, Verdict
 from lockcheck.history import History, Terms
 from lockcheck.history.event import TRANSACTION
-from lockcheck.results.story.blame import blame_of
-from lockcheck.results.story.cures import prevention_of
 from lockcheck.results.story.grouping import incidents, worst_first
 from lockcheck.results.story.incidents import Incident
 from lockcheck.results.story.numbers import Numbers
-from lockcheck.results.story.reasons import Reason, reasons_of
-from lockcheck.results.story.scene import steps_of
 from lockcheck.results.story.seen import about_locks
-from lockcheck.results.story.step import Step
-from lockcheck.results.story.titles import harm, incident_title
+from lockcheck.results.story.steps.scene import steps_of
+from lockcheck.results.story.steps.step import Step
 from lockcheck.results.story.verdict import headline
+from lockcheck.results.story.wording.blame import blame_of
+from lockcheck.results.story.wording.cures import prevention_of
+from lockcheck.results.story.wording.reasons import Reason, reasons_of
+from lockcheck.results.story.wording.titles import harm, incident_title
 
 GUARDS = ("fence", "cas", TRANSACTION)
 

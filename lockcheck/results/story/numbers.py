@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from functools import cached_property
 
 from lockcheck.checker.case import case_of
-from lockcheck.checker.words import (
+from lockcheck.history import History, Operation
+from lockcheck.words import (
     amount,
     names,
     plain,
 )
-from lockcheck.history import History, Operation
 
 
 class Numbers:

@@ -6,10 +6,10 @@ from bisect import bisect_right
 from dataclasses import dataclass
 
 from lockcheck.checker.case import Case, case_of
-from lockcheck.checker.words import (
+from lockcheck.history import F, History, Hold, Operation
+from lockcheck.words import (
     plain,
 )
-from lockcheck.history import F, History, Hold, Operation
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,11 @@ from collections import Counter
 from collections.abc import Iterator
 
 from lockcheck.checker.finding import Code, Counts, Culprit, Freed, Judgement
-from lockcheck.checker.words import (
+from lockcheck.durations import duration_words
+from lockcheck.history import Effect, FaultSpan, History, Terms
+from lockcheck.history.event import NS_PER_MS, STORAGE
+from lockcheck.results.facts import RunFacts
+from lockcheck.words import (
     LOCKING,
     amount,
     fault_name,
@@ -16,10 +20,6 @@ from lockcheck.checker.words import (
     span,
     spans,
 )
-from lockcheck.durations import duration_words
-from lockcheck.history import Effect, FaultSpan, History, Terms
-from lockcheck.history.event import NS_PER_MS, STORAGE
-from lockcheck.results.facts import RunFacts
 
 Row = tuple[str, str]  # what it is, and how many there were
 IDLE_TOLD = 3

@@ -6,7 +6,13 @@ from collections import Counter
 from collections.abc import Sequence
 
 from lockcheck.checker.finding import Code, Culprit, Judgement, Verdict
-from lockcheck.checker.words import (
+from lockcheck.history import F, History
+from lockcheck.history.event import TRANSACTION
+from lockcheck.results.story.incidents import Incident, identity
+from lockcheck.results.story.seen import about_locks, clients, injected, updates_lost
+from lockcheck.results.story.wording.codes import BY_EVIDENCE, BY_HOLDS, CODES, anomalies
+from lockcheck.results.story.wording.titles import incident_title
+from lockcheck.words import (
     amount,
     by_its_clock,
     listed,
@@ -17,12 +23,6 @@ from lockcheck.checker.words import (
     span,
     times,
 )
-from lockcheck.history import F, History
-from lockcheck.history.event import TRANSACTION
-from lockcheck.results.story.codes import BY_EVIDENCE, BY_HOLDS, CODES, anomalies
-from lockcheck.results.story.incidents import Incident, identity
-from lockcheck.results.story.seen import about_locks, clients, injected, updates_lost
-from lockcheck.results.story.titles import incident_title
 
 _ENDANGERS_DATA = BY_HOLDS | {Code.TOKEN_REGRESSION, Code.SILENT_LOSS, Code.REVIVED}
 _CAUSES = {

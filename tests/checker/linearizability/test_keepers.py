@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from lockcheck.checker.linearizability.decide import decide
 from lockcheck.checker.linearizability.keepers import has_keepers, in_their_clients_name, woven
 from lockcheck.checker.linearizability.models import MODELS, Model, semaphore
-from lockcheck.checker.linearizability.sweep import sweep
+from lockcheck.checker.linearizability.sweep.sweep import sweep
 from lockcheck.history.ordering import BEFORE_ALL, latest_before
 from lockcheck.history.table import NEVER, NOTHING, Ints, Op, Outcome, Table
 from tests.checker.dsl import leased

@@ -30,10 +30,10 @@ from lockcheck.checker.linearizability.models import (
     State,
     register,
 )
-from lockcheck.checker.linearizability.search import search
-from lockcheck.checker.linearizability.search_native import native_search
-from lockcheck.checker.linearizability.search_plan import Found, Transitions, plan_of
-from lockcheck.checker.linearizability.search_python import MANY, Search
+from lockcheck.checker.linearizability.search.native import native_search
+from lockcheck.checker.linearizability.search.plan import Found, Transitions, plan_of
+from lockcheck.checker.linearizability.search.python import MANY, Search
+from lockcheck.checker.linearizability.search.search import search
 from lockcheck.history.table import Table
 from tests.checker.dsl import table
 from tests.checker.linearizability.agreement import LOCKS

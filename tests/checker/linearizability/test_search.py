@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lockcheck.checker.linearizability import search_evidence
 from lockcheck.checker.linearizability.answer import Patience, endless
 from lockcheck.checker.linearizability.calls import calls_of
 from lockcheck.checker.linearizability.either import either
@@ -26,9 +25,10 @@ from lockcheck.checker.linearizability.models import (
     register,
     semaphore,
 )
-from lockcheck.checker.linearizability.search import search
-from lockcheck.checker.linearizability.search_plan import Found, Transitions, plan_of
-from lockcheck.checker.linearizability.search_python import BYTES, PATIENCE_EVERY, Search
+from lockcheck.checker.linearizability.search import evidence as search_evidence
+from lockcheck.checker.linearizability.search.plan import Found, Transitions, plan_of
+from lockcheck.checker.linearizability.search.python import BYTES, PATIENCE_EVERY, Search
+from lockcheck.checker.linearizability.search.search import search
 from lockcheck.history.table import NEVER, Op, Table
 from lockcheck.native import PURE
 from tests.checker.dsl import table

@@ -9,8 +9,8 @@ import pytest
 from lockcheck.checker.linearizability.answer import endless
 from lockcheck.checker.linearizability.keepers import in_their_clients_name
 from lockcheck.checker.linearizability.models import MODELS, OWNER_MUTEX, Model
-from lockcheck.checker.linearizability.search import search
-from lockcheck.checker.linearizability.search_window import SIZES, window
+from lockcheck.checker.linearizability.search.search import search
+from lockcheck.checker.linearizability.search.window import SIZES, window
 from tests.checker.dsl import ns, table
 from tests.checker.linearizability.agreement import LOCKS
 from tests.checker.linearizability.drawn import drawn

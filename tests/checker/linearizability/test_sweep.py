@@ -12,7 +12,7 @@ import pytest
 from lockcheck.checker.linearizability.answer import Answer
 from lockcheck.checker.linearizability.decide import decide
 from lockcheck.checker.linearizability.models import MODELS, Model, semaphore
-from lockcheck.checker.linearizability.sweep import LEFT, MOST_EVIDENCE, sweep
+from lockcheck.checker.linearizability.sweep.sweep import LEFT, MOST_EVIDENCE, sweep
 from lockcheck.history.table import NOTHING, Op, Table
 from tests.checker.dsl import leased, table
 from tests.checker.linearizability.locks import many_turns

@@ -1,0 +1,106 @@
+"""The safe lock of a single Redis, on a primary that can fail over: `redis-failover`.
+
+The steps are those of `redis`, but on the primary that Sentinel names, and after a failover on
+another one. Replication is asynchronous, so the new primary may never have heard of a lock that the
+old one granted: this lock shows that.
+
+With `redis-wait` a grant waits until a replica has it (`WAIT 1`), and is taken back if none has in
+time. Losses become rarer, but are not ruled out: Sentinel may promote another replica than the one
+that answered, and nothing is done about a primary that does not know yet that it was replaced.
+"""
+
+from __future__ import annotations
+
+from lockcheck.backends.base import Backend, Claim, LockSettings, Promises
+from lockcheck.backends.expected import Expected, forgotten
+from lockcheck.backends.redis.redis_expected import WITHOUT_TOKEN
+from lockcheck.backends.redis.redis_lock import RELEASE_IF_OWN
+from lockcheck.backends.redis.redis_single import SingleLock
+from lockcheck.history import EventType
+from lockcheck.nodes.node import NodeSpec, Role
+from lockcheck.servers.redis import REDIS_ERRORS
+from lockcheck.servers.redis_primary import RedisPrimary
+from lockcheck.servers.wire import Address, ErrorRow, Phase, Refused, WireFailure
+
+MEMBERS = 3
+IN_TIME = ("--ttl", "3s")  # so that a replica can follow the new primary before the lease is over
+AFTER_SENTINELS = ("--ttl", "5s")  # so that Sentinels agree before the lease is over
+WAIT_FOR_REPLICAS = 1
+WAIT_PART_OF_TTL = 4
+
+
+class NotTakenBackError(Exception):
+    """It was set, but too few replicas have it, and nobody confirmed that it is gone again."""
+
+
+class FailoverLock(SingleLock):
+    def __init__(self, servers: tuple[Address, ...], settings: LockSettings) -> None:
+        node = RedisPrimary(servers, timeout_ms=settings.ttl_ms)
+        super().__init__(node, settings)
+        self._primary = node
+
+
+class WaitLock(FailoverLock):
+    def _take(self, claim: Claim, secret: str) -> int | None:
+        super()._take(claim, secret)
+        try:
+            self._await_replicas()
+        except (Refused, WireFailure) as failure:
+            self._take_back(claim.key, secret, failure)
+            raise Refused(f"taken back: {failure}") from failure
+        return None
+
+    def _await_replicas(self) -> None:
+        """Over the same connection: the server counts replicas that have what was sent over it."""
+        limit_ms = self._settings.ttl_ms // WAIT_PART_OF_TTL
+        have_it = self._primary.call_next("WAIT", WAIT_FOR_REPLICAS, limit_ms)
+        if not isinstance(have_it, int) or have_it < WAIT_FOR_REPLICAS:
+            raise Refused(f"{have_it} replicas have it, after {limit_ms} ms")
+
+    def _take_back(self, key: str, secret: str, why: Exception) -> None:
+        """On the present primary. If the key was never set there, it is gone as well."""
+        try:
+            self._primary.run(RELEASE_IF_OWN, [f"lock:{key}"], [secret])
+        except WireFailure as failure:
+            cause = NotTakenBackError(f"{why}; {failure}")
+            raise WireFailure(Phase.COMMAND, key, cause) from failure
+
+
+SERVERS = (
+    *(NodeSpec(f"r{n}", Role.SERVER, "redis-replicated") for n in range(1, MEMBERS + 1)),
+    *(NodeSpec(f"w{n}", Role.SERVER, "redis-sentinel") for n in range(1, MEMBERS + 1)),
+)
+
+REDIS_FAILOVER = Backend(
+    name="redis-failover",
+    summary=f"as redis, on a primary with {MEMBERS - 1} replicas and {MEMBERS} Sentinels",
+    promises=Promises(session=False, fencing=False),
+    servers=SERVERS,
+    contact="redis-sentinel",
+    connect=FailoverLock,
+    errors=REDIS_ERRORS,
+    expected=(
+        *WITHOUT_TOKEN,
+        forgotten("failover", IN_TIME),  # the new primary has never heard of the lock
+        forgotten("failover:by=sentinel", AFTER_SENTINELS),  # the same through real Sentinels
+    ),
+)
+
+REDIS_WAIT = Backend(
+    name="redis-wait",
+    summary="as redis-failover, and a grant waits until a replica has it (WAIT 1)",
+    promises=Promises(session=False, fencing=False),
+    servers=SERVERS,
+    contact="redis-sentinel",
+    connect=WaitLock,
+    errors=(
+        ErrorRow("command", "NotTakenBackError", EventType.INFO, "set, and perhaps still there"),
+        *REDIS_ERRORS,
+    ),
+    expected=(
+        *WITHOUT_TOKEN,
+        Expected("failover", "ok"),  # while no replica is connected nothing is granted
+        # One replica has the lock, and the other one is promoted.
+        forgotten("failover:cut=one", IN_TIME),
+    ),
+)

@@ -1,0 +1,47 @@
+"""`SET NX EX` and a blind `DEL`: the lock that many write first, and many still run."""
+
+from __future__ import annotations
+
+from lockcheck.backends.base import Backend, Claim, Grant, Promises
+from lockcheck.backends.expected import SHORT, Expected
+from lockcheck.backends.redis.redis_expected import FREED, QUIET
+from lockcheck.backends.redis.redis_lock import ONE_SERVER, RedisLock, one_server
+from lockcheck.servers.redis import REDIS_ERRORS
+from lockcheck.servers.wire import Refused
+
+
+class NaiveLock(RedisLock):
+    def _secret(self) -> str:
+        return "locked"  # for everybody
+
+    def _take(self, claim: Claim, secret: str) -> int | None:
+        seconds = self._settings.ttl_ms // 1000
+        if self._node.call("SET", f"lock:{claim.key}", secret, "NX", "EX", seconds) is None:
+            raise Refused("held")
+        return None
+
+    def release(self, grant: Grant) -> object:  # whoever holds it now: blind is the point
+        return {"removed": self._node.call("DEL", f"lock:{grant.key}"), "blind": True}
+
+
+BACKEND = Backend(
+    name="redis-naive",
+    summary="one Redis, SET NX EX, blind DEL",
+    promises=Promises(session=False, fencing=False, ttl_step_ms=1000),
+    servers=ONE_SERVER,
+    connect=lambda servers, settings: NaiveLock(one_server(servers, settings), settings),
+    errors=REDIS_ERRORS,
+    expected=(
+        QUIET,
+        # A client that is paused outlives its lease, writes, and deletes the next holder's lock.
+        Expected("pause", "violation", findings=("overlap", "stale-write")),
+        FREED,
+        # A client that works for longer than the lease deletes the lock of the next holder.
+        Expected(
+            "none",
+            "violation",
+            ("--think", "1500ms", "--no-stop-on-violation", *SHORT),
+            findings=("overlap", "foreign-release"),
+        ),
+    ),
+)

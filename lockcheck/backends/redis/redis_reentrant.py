@@ -1,0 +1,73 @@
+"""Reentrant: a hash with its owner and how often it entered, as Redisson's.
+
+A client that enters again gets a new lease. A release counts down, and the last one frees the lock.
+The owner is the client; if one of its requests is not answered, nobody knows its count any more, so
+it continues under another name and lets that hold expire.
+"""
+
+from __future__ import annotations
+
+from lockcheck.backends.base import Backend, Claim, Grant, LockSettings, Promises
+from lockcheck.backends.redis.redis_expected import WITHOUT_STORAGE
+from lockcheck.backends.redis.redis_lock import ONE_SERVER, RedisLock, new_secret, one_server
+from lockcheck.servers.redis import REDIS_ERRORS, RedisNode, Script
+from lockcheck.servers.wire import WireFailure
+
+ENTER = Script("""
+if redis.call('EXISTS', KEYS[1]) == 1 and redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then
+  return 0
+end
+local entered = redis.call('HINCRBY', KEYS[1], ARGV[1], 1)
+redis.call('PEXPIRE', KEYS[1], ARGV[2])
+return entered
+""")
+
+# The rest of the lease stays as it was: a release promises nothing.
+LEAVE = Script("""
+if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then return 0 end
+if redis.call('HINCRBY', KEYS[1], ARGV[1], -1) <= 0 then redis.call('DEL', KEYS[1]) end
+return 1
+""")
+
+
+class ReentrantLock(RedisLock):
+    def __init__(self, node: RedisNode, settings: LockSettings) -> None:
+        super().__init__(node, settings)
+        self._owner = new_secret(settings)
+
+    def _secret(self) -> str:
+        return self._owner
+
+    def _take(self, claim: Claim, secret: str) -> int | None:
+        try:
+            self._run(ENTER, [f"lock:{claim.key}"], secret)
+        except WireFailure:
+            self._go_on_as_another()
+            raise
+        return None
+
+    def _give_back(self, grant: Grant, secret: str) -> object:
+        try:
+            return self._node.run(LEAVE, [f"lock:{grant.key}"], [secret])
+        except WireFailure:
+            self._go_on_as_another()
+            raise
+
+    def leave(self, grant: Grant) -> None:
+        if grant.handle == self._owner:
+            self._go_on_as_another()
+
+    def _go_on_as_another(self) -> None:
+        self._owner = new_secret(self._settings)
+
+
+BACKEND = Backend(
+    name="redis-reentrant",
+    summary="one Redis, a hash with the owner's count, as Redisson's",
+    promises=Promises(session=False, fencing=False, reentrant=True),
+    servers=ONE_SERVER,
+    connect=lambda servers, settings: ReentrantLock(one_server(servers, settings), settings),
+    errors=REDIS_ERRORS,
+    workload="nested",
+    expected=WITHOUT_STORAGE,
+)

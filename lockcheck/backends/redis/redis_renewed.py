@@ -1,0 +1,81 @@
+"""A short lease and a watchdog that renews it, by compare-and-expire, for as long as it is held.
+
+What Redisson and others call a watchdog. It ends when a renewal is refused, or when none was
+granted for a whole lease: then the client is told, and stops. A late release is refused.
+"""
+
+from __future__ import annotations
+
+import time
+
+from lockcheck.backends.base import Backend, Claim, Grant, LockSettings, Promises
+from lockcheck.backends.keeper import RENEWALS_IN_A_LEASE, Keeper, KeptAlive, KeptAliveLock
+from lockcheck.backends.redis.redis_expected import TOLD_WHEN_CUT_OFF, WITH_TOKEN
+from lockcheck.backends.redis.redis_lock import (
+    ACQUIRE_WITH_TOKEN,
+    ONE_SERVER,
+    RELEASE_IF_OWN,
+    new_secret,
+    one_server,
+)
+from lockcheck.servers.redis import REDIS_ERRORS, RedisNode, Script
+from lockcheck.servers.wire import Address, Refused
+
+RENEW_IF_OWN = Script("""
+if redis.call('GET', KEYS[1]) == ARGV[1] then
+  return redis.call('PEXPIRE', KEYS[1], ARGV[2])
+end
+return 0
+""")
+
+
+class RenewedLock(KeptAliveLock):
+    def __init__(self, servers: tuple[Address, ...], settings: LockSettings) -> None:
+        super().__init__()
+        self._servers = servers
+        self._settings = settings
+        self._node = one_server(servers, settings)
+
+    def acquire(self, claim: Claim) -> Grant:
+        since, secret, ttl_ms = time.monotonic(), new_secret(self._settings), self._settings.ttl_ms
+        keys = [f"lock:{claim.key}", f"fence:{claim.key}"]
+        token = self._node.run(ACQUIRE_WITH_TOKEN, keys, [secret, ttl_ms])
+        if not isinstance(token, int) or token == 0:
+            raise Refused("held")
+        kept = self._keep(claim, secret, since)
+        grant = self._granted(claim, kept, token)
+        kept.keeper.start()
+        return grant
+
+    def _keep(self, claim: Claim, secret: str, since: float) -> KeptAlive:
+        ttl_ms = self._settings.ttl_ms
+        node = RedisNode(self._servers[0], ttl_ms / RENEWALS_IN_A_LEASE)
+
+        def extend(timeout_s: float) -> None:
+            asked = node.run(RENEW_IF_OWN, [f"lock:{claim.key}"], [secret, ttl_ms], timeout_s)
+            if asked != 1:
+                raise Refused("it is not its own any more")
+
+        return KeptAlive(secret, Keeper(claim, extend, ttl_ms / 1000, since), node)
+
+    def release(self, grant: Grant) -> object:
+        kept = self._let_go(grant)
+        removed = self._node.run(RELEASE_IF_OWN, [f"lock:{grant.key}"], [kept.id])
+        if removed == 0:
+            raise Refused("not-owner")
+        return {"removed": removed}
+
+    def close(self) -> None:
+        super().close()
+        self._node.close()
+
+
+BACKEND = Backend(
+    name="redis-renewed",
+    summary="as redis-fenced, and a watchdog renews the lease for as long as it is held",
+    promises=Promises(session=False, fencing=True, renews=True),
+    servers=ONE_SERVER,
+    connect=RenewedLock,
+    errors=REDIS_ERRORS,
+    expected=(*WITH_TOKEN, TOLD_WHEN_CUT_OFF),
+)

@@ -1,0 +1,28 @@
+"""No lock at all: a job is done by inserting its name, of which there can be one only.
+
+The second client reads who was first, and has nothing left to do.
+"""
+
+from __future__ import annotations
+
+from lockcheck.backends.base import Backend
+from lockcheck.backends.expected import SHORT, Expected
+from lockcheck.backends.sql.optimistic import PROMISES, SERVERS, Attempts
+from lockcheck.servers.wire.postgres import POSTGRES_ERRORS
+
+BACKEND = Backend(
+    name="idempotent",
+    summary="no lock: a unique key for each job in PostgreSQL, the first one wins",
+    promises=PROMISES,
+    servers=SERVERS,
+    connect=Attempts,
+    errors=POSTGRES_ERRORS,
+    storage="postgres",
+    workload="jobs",
+    expected=(
+        Expected("none", "ok", SHORT),
+        Expected("pause", "ok", SHORT),  # the job had been done by then
+        Expected("kill:holder", "ok", SHORT),
+        Expected("kill:server", "ok", SHORT),
+    ),
+)

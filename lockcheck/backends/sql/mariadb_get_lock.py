@@ -1,0 +1,130 @@
+"""MariaDB's user lock, `GET_LOCK`: held until it is released, or its connection ends.
+
+- `GET_LOCK` waits for half a second at most, so that a client notices in time when it has to leave.
+  Nothing is promised about the order of those who wait.
+- A grant after waiting is confirmed by another request: a client that was stopped or cut off while
+  it waited may read its grant long after the connection has ended.
+- The lock of a dead client is freed by the end of its connection. The end of a process is noticed
+  at once. If it is cut off or stopped, `wait_timeout` ends its idle connection. A keeper's pings
+  keep it from being idle.
+- The client believes in its lock for a TTL since the last answer, and the server waits twice as
+  long: so a client that is cut off gives up before anybody else is let in.
+"""
+
+from __future__ import annotations
+
+import time
+
+from lockcheck.backends.base import Backend, Claim, Grant, Lock, LockSettings, Promises
+from lockcheck.backends.connection_keeper import ConnectionKeeper, HeldSession
+from lockcheck.backends.expected import SHORT, Expected
+from lockcheck.nodes.node import NodeSpec, Role
+from lockcheck.servers.wire import Address, Refused
+from lockcheck.servers.wire.mariadb import MARIADB_ERRORS, MariadbSession
+
+LOOK_S = 0.5  # how long one statement waits at most
+SERVER_WAITS = 2  # TTLs
+
+
+class GetLock(Lock):
+    def __init__(self, servers: tuple[Address, ...], settings: LockSettings) -> None:
+        self._address = servers[0]
+        self._ttl_s = settings.ttl_ms / 1000
+        self._session: MariadbSession | None = None
+        self._held: list[HeldSession[MariadbSession]] = []
+        self._left: list[MariadbSession] = []  # to close them would release what they hold
+
+    # --- in ----------------------------------------------------------------------------------
+
+    def acquire(self, claim: Claim) -> Grant:
+        session = self._open_session()
+        since = self._take(claim, session)
+        keeper = ConnectionKeeper(claim, session, self._ttl_s, since)
+        keeper.start()
+        held = HeldSession(session, keeper)
+        self._held.append(held)
+        return Grant(claim.key, held, valid_ms=keeper.left_s() * 1000, mode=claim.mode)
+
+    def _take(self, claim: Claim, session: MariadbSession) -> float:
+        """Returns a moment since when its connection is known to be alive."""
+        since = time.monotonic()
+        if self._get_lock(claim, session, 0):
+            return since
+        claim.queued()
+        while (left_s := claim.left_s()) > 0:
+            if self._get_lock(claim, session, min(left_s, LOOK_S)):
+                since = time.monotonic()
+                session.ping(self._ttl_s)
+                return since
+        raise Refused("waited too long: it is held")
+
+    def _get_lock(self, claim: Claim, session: MariadbSession, wait_s: float) -> bool:
+        patience_s = self._ttl_s + wait_s
+        (got,) = session.ask("SELECT GET_LOCK(%s, %s)", claim.key, wait_s, timeout_s=patience_s)
+        if got is None:  # it was interrupted, or has no memory
+            raise Refused("the server could not wait for it")
+        return got == 1
+
+    def _open_session(self) -> MariadbSession:
+        if self._session is None or self._session.ended():
+            begin = f"SET SESSION wait_timeout = {wait_timeout_s(self._ttl_s)}"
+            self._session = MariadbSession(self._address, self._ttl_s, begin)
+        return self._session
+
+    # --- out ---------------------------------------------------------------------------------
+
+    def release(self, grant: Grant) -> object:
+        held = self._let_go(grant)
+        (released,) = held.session.ask("SELECT RELEASE_LOCK(%s)", grant.key)
+        if released != 1:
+            raise Refused("not-owner")
+        return {"released": 1}
+
+    def leave(self, grant: Grant) -> None:
+        """It sends nothing more, so the server ends its connection when its time is over."""
+        held = self._let_go(grant)
+        self._left.append(held.session)
+        if held.session is self._session:
+            self._session = None
+
+    def close(self) -> None:
+        for held in self._held:
+            held.keeper.stop()
+        for session in (*self._left, *([self._session] if self._session else [])):
+            session.close()
+
+    def _let_go(self, grant: Grant) -> HeldSession[MariadbSession]:
+        assert isinstance(grant.handle, HeldSession)  # noqa: S101 - it is our own
+        self._held.remove(grant.handle)
+        grant.handle.keeper.stop()
+        return grant.handle
+
+
+def wait_timeout_s(ttl_s: float) -> int:
+    """In whole seconds: it takes no fractions."""
+    return int(SERVER_WAITS * ttl_s)
+
+
+BACKEND = Backend(
+    name="mariadb-get-lock",
+    summary="one MariaDB, GET_LOCK, bound to the connection",
+    promises=Promises(
+        session=True, fencing=False, waits=True, ttl_step_ms=500, lapses_after=SERVER_WAITS
+    ),
+    servers=(NodeSpec("m1", Role.SERVER, "mariadb"),),
+    connect=GetLock,
+    errors=MARIADB_ERRORS,
+    retry_ms=(1, 10),
+    ended_by="wait_timeout, two TTLs after the last ping; the end of a process ends it at once",
+    expected=(
+        Expected("none", "ok", SHORT),
+        # The server ends the connection of a client that stands still, and tells nobody.
+        Expected("pause", "violation", findings=("overlap", "stale-write"), blame="holder"),
+        Expected("pause", "ok", SHORT, guard="cas"),
+        Expected("kill:holder", "ok", SHORT),  # its connection ends with it, and its lock at once
+        # A client that is cut off believes in the TTL; the server waits twice as long.
+        Expected("partition:holder", "ok", SHORT),
+        # All connections end with it, and clients hear of that.
+        Expected("kill:server", "ok", SHORT),
+    ),
+)

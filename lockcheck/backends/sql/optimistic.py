@@ -1,0 +1,63 @@
+"""No lock at all: a client reads a version, and its write is accepted if that is still current.
+
+A client that is too late is refused, and starts again. An acquire only begins such an attempt, and
+a release ends it.
+"""
+
+from __future__ import annotations
+
+from lockcheck.backends.base import Backend, Claim, Grant, Lock, LockSettings, Promises
+from lockcheck.backends.expected import SHORT, Expected
+from lockcheck.nodes.node import NodeSpec, Role
+from lockcheck.servers.wire import Address
+from lockcheck.servers.wire.postgres import POSTGRES_ERRORS, PostgresSession
+from lockcheck.storage.base import Ask, Served
+from lockcheck.storage.postgres import PostgresData
+
+
+class Attempts(Lock):
+    """Each statement is a transaction of its own."""
+
+    def __init__(self, servers: tuple[Address, ...], settings: LockSettings) -> None:
+        self._address = servers[0]
+        self._timeout_s = settings.ttl_ms / 1000
+        self._open: tuple[PostgresSession, PostgresData] | None = None
+
+    def acquire(self, claim: Claim) -> Grant:
+        if self._open is None or self._open[0].ended():
+            session = PostgresSession(self._address, self._timeout_s)
+            self._open = session, PostgresData(session)
+        _, data = self._open
+        data.ensure(claim.key)
+        return Grant(claim.key, data)
+
+    def serve(self, grant: Grant, ask: Ask) -> Served:
+        assert isinstance(grant.handle, PostgresData)  # noqa: S101 - it is our own
+        return grant.handle.serve(ask, by_version=True)
+
+    def release(self, grant: Grant) -> object:  # noqa: ARG002 - there is nothing to release
+        return None
+
+    def close(self) -> None:
+        if self._open is not None:
+            self._open[0].close()
+
+
+SERVERS = (NodeSpec("p1", Role.SERVER, "postgres"),)
+PROMISES = Promises(session=False, fencing=False, excludes=False, tells_validity=False)
+
+BACKEND = Backend(
+    name="optimistic",
+    summary="no lock: a version in PostgreSQL, compare and set, try again",
+    promises=PROMISES,
+    servers=SERVERS,
+    connect=Attempts,
+    errors=POSTGRES_ERRORS,
+    storage="postgres",
+    expected=(
+        Expected("none", "ok", SHORT),
+        Expected("pause", "ok", SHORT),  # who is late is refused
+        Expected("kill:holder", "ok", SHORT),
+        Expected("kill:server", "ok", SHORT),
+    ),
+)

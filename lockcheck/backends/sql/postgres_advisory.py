@@ -1,0 +1,123 @@
+"""PostgreSQL's advisory lock of a session: held until it is unlocked, or its connection ends.
+
+- `pg_try_advisory_lock`, again and again, and not the one that waits: an attempt that never queues
+  need not be withdrawn, and a client that is cut off is not let in meanwhile.
+- The token is taken from a sequence, in the same statement, once the lock is held: every other
+  holder took its own before, or after it was released.
+- A lock that a session took twice has to be released twice, so a session that does not answer in
+  time is given up altogether.
+- The lock of a dead client is freed by the end of its connection. The end of a process is noticed
+  at once. A client that is cut off is noticed by TCP: the server is told how long a connection may
+  be silent, a TTL, but at least two seconds, which is the finest setting. A process that is only
+  stopped still has a connection, and keeps its lock.
+"""
+
+from __future__ import annotations
+
+import time
+
+from lockcheck.backends.base import Backend, Claim, Grant, Lock, LockSettings, Promises
+from lockcheck.backends.connection_keeper import ConnectionKeeper, HeldSession
+from lockcheck.backends.expected import SHORT, Expected
+from lockcheck.backends.expected_usual import DISK_FAILS
+from lockcheck.nodes.node import NodeSpec, Role
+from lockcheck.servers.wire import Address, Refused, WireFailure
+from lockcheck.servers.wire.postgres import POSTGRES_ERRORS, PostgresSession
+
+PREPARE = "CREATE SEQUENCE IF NOT EXISTS lockcheck_token;"
+TAKE = """
+SELECT CASE WHEN pg_try_advisory_lock(hashtextextended($1, 0)) THEN nextval('lockcheck_token') END
+"""
+GIVE = "SELECT pg_advisory_unlock(hashtextextended($1, 0))"
+# A silent connection is probed twice, and ended if there is no answer.
+PROBES = 2
+LISTEN = """
+SELECT set_config('tcp_keepalives_idle', $1, false), set_config('tcp_keepalives_interval', $1, false),
+       set_config('tcp_keepalives_count', $2, false), set_config('tcp_user_timeout', $3, false)
+"""  # noqa: E501 - SQL
+
+
+class AdvisoryLock(Lock):
+    def __init__(self, servers: tuple[Address, ...], settings: LockSettings) -> None:
+        self._address = servers[0]
+        self._ttl_ms = settings.ttl_ms
+        self._session: PostgresSession | None = None
+        self._held: list[HeldSession[PostgresSession]] = []
+
+    def acquire(self, claim: Claim) -> Grant:
+        session, since = self._open_session(), time.monotonic()
+        try:
+            [(token,)] = session.ask(TAKE, claim.key)
+        except WireFailure:
+            session.close()  # no error takes back a lock that was taken before it
+            raise
+        if token is None:
+            raise Refused("held")
+        keeper = ConnectionKeeper(claim, session, self._ttl_ms / 1000, since)
+        keeper.start()
+        held = HeldSession(session, keeper)
+        self._held.append(held)
+        return Grant(claim.key, held, int(token), keeper.left_s() * 1000, claim.mode)
+
+    def release(self, grant: Grant) -> object:
+        held = self._let_go(grant)
+        [(removed,)] = held.session.ask(GIVE, grant.key)
+        if removed != "t":
+            raise Refused("not-owner")
+        return {"removed": 1}
+
+    def leave(self, grant: Grant) -> None:
+        """Its connection ends when its time is over, as if it were cut off now."""
+        held = self._let_go(grant)
+        time.sleep(held.keeper.left_s())
+        held.session.close()
+
+    def close(self) -> None:
+        for held in self._held:
+            held.keeper.stop()
+        if self._session is not None:
+            self._session.close()
+
+    def _let_go(self, grant: Grant) -> HeldSession[PostgresSession]:
+        assert isinstance(grant.handle, HeldSession)  # noqa: S101 - it is our own
+        self._held.remove(grant.handle)
+        grant.handle.keeper.stop()
+        return grant.handle
+
+    def _open_session(self) -> PostgresSession:
+        if self._session is None or self._session.ended():
+            session = PostgresSession(self._address, self._ttl_ms / 1000)
+            session.ask(LISTEN, seconds_of_silence(self._ttl_ms), PROBES - 1, self._ttl_ms)
+            session.prepare(PREPARE)
+            self._session = session  # not before: on a full disk there is no sequence yet
+        return self._session
+
+
+def seconds_of_silence(ttl_ms: int) -> int:
+    """Before the first probe, and again before the connection ends."""
+    return -(-ttl_ms // (1000 * PROBES))
+
+
+ENDED_BY = (
+    "the end of the process, at once; or the server's TCP: tcp_user_timeout = TTL, "
+    "tcp_keepalives_idle = tcp_keepalives_interval = TTL / 2 in whole seconds"
+)
+
+BACKEND = Backend(
+    name="postgres-advisory",
+    summary="one PostgreSQL, pg_try_advisory_lock in a session",
+    promises=Promises(session=True, fencing=True),
+    servers=(NodeSpec("p1", Role.SERVER, "postgres"),),
+    connect=AdvisoryLock,
+    errors=POSTGRES_ERRORS,
+    ended_by=ENDED_BY,
+    expected=(
+        Expected("none", "ok", SHORT),
+        # A stopped client still has a connection, and keeps the lock.
+        Expected("pause", "ok", SHORT),
+        Expected("kill:holder", "ok", SHORT),  # its connection ends with it, and its lock at once
+        Expected("partition:holder", "ok", SHORT),  # it notices before the server does
+        Expected("kill:server", "ok", SHORT),
+        *DISK_FAILS,
+    ),
+)

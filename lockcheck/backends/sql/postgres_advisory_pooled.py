@@ -1,0 +1,35 @@
+"""PostgreSQL's advisory lock through a pooler that lends sessions by the transaction.
+
+The same client, in a setup that many run without knowing: the session that took the lock is lent to
+the next client, which is then granted the lock as well; and the release goes to another session,
+which holds nothing, so that the lock stays.
+"""
+
+from __future__ import annotations
+
+from lockcheck.backends.base import Backend, Promises
+from lockcheck.backends.expected import SHORT, Expected
+from lockcheck.backends.sql.postgres_advisory import ENDED_BY, AdvisoryLock
+from lockcheck.nodes.node import NodeSpec, Role
+from lockcheck.servers.wire.postgres import POSTGRES_ERRORS
+
+BACKEND = Backend(
+    name="postgres-advisory-pooled",
+    summary="the same through PgBouncer, which lends sessions by the transaction",
+    promises=Promises(session=True, fencing=True),
+    servers=(NodeSpec("p1", Role.SERVER, "postgres"), NodeSpec("b1", Role.SERVER, "pgbouncer")),
+    connect=AdvisoryLock,
+    errors=POSTGRES_ERRORS,
+    contact="pgbouncer",
+    ended_by=ENDED_BY,
+    expected=(
+        # Clients share sessions, and with them their locks, without any fault.
+        Expected(
+            "none",
+            "violation",
+            (*SHORT, "--no-stop-on-violation"),
+            findings=("overlap", "stale-write", "lost-update"),
+            blame="service",
+        ),
+    ),
+)

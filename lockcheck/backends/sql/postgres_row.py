@@ -1,0 +1,139 @@
+"""A row of PostgreSQL's, locked by `SELECT ... FOR UPDATE` in the transaction that changes it.
+
+The release is the commit: writes count when that is confirmed, and no sooner. So a holder that is
+late does no harm, even if somebody else holds the lock by then: its transaction was rolled back.
+
+- `idle_in_transaction_session_timeout` is the TTL: the server rolls a transaction back that is
+  silent for so long, whether its client is stopped, cut off or slow. Each statement is a sign of
+  life, and so a renewal.
+- A client that waits for the row gives up after a TTL, by `lock_timeout`, and asks again.
+- What fails before the commit is sent did not happen.
+- A statement that is refused (on a full disk) is undone up to the savepoint before it. Without one
+  PostgreSQL ends the transaction and gives the row away before its client has heard of it.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from lockcheck.backends.base import Backend, Claim, Grant, Lock, LockSettings, Promises
+from lockcheck.backends.expected import SHORT, Expected
+from lockcheck.backends.expected_usual import DISK_FAILS
+from lockcheck.history import EventType
+from lockcheck.nodes.node import NodeSpec, Role
+from lockcheck.servers.wire import Address, Refused, WireFailure, classify
+from lockcheck.servers.wire.postgres import POSTGRES_ERRORS, PostgresSession
+from lockcheck.storage.base import Ask, Served
+from lockcheck.storage.postgres import PostgresData
+
+TIMEOUTS = """
+SELECT set_config('idle_in_transaction_session_timeout', $1, false),
+       set_config('lock_timeout', $1, false)
+"""
+TAKE = "SELECT FROM lockcheck_register WHERE key = $1 FOR UPDATE"
+GRACE_S = 1.0  # for the server to say that it gave up waiting
+
+
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    claim: Claim
+    session: PostgresSession
+    data: PostgresData
+
+
+class RowLock(Lock):
+    def __init__(self, servers: tuple[Address, ...], settings: LockSettings) -> None:
+        self._address = servers[0]
+        self._ttl_ms = settings.ttl_ms
+        self._open: tuple[PostgresSession, PostgresData] | None = None
+
+    def acquire(self, claim: Claim) -> Grant:
+        session, data = self._session()
+        data.ensure(claim.key)
+        session.ask("BEGIN")
+        try:
+            session.ask(TAKE, claim.key, timeout_s=self._ttl_ms / 1000 + GRACE_S)
+        except WireFailure as failure:
+            if classify(POSTGRES_ERRORS, failure)[0] is not EventType.FAIL:
+                raise
+            session.ask("ROLLBACK")
+            raise Refused("held") from failure
+        since = time.monotonic()  # its turn has come: from now on it has to give signs of life
+        session.ping(self._ttl_ms / 1000)
+        return Grant(claim.key, Transaction(claim, session, data), valid_ms=self._left_ms(since))
+
+    def _left_ms(self, since: float) -> float:
+        return self._ttl_ms - (time.monotonic() - since) * 1000
+
+    def serve(self, grant: Grant, ask: Ask) -> Served:
+        transaction = _transaction(grant)
+        renewal, since = transaction.claim.renewing(), time.monotonic()
+        try:
+            served = _served(transaction, ask)
+        except WireFailure as failure:
+            renewal.failed(failure)
+            transaction.session.close()
+            raise Refused(f"rolled back: {failure}") from failure
+        renewal.granted(self._left_ms(since))
+        return served
+
+    def release(self, grant: Grant) -> object:
+        _transaction(grant).session.commit()
+        return {"committed": True}
+
+    def leave(self, grant: Grant) -> None:
+        _transaction(grant).session.close()
+
+    def close(self) -> None:
+        if self._open is not None:
+            self._open[0].close()
+
+    def _session(self) -> tuple[PostgresSession, PostgresData]:
+        if self._open is None or self._open[0].ended():
+            session = PostgresSession(self._address, self._ttl_ms / 1000)
+            session.ask(TIMEOUTS, self._ttl_ms)
+            self._open = session, PostgresData(session)
+        return self._open
+
+
+def _served(transaction: Transaction, ask: Ask) -> Served:
+    """Returns a refusal if the server refuses; raises WireFailure if the transaction is over."""
+    session = transaction.session
+    session.ask("SAVEPOINT before")
+    try:
+        return transaction.data.serve(ask, by_version=False)
+    except WireFailure as failure:
+        try:
+            session.ask("ROLLBACK TO before")
+        except WireFailure:
+            raise failure from None
+        return Served(None, f"undone: {failure.cause}", None)
+
+
+def _transaction(grant: Grant) -> Transaction:
+    assert isinstance(grant.handle, Transaction)  # noqa: S101 - it is our own
+    return grant.handle
+
+
+BACKEND = Backend(
+    name="postgres-row",
+    summary="one PostgreSQL, SELECT ... FOR UPDATE, and the data in the same transaction",
+    promises=Promises(session=True, fencing=False, commits=True),
+    servers=(NodeSpec("p1", Role.SERVER, "postgres"),),
+    connect=RowLock,
+    errors=POSTGRES_ERRORS,
+    storage="postgres",
+    ended_by=(
+        "the end of the process, at once; or idle_in_transaction_session_timeout = TTL since the "
+        "last statement"
+    ),
+    expected=(
+        Expected("none", "ok", SHORT),
+        Expected("pause", "ok", SHORT),  # what a late holder wrote was rolled back
+        Expected("kill:holder", "ok", SHORT),
+        Expected("partition:holder", "ok", SHORT),
+        Expected("kill:server", "ok", SHORT),
+        *DISK_FAILS,
+    ),
+)

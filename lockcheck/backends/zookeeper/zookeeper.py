@@ -1,0 +1,35 @@
+"""ZooKeeper's lock, as kazoo's recipe does it: a queue of nodes that live as long as a session.
+
+A client creates an ephemeral, numbered node. The lowest number holds the lock; each other client
+watches the node right before its own.
+"""
+
+from __future__ import annotations
+
+from lockcheck.backends.base import Backend, Mode, Promises
+from lockcheck.backends.clock_expected import FOLLOWER_JUMPS, LEADER_JUMPS_BEFORE_A_WRITE
+from lockcheck.backends.expected_usual import DISK_FAILS, KEPT_ALIVE, MEMBERS_CUT
+from lockcheck.backends.zookeeper.zookeeper_nodes import ERRORS, MEMBERS, SERVERS
+from lockcheck.backends.zookeeper.zookeeper_queue import QueueLock
+
+CONTENDER = "__lock__"
+
+
+class ZooKeeperLock(QueueLock):
+    def _kind(self, _mode: Mode) -> str:
+        return CONTENDER
+
+    def _rivals(self, _mode: Mode) -> tuple[str, ...]:
+        return (CONTENDER,)
+
+
+BACKEND = Backend(
+    name="zookeeper",
+    summary=f"{MEMBERS} servers, a queue of ephemeral nodes, as kazoo's recipe",
+    promises=Promises(session=True, fencing=True, fair=True, waits=True, tells_validity=False),
+    servers=SERVERS,
+    connect=ZooKeeperLock,
+    errors=ERRORS,
+    retry_ms=(1, 10),
+    expected=(*KEPT_ALIVE, *MEMBERS_CUT, *DISK_FAILS, LEADER_JUMPS_BEFORE_A_WRITE, FOLLOWER_JUMPS),
+)

@@ -1,0 +1,87 @@
+"""Locks on ZooKeeper that are a queue: of ephemeral nodes, which ZooKeeper numbers.
+
+Who finds no rival with a lower number holds the lock; everybody else watches the last of those
+before it, and looks again when that one is gone. The steps are those of `kazoo.recipe.lock.Lock`.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from abc import abstractmethod
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from lockcheck.backends.base import Claim, Mode
+from lockcheck.backends.zookeeper.zookeeper_nodes import AFTER_A_FAILURE_S, QueueNode, SessionLock
+from lockcheck.servers.wire import Refused, WireFailure
+
+if TYPE_CHECKING:
+    from lockcheck.backends.zookeeper.zookeeper_session import ZooKeeperSession
+
+NUMBER = re.compile(r"\d{10}$")
+
+
+class QueueLock(SessionLock):
+    @abstractmethod
+    def _kind(self, mode: Mode) -> str:
+        """It is in the name of the client's node, before its number."""
+
+    @abstractmethod
+    def _rivals(self, mode: Mode) -> tuple[str, ...]:
+        """The kinds that it waits for if their numbers are lower than its own."""
+
+    def _enter(self, claim: Claim, session: ZooKeeperSession, folder: str) -> QueueNode:
+        name = f"{self._choices.getrandbits(128):032x}{self._kind(claim.mode)}"
+        place = self._create(claim, session, f"{folder}/{name}", numbered=True)
+        try:
+            self._await_turn(place)
+        except Refused as refusal:
+            self._withdraw(place, refusal)
+            raise
+        return place
+
+    def _await_turn(self, place: QueueNode) -> None:
+        claim, session = place.claim, place.session
+        told = False
+        while claim.left_s() > 0:
+            seen = session.changes
+            try:
+                predecessor = self._predecessor(place)
+                if predecessor is None:
+                    if session.holds(claim, seen):
+                        return
+                    continue  # the connection was gone for a while: look again
+                if not told:
+                    claim.queued()
+                    told = True
+                self._await_change(claim, session, f"{place.folder}/{predecessor}")
+            except WireFailure as failure:  # it only looked
+                if session.over:
+                    raise Refused("its session expired while it waited") from failure
+                time.sleep(AFTER_A_FAILURE_S)
+        raise Refused("waited too long in the queue")
+
+    def _predecessor(self, place: QueueNode) -> str | None:
+        names = place.session.ask(
+            lambda client: client.get_children_async(place.folder), self._ttl_s
+        )
+        if place.name not in names:
+            raise Refused("its session expired while it waited")
+        return predecessor(place.name, names, self._rivals(place.claim.mode))
+
+
+def predecessor(name: str, names: Iterable[str], rivals: tuple[str, ...]) -> str | None:
+    """The rival whose number is the highest below that of `name`."""
+    own = _number(name)
+    before = [
+        (number, each)
+        for each in names
+        if (number := _number(each)) and number < own and NUMBER.sub("", each).endswith(rivals)
+    ]
+    return max(before)[1] if before else None
+
+
+def _number(name: str) -> str:
+    found = NUMBER.search(name)
+    return found[0] if found else ""

@@ -1,0 +1,187 @@
+"""The writes as a storage numbered and remembered them, as columns: what `writes` and `versions`
+are for a history that is read event by event.
+
+Only what fits together without a gap is taken: each entry of the ledger is of one write that some
+client sent, and each number that a client was told is in the ledger. The rest needs the events.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lockcheck.checker.evidence.writes import GUARDS_WORDS
+from lockcheck.history.ordering import order_by
+from lockcheck.history.scan import Scan
+from lockcheck.history.table import NOTHING, Codes, Ints, Op, Outcome
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A place for each write, by keys, and in the order of the numbers."""
+
+    told: Ints  # which entry of the ledger it is; -1 where there is none
+    row: Ints  # which operation
+    key: Codes
+    seq: Ints
+    accepted: Mask
+    by_guard: Mask  # refused in the guard's own words
+    value: Codes
+    base: Codes
+    hold: Ints  # in which, or after which, it was sent: a place in the scan's holds, or -1
+
+    def __len__(self) -> int:
+        return len(self.told)
+
+    def take(self, places: Mask) -> Stored:
+        return Stored(
+            self.told[places],
+            self.row[places],
+            self.key[places],
+            self.seq[places],
+            self.accepted[places],
+            self.by_guard[places],
+            self.value[places],
+            self.base[places],
+            self.hold[places],
+        )
+
+
+def stored(scan: Scan) -> Stored | None:
+    """None: something does not fit together, or is of a kind that only events tell."""
+    known = scan.__dict__
+    if _KEPT not in known:
+        known[_KEPT] = _stored(scan) if len(scan.columns.told.at) else _answered(scan)
+    found: Stored | None = known[_KEPT]
+    return found
+
+
+_KEPT = "_stored"
+
+
+def _stored(scan: Scan) -> Stored | None:
+    told = scan.columns.told
+    written = np.flatnonzero(told.f == Op.WRITE)
+    seq = told.seq[written]
+    if scan.columns.lent or (np.diff(seq) <= 0).any():
+        return None
+    row = _rows(scan, written)
+    if row is None:
+        return None
+    accepted = told.outcome[written] == Outcome.OK
+    outcome = scan.table.outcome[row]
+    contradicted = np.where(accepted, outcome == Outcome.FAIL, outcome == Outcome.OK)
+    base = np.where(told.base[written] == NOTHING, bases(scan, row), told.base[written])
+    hold = _holds(scan, row)
+    if contradicted.any() or (hold < 0).any():
+        return None
+    order = order_by(told.key[written], np.arange(len(written)))
+    every = Stored(
+        told=written,
+        row=row,
+        key=told.key[written],
+        seq=seq,
+        accepted=accepted,
+        by_guard=_by_guard(scan, written),
+        value=told.value[written],
+        base=base.astype(np.int32),
+        hold=hold,
+    )
+    return every.take(order)  # type: ignore[arg-type]
+
+
+def _answered(scan: Scan) -> Stored | None:
+    """Of a storage that does not testify: what its clients were told."""
+    table, columns = scan.table, scan.columns
+    is_write = table.f[columns.numbered] == Op.WRITE
+    row, seq = columns.numbered[is_write], columns.number[is_write]
+    order = order_by(table.key[row], seq)
+    row, seq = row[order], seq[order]
+    twice = (np.diff(table.key[row]) == 0) & (np.diff(seq) == 0)
+    if twice.any() or (table.outcome[row] != Outcome.OK).any():
+        return None
+    return Stored(
+        told=np.full(len(row), -1),
+        row=row,
+        key=table.key[row],
+        seq=seq,
+        accepted=np.full(len(row), fill_value=True),
+        by_guard=np.full(len(row), fill_value=False),
+        value=table.argument[row],
+        base=bases(scan, row),
+        hold=_holds(scan, row),
+    )
+
+
+def _rows(scan: Scan, written: Ints) -> Ints | None:
+    """Of each entry the operation: by the number that both know, or by the mark that only this
+    write wrote."""
+    table, told, columns = scan.table, scan.columns.told, scan.columns
+    is_write = table.f[columns.numbered] == Op.WRITE
+    numbered, number = columns.numbered[is_write], columns.number[is_write]
+    place = np.searchsorted(told.seq[written], number)
+    if (place >= len(written)).any() or (told.seq[written][place] != number).any():
+        return None
+    row = np.full(len(written), -1, np.int64)
+    row[place] = numbered
+    if len(np.unique(place)) != len(place) or not _by_marks(scan, written, row, numbered):
+        return None
+    same = (
+        (table.process[row] == told.of[written])
+        & (table.key[row] == told.key[written])
+        & (table.argument[row] == told.value[written])
+    )
+    return row if same.all() else None
+
+
+def _by_marks(scan: Scan, written: Ints, row: Ints, numbered: Ints) -> bool:
+    """Finds those of whose number no client was told; there are few. False: one is missing."""
+    table, told = scan.table, scan.columns.told
+    sent = np.setdiff1d(np.flatnonzero(table.f == Op.WRITE), numbered)
+    marks = (table.process[sent], table.key[sent], table.argument[sent])
+    known = dict(zip(zip(*(m.tolist() for m in marks), strict=True), sent.tolist(), strict=True))
+    if len(known) != len(sent):
+        return False
+    missing = np.flatnonzero(row < 0)
+    at = written[missing]
+    asked = zip(told.of[at].tolist(), told.key[at].tolist(), told.value[at].tolist(), strict=True)
+    row[missing] = [known.pop(mark, -1) for mark in asked]
+    return bool((row >= 0).all())
+
+
+def bases(scan: Scan, row: Ints) -> Codes:
+    """What the clients said that they computed it from."""
+    base = np.full(len(scan.table), NOTHING, np.int32)
+    base[scan.columns.based] = scan.columns.base
+    return base[row]
+
+
+def _by_guard(scan: Scan, written: Ints) -> Mask:
+    why, symbols = scan.columns.told.why[written], scan.table.symbols
+    said = [n for n in np.unique(why).tolist() if n != NOTHING]
+    words = [n for n in said if str(symbols.value(n)).startswith(GUARDS_WORDS)]
+    return np.isin(why, words)
+
+
+def _holds(scan: Scan, row: Ints) -> Ints:
+    """The last hold of its client and key that had begun, or -1."""
+    table, holds = scan.table, scan.holds
+    both = np.concatenate((holds.granted, row))
+    time = np.concatenate((holds.start, table.start[row]))
+    place = np.arange(len(both))
+    is_write = place >= len(holds.granted)
+    order = order_by(table.process[both], table.key[both], time, is_write.astype(np.int8))
+    last = np.maximum.accumulate(np.where(is_write[order], -1, place))
+    found = np.where(last >= 0, order[last], -1)
+    theirs = (
+        (found >= 0)
+        & (table.process[both[found]] == table.process[both[order]])
+        & (table.key[both[found]] == table.key[both[order]])
+    )
+    hold = np.full(len(both), -1, np.int64)
+    hold[order] = np.where(theirs, found, -1)
+    return hold[len(holds.granted) :]

@@ -1,0 +1,113 @@
+"""What is judged, whichever way it was read: event by event, or as columns."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+from lockcheck.checker.case import Case
+from lockcheck.checker.evidence.promise import ClientEnd
+from lockcheck.history import Effect, Event, History, Notice, Operation, Terms
+from lockcheck.history.scan import Scan
+from lockcheck.history.table import NEVER, Ints, Table
+
+
+class Subject(Protocol):
+    @property
+    def terms(self) -> Terms: ...
+
+    @property
+    def table(self) -> Table: ...
+
+    @property
+    def shared(self) -> bool:
+        """Somebody let in others on purpose."""
+
+    @property
+    def losses(self) -> list[Event]:
+        """Notices to clients that they hold the lock no longer."""
+
+    @property
+    def ends(self) -> list[ClientEnd]:
+        """Faults that ended clients, whose sessions ended with them."""
+
+    def operations(self, rows: Iterable[int]) -> list[Operation]:
+        """The operations of these rows of the table, in the order in which they are named."""
+
+    def around(self, groups: Iterable[Ints]) -> Case:
+        """A part of the history in which what these groups of rows are about can be understood."""
+
+
+@dataclass(frozen=True)
+class EventSubject:
+    case: Case
+
+    @property
+    def history(self) -> History:
+        return self.case.history
+
+    @property
+    def terms(self) -> Terms:
+        return self.history.terms
+
+    @property
+    def table(self) -> Table:
+        return self.history.table
+
+    @cached_property
+    def shared(self) -> bool:
+        return any(operation.invoke.shared for operation in self.history.operations)
+
+    @property
+    def losses(self) -> list[Event]:
+        return [event for event in self.history.events if event.f == Notice.LOST]
+
+    @property
+    def ends(self) -> list[ClientEnd]:
+        processes: defaultdict[str, set[int | str]] = defaultdict(set)
+        for operation in self.history.operations:
+            processes[operation.node].add(operation.owner)
+        ended = [fault for fault in self.history.faults if fault.effect is Effect.ENDS]
+        return [
+            ClientEnd(frozenset(processes[node]), fault.start_ns, fault.worked_by_ns or NEVER)
+            for fault in ended
+            for node in fault.nodes
+            if node in processes
+        ]
+
+    def operations(self, rows: Iterable[int]) -> list[Operation]:
+        return [self.history.operations[row] for row in rows]
+
+    def around(self, groups: Iterable[Ints]) -> Case:  # noqa: ARG002 - all of it is at hand
+        return self.case
+
+
+@dataclass(frozen=True)
+class ColumnSubject:
+    scan: Scan
+    shared: bool = False  # the reader of columns leaves shared locks to the other one
+
+    @property
+    def terms(self) -> Terms:
+        return self.scan.terms
+
+    @property
+    def table(self) -> Table:
+        return self.scan.table
+
+    @property
+    def losses(self) -> list[Event]:
+        return [event for event in self.scan.beside.events if event.f == Notice.LOST]
+
+    @property
+    def ends(self) -> list[ClientEnd]:
+        return []  # histories with faults are judged event by event
+
+    def operations(self, rows: Iterable[int]) -> list[Operation]:
+        return self.scan.operations(rows)
+
+    def around(self, groups: Iterable[Ints]) -> Case:
+        return Case(self.scan.around(groups))

@@ -1,0 +1,72 @@
+"""Which holds exclude each other, and which of them were certainly granted later than a hold."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterator
+
+from lockcheck.checker.evidence.order import certainly_earlier, concurrent
+from lockcheck.checker.evidence.promise import DRIFT
+from lockcheck.history import F, History, Hold, Terms
+from lockcheck.history.event import NS_PER_MS
+
+
+def exclude(terms: Terms, one: Hold, other: Hold) -> bool:
+    """Not both may have it at once: they do not share it, and there is one permit only."""
+    return terms.permits <= 1 and not (one.shared and other.shared)
+
+
+class Reentries:
+    """When the holders of a reentrant lock were granted it once more: it was theirs again then."""
+
+    def __init__(self, history: History) -> None:
+        self._granted_ns: defaultdict[tuple[int | str, str], list[int]] = defaultdict(list)
+        if history.terms.reentrant:
+            for operation in history.operations:
+                if operation.f == F.ACQUIRE and operation.ok and operation.end_ns is not None:
+                    self._granted_ns[operation.process, operation.key].append(operation.end_ns)
+
+    def between(self, hold: Hold, after_ns: int, before_ns: int) -> bool:
+        granted_ns = self._granted_ns.get((hold.process, hold.key), [])
+        position = bisect_right(granted_ns, after_ns)
+        return position < len(granted_ns) and granted_ns[position] < before_ns
+
+
+def rivals_of(history: History, holds: list[Hold]) -> Rivals:
+    """Of the `holds` of one key."""
+    terms = history.terms
+    queues = terms.fair or terms.session or bool(history.queued)
+    return Rivals(holds, terms if queues else None)
+
+
+class Rivals:
+    def __init__(self, holds: list[Hold], terms: Terms | None = None) -> None:
+        """`holds` of one key, of which one client can have only one at once, by their starts;
+        `terms`: those of a lock at which clients wait in a queue."""
+        self._terms = terms
+        self._all = holds
+        self._alone = [hold for hold in holds if not hold.shared]
+
+    def after(self, hold: Hold, until_ns: int) -> Iterator[Hold]:
+        """Those whose grant was answered before `until_ns`, the first one first."""
+        others = self._alone if hold.shared else self._all
+        position = bisect_right(others, hold.start_ns, key=lambda other: other.start_ns)
+        while position < len(others) and others[position].start_ns < until_ns:
+            other = others[position]
+            position += 1
+            if other.process != hold.process and self._is_later(hold, other):
+                yield other
+
+    def _is_later(self, hold: Hold, other: Hold) -> bool:
+        """By time, or by the tokens, as of those who waited in a queue. Where neither tells, but
+        there is a queue, it is the one whose answer came later, if its lease was not over before
+        the other's came: it would have had to lose it again by then."""
+        if certainly_earlier(hold, other):
+            return True
+        if self._terms is None or not concurrent(hold, other):
+            return False
+        if hold.token is not None and other.token is not None:
+            return False
+        lease_ns = (other.acquire.invoke.ttl_ms or self._terms.ttl_ms or 0) * NS_PER_MS
+        return hold.start_ns < other.acquire.start_ns + lease_ns - lease_ns // DRIFT

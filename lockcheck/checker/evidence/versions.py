@@ -1,0 +1,174 @@
+"""Which accepted write was computed from which: the versions of one register as a tree."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from lockcheck.checker.evidence.writes import Ledger, StoredWrite, canonical
+from lockcheck.history import F, History, Operation
+
+INITIAL = -1  # in place of a write: the value before the first one
+
+
+class Knowledge:
+    """What each process had last seen of a register: by its own reads and writes."""
+
+    def __init__(self, history: History) -> None:
+        self._seen: defaultdict[tuple[int | str, str], list[Operation]] = defaultdict(list)
+        self._seen_before: dict[int, int] = {}  # how much of that, when a write was sent
+        self._unknown: dict[tuple[str, Hashable], Operation] = {}
+        for operation in history.operations:  # of one process in the order in which it sent them
+            seen = self._seen[operation.owner, operation.key]
+            self._seen_before[id(operation)] = len(seen)
+            if operation.f in (F.READ, F.WRITE) and operation.ok:
+                seen.append(operation)
+            elif operation.f == F.WRITE and operation.unknown:
+                self._unknown[operation.key, canonical(operation.invoke.value)] = operation
+
+    def last_seen(self, write: StoredWrite) -> Operation | None:
+        """Its process's last read or write before this write, in the same hold."""
+        sent, hold = write.operation, write.hold
+        seen = self._last_before(sent) if sent and hold else None
+        return seen if seen and hold and seen.start_ns >= hold.start_ns else None
+
+    def read_of_base(self, write: StoredWrite) -> Operation | None:
+        """The read that returned what this write was computed from."""
+        if write.operation is None:
+            return None
+        owner, key = write.operation.owner, write.key
+        places = self._reads.get((owner, key, self.base_of(write)), [])
+        position = bisect_left(places, self._seen_before[id(write.operation)])
+        return self._seen[owner, key][places[position - 1]] if position else None
+
+    @cached_property
+    def _reads(self) -> dict[tuple[int | str, str, Hashable], list[int]]:
+        """Where in what each process had seen the reads are that returned a value."""
+        places: defaultdict[tuple[int | str, str, Hashable], list[int]] = defaultdict(list)
+        for (owner, key), seen in self._seen.items():
+            for place, operation in enumerate(seen):
+                if operation.f == F.READ:
+                    places[owner, key, canonical(seen_value(operation))].append(place)
+        return dict(places)
+
+    def base_of(self, write: StoredWrite) -> Hashable:
+        """As the write says; where it does not, what its process had last seen."""
+        if write.base is not None:
+            return canonical(write.base)
+        seen = self.last_seen(write)
+        return None if seen is None else canonical(seen_value(seen))
+
+    def is_blind(self, write: StoredWrite) -> bool:
+        """Computed from nothing: it means to replace whatever is there."""
+        return write.base is None and self.last_seen(write) is None
+
+    def behind(self, key: str, value: Hashable) -> Hashable:
+        """What a value was computed from that was written, but never acknowledged.
+
+        The value itself where no such write is known, or where it says nothing of its base.
+        """
+        unanswered = self._unknown.get((key, value))
+        if unanswered is None:
+            return value
+        if unanswered.invoke.base is not None:
+            return canonical(unanswered.invoke.base)
+        seen = self._last_before(unanswered)
+        return value if seen is None else canonical(seen_value(seen))
+
+    def _last_before(self, write: Operation) -> Operation | None:
+        before = self._seen_before[id(write)]
+        return self._seen[write.owner, write.key][before - 1] if before else None
+
+
+def seen_value(operation: Operation) -> object:
+    """What the register held when this was answered, as its process knows it."""
+    if operation.f == F.WRITE:
+        return operation.invoke.value
+    return operation.answer.value if operation.answer else None
+
+
+@dataclass(slots=True)
+class Versions:
+    """`parents[i]` is the write that write i was computed from; INITIAL for the first value."""
+
+    writes: list[StoredWrite]
+    parents: list[int]
+    overwriters: dict[int, int] = field(default_factory=dict)
+    final_ancestors: frozenset[int] = frozenset()
+    rivals: frozenset[int] = frozenset()  # those that share their base with another one
+
+
+def read_versions(ledger: Ledger, knowledge: Knowledge, writes: list[StoredWrite]) -> Versions:
+    blind = [knowledge.is_blind(write) for write in writes]
+    bases = [knowledge.base_of(write) for write in writes]
+    parents = list(_parents(ledger.kept, knowledge, writes, bases, blind))
+    updates = [i for i in range(len(writes)) if not blind[i]]
+    shared = Counter((parents[i], bases[i]) for i in updates)
+    return Versions(
+        writes=writes,
+        parents=parents,
+        overwriters=_overwriters(parents),
+        final_ancestors=_ancestors(parents, len(writes) - 1),
+        rivals=frozenset(i for i in updates if shared[parents[i], bases[i]] > 1),
+    )
+
+
+def _parents(
+    in_ledger: bool,
+    knowledge: Knowledge,
+    writes: list[StoredWrite],
+    bases: list[Hashable],
+    blind: list[bool],
+) -> Iterable[int]:
+    """A mark that was written more than once stands for the last time it was written before."""
+    latest: dict[Hashable, int] = {}
+    initial: set[Hashable] = {None, *bases[:1]}
+    for i, write in enumerate(writes):
+        before = i - 1 if i else INITIAL
+        base = _known_base(knowledge, write.key, bases[i], latest)
+        if blind[i]:
+            yield before
+        elif base in latest:
+            yield latest[base]
+        elif base in initial or in_ledger:
+            yield INITIAL  # the storage knows all it took: this was based on none of it
+        else:
+            yield before  # clients know only their own answers: this proves nothing
+        latest[canonical(write.value)] = i
+
+
+def _known_base(
+    knowledge: Knowledge, key: str, base: Hashable, latest: dict[Hashable, int]
+) -> Hashable:
+    """A base that was never acknowledged may still have been written: then what it was based on."""
+    tried: set[Hashable] = set()
+    while base is not None and base not in latest and base not in tried:
+        tried.add(base)
+        base = knowledge.behind(key, base)
+    return base
+
+
+def _overwriters(parents: list[int]) -> dict[int, int]:
+    """For each write the first one after it that was not computed from it, nor from what was.
+
+    All between a write and its overwriter descend from it, so write j overwrites exactly those
+    that still wait and lie behind j's parent. Each waits once: n steps in all.
+    """
+    overwriters: dict[int, int] = {}
+    waiting: list[int] = []
+    for j, parent in enumerate(parents):
+        while waiting and waiting[-1] > parent:
+            overwriters[waiting.pop()] = j
+        waiting.append(j)
+    return overwriters
+
+
+def _ancestors(parents: list[int], last: int) -> frozenset[int]:
+    found: set[int] = set()
+    while last != INITIAL:
+        found.add(last)
+        last = parents[last]
+    return frozenset(found)

@@ -1,0 +1,150 @@
+"""The writes as the storage saw them, each with the client's operation and the hold behind it.
+
+The storage's own entry comes first: it knows writes whose answer never arrived. A write that
+was acknowledged but is missing there is added from the client's answer, or the chain of versions
+would have a hole that looks like a lost update.
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_right
+from collections import defaultdict, deque
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from lockcheck.checker.evidence.order import HoldIndex
+from lockcheck.history import F, History, Hold, LedgerEntry, Operation
+
+GUARDS_WORDS = ("fenced", "cas")  # how the reason of a guard's refusal begins
+
+# By key, the first and the last number of each stretch of writes that a part of a history holds
+# whole: what came before one of them, or after it, changes nothing of what is found in it.
+Stretches = Mapping[str, Sequence[tuple[int, int]]]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredWrite:
+    seq: int
+    key: str
+    accepted: bool
+    value: object
+    base: object
+    reason: str
+    operation: Operation | None  # None: no client's history knows of it
+    hold: Hold | None  # in which, or after which, it was sent
+
+    @property
+    def acknowledged(self) -> bool:
+        return self.operation is not None and self.operation.ok
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    writes: tuple[StoredWrite, ...]  # in the order in which the storage served them
+    kept: bool
+    missing: tuple[Operation, ...]  # acknowledged, but the ledger lacks them
+    unclaimed: tuple[LedgerEntry, ...]  # in the ledger, but no client says that it sent them
+    stretches: Stretches | None = None  # None: it knows all writes
+
+    def accepted(self) -> Iterable[list[StoredWrite]]:
+        """In their order those of each key, or of each stretch of a key."""
+        groups: dict[tuple[str, int], list[StoredWrite]] = {}
+        for write in self.writes:
+            stretch = self._stretch(write)
+            if write.accepted and stretch is not None:
+                groups.setdefault((write.key, stretch), []).append(write)
+        return groups.values()
+
+    def _stretch(self, write: StoredWrite) -> int | None:
+        """None: this part of a history has it by chance."""
+        if self.stretches is None:
+            return 0
+        known = self.stretches.get(write.key, ())
+        place = bisect_right(known, write.seq, key=lambda stretch: stretch[0]) - 1
+        return place if place >= 0 and write.seq <= known[place][1] else None
+
+    @property
+    def refused(self) -> list[StoredWrite]:
+        return [write for write in self.writes if not write.accepted]
+
+
+def canonical(value: object) -> Hashable:
+    """Equal for the same JSON only: `1` is not `true`, and a list is as good as a text."""
+    if value is None or type(value) in (str, int):
+        return value
+    return (json.dumps(value, sort_keys=True, default=repr),)
+
+
+def read_ledger(history: History, index: HoldIndex, stretches: Stretches | None = None) -> Ledger:
+    sent = [operation for operation in history.operations if operation.f == F.WRITE]
+    told = [entry for entry in history.ledger if entry.f == F.WRITE]
+    matcher = _Matcher(sent)
+    pairs = [(entry, matcher.operation_of(entry)) for entry in told]
+    matched = {id(operation) for _, operation in pairs}
+    numbered = [o for o in sent if _number(o) is not None and id(o) not in matched]
+    writes = [_in_ledger(entry, operation, index) for entry, operation in pairs]
+    writes += [_answered(o, index) for o in numbered if o.ok or (o.failed and not told)]
+    return Ledger(
+        writes=tuple(sorted(writes, key=lambda write: write.seq)),
+        kept=bool(history.ledger),
+        missing=tuple(o for o in numbered if o.ok) if history.ledger else (),
+        unclaimed=tuple(entry for entry, operation in pairs if operation is None),
+        stretches=stretches,
+    )
+
+
+def _number(operation: Operation) -> int | None:
+    return operation.answer.seq if operation.answer else None
+
+
+class _Matcher:
+    """Finds the operation that a entry speaks of: by the number that both know, or by the
+    mark, the value that only this write wrote."""
+
+    def __init__(self, sent: Iterable[Operation]) -> None:
+        self._by_number: dict[tuple[int | str, str, int], Operation] = {}
+        self._by_mark: defaultdict[Hashable, deque[Operation]] = defaultdict(deque)
+        for operation in sent:
+            number = _number(operation)
+            if number is not None:
+                self._by_number[operation.owner, operation.key, number] = operation
+            else:
+                self._by_mark[_mark(operation.owner, operation.key, operation.invoke.value)] += (
+                    operation,
+                )
+
+    def operation_of(self, told: LedgerEntry) -> Operation | None:
+        numbered = self._by_number.pop((told.process, told.key, told.seq), None)
+        if numbered is not None:
+            return numbered
+        marked = self._by_mark.get(_mark(told.process, told.key, told.value))
+        return marked.popleft() if marked else None
+
+
+def _mark(process: int | str, key: str, value: object) -> Hashable:
+    return process, key, canonical(value)
+
+
+def _in_ledger(told: LedgerEntry, operation: Operation | None, index: HoldIndex) -> StoredWrite:
+    base = told.base
+    if base is None and operation is not None:
+        base = operation.invoke.base
+    hold = index.of(operation) if operation else None
+    return StoredWrite(
+        told.seq, told.key, told.accepted, told.value, base, told.reason, operation, hold
+    )
+
+
+def _answered(operation: Operation, index: HoldIndex) -> StoredWrite:
+    invoke, answer = operation.invoke, operation.answer
+    return StoredWrite(
+        seq=_number(operation) or 0,
+        key=operation.key,
+        accepted=operation.ok,
+        value=invoke.value,
+        base=invoke.base,
+        reason=(answer.error or "") if answer else "",
+        operation=operation,
+        hold=index.of(operation),
+    )

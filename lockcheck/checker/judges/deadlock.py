@@ -1,0 +1,188 @@
+"""Clients wait for each other in a circle."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from lockcheck.checker.case import Case
+from lockcheck.checker.check import Check
+from lockcheck.checker.evidence.awake import StoodStill
+from lockcheck.checker.evidence.guard import effect_of
+from lockcheck.checker.evidence.stalls import total_ns
+from lockcheck.checker.finding import Blame, Code, Culprit, Finding
+from lockcheck.history import Ending, F, History, Hold, Operation, Terms
+from lockcheck.history.event import NS_PER_MS
+
+# Short attempts that are refused, and repeated, are no waiting: who polls can give up any time.
+SHORTEST_NS = 1_000 * NS_PER_MS
+
+
+@dataclass(frozen=True, slots=True)
+class _Wait:
+    """A client asks for one lock while it holds others."""
+
+    acquire: Operation
+    end_ns: int
+    holding: dict[str, Hold]
+
+
+@dataclass(frozen=True, slots=True)
+class _Link:
+    """One link of a circle: who waits, and what it holds that the one before it waits for."""
+
+    wait: _Wait
+    hold: Hold
+
+    @property
+    def end_ns(self) -> int:
+        """Who waits can do nothing else: what it held when it asked, it holds while it waits,
+        unless it was told otherwise."""
+        kept = self.hold.ending is Ending.LAST_SEEN
+        return self.wait.end_ns if kept else min(self.wait.end_ns, self.hold.end_ns)
+
+
+def find(case: Case) -> Iterator[Finding]:
+    history = case.history
+    if case.terms.permits > 1 or len(case.holds_by_key) < 2:
+        return
+    active: dict[int | str, _Wait] = {}
+    for wait in _waits(history):
+        active[wait.acquire.process] = wait
+        circle = _circle(wait, active)
+        if circle and _lasts(case.terms, case.still, circle):
+            yield _finding(case.terms, circle)
+
+
+def _waits(history: History) -> Iterator[_Wait]:
+    """In the order in which they began: those of clients that hold something, and long enough."""
+    holding = _Holding(history.holds)
+    for operation in history.operations:
+        if operation.f == F.ACQUIRE:
+            end_ns = _waited_until_ns(history, operation)
+            if end_ns - operation.start_ns >= SHORTEST_NS:
+                others = holding.of(operation)
+                if others:
+                    yield _Wait(operation, end_ns, others)
+
+
+class _Holding:
+    """What a process holds while it asks for something else. To be asked in the order of time."""
+
+    def __init__(self, holds: Iterable[Hold]) -> None:
+        self._to_come: defaultdict[int | str, deque[Hold]] = defaultdict(deque)
+        self._now: defaultdict[int | str, dict[str, Hold]] = defaultdict(dict)
+        for hold in holds:  # in the order of their starts
+            self._to_come[hold.process].append(hold)
+
+    def of(self, acquire: Operation) -> dict[str, Hold]:
+        now, to_come = self._now[acquire.process], self._to_come[acquire.process]
+        while to_come and to_come[0].start_ns <= acquire.start_ns:
+            hold = to_come.popleft()
+            now[hold.key] = hold
+        for key in [key for key, hold in now.items() if not _held_at(hold, acquire.start_ns)]:
+            del now[key]
+        return {key: hold for key, hold in now.items() if key != acquire.key}
+
+
+def _held_at(hold: Hold, asked_ns: int) -> bool:
+    """Its owner's last sign of life may be that it asked for the other one."""
+    if hold.ending is Ending.LAST_SEEN:
+        return hold.end_ns >= asked_ns
+    return hold.end_ns > asked_ns
+
+
+def _waited_until_ns(history: History, acquire: Operation) -> int:
+    """Whoever was never answered waits until the end; it may have died of a fault."""
+    if acquire.answer is not None:
+        return acquire.answer.time
+    end_ns = history.end_ns
+    node, asked_ns = acquire.node, acquire.start_ns
+    struck = any(fault.keeps_still(node, asked_ns, end_ns) for fault in history.faults)
+    return asked_ns if struck else end_ns
+
+
+def _circle(last: _Wait, active: dict[int | str, _Wait]) -> tuple[_Link, ...]:
+    """From the wait that began last along who holds what is waited for, back to it.
+
+    Each client has one wait at most, so a step leads to those who hold one lock: with exclusive
+    locks to a single one. Whoever was passed once leads nowhere new.
+    """
+    now_ns = last.acquire.start_ns
+    for process in [process for process, wait in active.items() if wait.end_ns <= now_ns]:
+        del active[process]
+    links: list[_Link] = []
+    choices, seen = [_holders(last, active)], {id(last)}
+    while choices:
+        if not choices[-1]:
+            choices.pop()
+            del links[-1:]
+            continue
+        link = choices[-1].pop()
+        if link.wait is last:
+            return (*links, link)
+        if id(link.wait) not in seen:
+            seen.add(id(link.wait))
+            links.append(link)
+            choices.append(_holders(link.wait, active))
+    return ()
+
+
+def _holders(wait: _Wait, active: dict[int | str, _Wait]) -> list[_Link]:
+    """Who holds what is waited for, and waits as well."""
+    key, shared = wait.acquire.key, wait.acquire.invoke.shared
+    found = [_Link(other, other.holding[key]) for other in active.values() if key in other.holding]
+    return [link for link in found if not (shared and link.hold.shared)]
+
+
+def _lasts(terms: Terms, still: StoodStill, circle: tuple[_Link, ...]) -> bool:
+    """Where a client or the machine stood still, nobody knows what it waited for; and what hangs
+    because it does not arrive is no waiting."""
+    leases_ms = (link.hold.acquire.invoke.ttl_ms or terms.ttl_ms or 0 for link in circle)
+    since_ns, until_ns = _span(circle)
+    nodes = {link.hold.node for link in circle}
+    hung = still.out_of_touch(nodes, since_ns, until_ns)
+    needed_ns = max(SHORTEST_NS, max(leases_ms) * NS_PER_MS)
+    return until_ns - since_ns - total_ns(hung) >= needed_ns
+
+
+def _span(circle: tuple[_Link, ...]) -> tuple[int, int]:
+    """While all of them waited, and held what the others waited for."""
+    return max(link.wait.acquire.start_ns for link in circle), min(link.end_ns for link in circle)
+
+
+def _finding(terms: Terms, circle: tuple[_Link, ...]) -> Finding:
+    since_ns, until_ns = _span(circle)
+    in_order = sorted(circle, key=lambda link: link.wait.acquire.start_ns)
+    blame = Blame(Culprit.CLIENT, 0, None)
+    return Finding(
+        code=Code.DEADLOCK,
+        key=in_order[-1].wait.acquire.key,
+        time_ns=since_ns,
+        effect=effect_of(terms, Code.DEADLOCK, blame),
+        holds=tuple(link.hold for link in in_order),
+        operations=tuple(link.wait.acquire for link in in_order),
+        length_ns=until_ns - since_ns,
+        blame=blame,
+    )
+
+
+CHECK = Check(
+    code=Code.DEADLOCK,
+    meaning="clients wait for each other in a circle",
+    explanation="""\
+One client holds a lock and waits for a second one, whose holder waits for the first one; or more
+of them, in a circle. None can go on until one gives up, or loses its lock.
+
+It is reported where each of them certainly held what the one before it waited for, and all of them
+had an `acquire` under way at the same time, for at least a second and at least as long as the
+longest of their leases. Short attempts that are refused and repeated are no waiting. A client that
+was never answered counts as waiting until the end of the history, unless a fault stopped or ended
+its node. Time in which one of them stood still, or may have been cut off, is not counted.
+
+The lock is not at fault: the clients are, who take their locks in different orders. The cure is
+one order for all, an `acquire` with a time limit that gives back what it holds, or one lock for
+both.""",
+    find=find,
+)

@@ -1,0 +1,114 @@
+"""A release took away somebody else's lock."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+
+from lockcheck.checker.case import Case
+from lockcheck.checker.check import Check
+from lockcheck.checker.evidence.blame import Attribution
+from lockcheck.checker.evidence.guard import effect_of
+from lockcheck.checker.evidence.order import Spans
+from lockcheck.checker.evidence.releases import BlindRelease
+from lockcheck.checker.finding import Blame, Code, Culprit, Finding, Reason, Rule
+from lockcheck.history import F, Hold, Operation, Terms
+
+
+def find(case: Case) -> Iterator[Finding]:
+    for key, suspects in case.releases.items():
+        holds = case.holds_by_key[key]
+        asked = Spans((o.start_ns, o.end_ns, o) for o in case.operations if _may_be_granted(o, key))
+        for release in suspects:
+            victim = _victim(release, holds)
+            if victim is not None:
+                third = _let_in_by_it(case.attribution, release, victim, holds)
+                yield _finding(case.terms, release, victim, third, asked)
+
+
+def _may_be_granted(operation: Operation, key: str) -> bool:
+    return operation.f == F.ACQUIRE and operation.key == key and not operation.failed
+
+
+def _victim(release: BlindRelease, holds: list[Hold]) -> Hold | None:
+    """Of those who certainly held it all the while, and were let in after the releaser, the last.
+
+    That somebody was let in after the releaser shows that the releaser's lock was gone, so what
+    it removed was not its own.
+    """
+    answered_ns = release.answered_ns
+    began = bisect_left(holds, release.operation.start_ns, key=lambda hold: hold.start_ns)
+    for hold in reversed(holds[:began]):
+        if hold.start_ns <= release.by.start_ns or answered_ns is None:
+            return None  # whoever was granted before the releaser is no victim of it
+        if release.was_foreign_to(hold) and hold.end_ns > answered_ns:
+            return hold
+    return None
+
+
+def _finding(
+    terms: Terms, release: BlindRelease, victim: Hold, third: Hold | None, asked: Spans[Operation]
+) -> Finding:
+    began_ns, answered_ns = release.operation.start_ns, release.answered_ns or 0
+    blame = Blame(
+        who=Culprit.CLIENT,
+        by_ns=victim.end_ns - answered_ns,
+        promised_until_ns=victim.promised_until_ns(terms.ttl_ms, as_of_ns=answered_ns),
+        release=release.operation,
+        released_by=release.by,
+    )
+    return Finding(
+        code=Code.FOREIGN_RELEASE,
+        key=victim.key,
+        time_ns=began_ns,
+        effect=effect_of(terms, Code.FOREIGN_RELEASE, blame),
+        holds=(release.by, victim) if third is None else (release.by, victim, third),
+        operations=(release.operation,),
+        length_ns=victim.end_ns - answered_ns,
+        blame=blame,
+        reasons=tuple(_reasons(release, victim, third, asked)),
+    )
+
+
+def _let_in_by_it(
+    attribution: Attribution, release: BlindRelease, victim: Hold, holds: list[Hold]
+) -> Hold | None:
+    """The first who was let in afterwards, while the victim held it and its lease was running."""
+    began = bisect_left(holds, release.operation.start_ns, key=lambda hold: hold.start_ns)
+    for hold in holds[began:]:
+        promised_ns = attribution.promised_until_ns(victim, hold)
+        until_ns = victim.end_ns if promised_ns is None else min(victim.end_ns, promised_ns)
+        if hold.start_ns >= until_ns:
+            return None
+        if hold.process != victim.process:
+            return hold
+    return None
+
+
+def _reasons(
+    release: BlindRelease, victim: Hold, third: Hold | None, asked: Spans[Operation]
+) -> Iterator[Reason]:
+    own = (victim.acquire, release.by.acquire)
+    others = asked.touching(victim.acquire.start_ns, release.answered_ns or 0)
+    if any(all(acquire is not known for known in own) for acquire in others):
+        yield Reason(Rule.WHOSE_IS_UNCERTAIN)
+    if third is not None:
+        yield Reason(Rule.LET_IN, third)
+
+
+CHECK = Check(
+    code=Code.FOREIGN_RELEASE,
+    meaning="a release took away somebody else's lock",
+    explanation="""\
+A client's lease ran out, somebody else was let in, and then the first client released "its" lock:
+a blind `DEL` removes whatever is there. Now a third client can get in while the second one still
+holds the lock within its lease, although no lease was outlived by more than a moment.
+
+It is reported where it is certain: the release said that it removed a lock and that it did not
+look whose; somebody else had been granted the lock after the releaser was, so that the releaser's
+own was gone; and that somebody held it for certain all the while.
+
+The cure is to compare and delete in one step: store a random value of one's own with the lock, and
+remove it only if it is still there (`--backend redis` does).""",
+    find=find,
+)

@@ -1,0 +1,120 @@
+"""An acknowledged update is not in the final state, or two were based on the same version."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lockcheck.checker.case import Case
+from lockcheck.checker.check import Check
+from lockcheck.checker.evidence.blame import Attribution
+from lockcheck.checker.evidence.guard import effect_of
+from lockcheck.checker.evidence.rivals import exclude
+from lockcheck.checker.evidence.versions import Versions
+from lockcheck.checker.evidence.writes import StoredWrite
+from lockcheck.checker.finding import Blame, Code, Culprit, Finding, Reason, Rule
+from lockcheck.history import Hold, Operation, Terms
+
+Judged = tuple[tuple[Hold, ...], Blame, int]  # the holds, who is to blame, and how late it was
+
+
+def find(case: Case) -> Iterator[Finding]:
+    for versions in case.versions:
+        for lost, overwriting in _lost(versions):
+            read = case.knowledge.read_of_base(overwriting)
+            judged = _blame(case.terms, case.attribution, lost, overwriting)
+            yield _finding(case.terms, judged, lost, overwriting, read)
+
+
+def _lost(versions: Versions) -> Iterator[tuple[StoredWrite, StoredWrite]]:
+    """What the final state was not computed from, if its client counts on it, or if another
+    update was computed from the same version."""
+    for i, write in enumerate(versions.writes):
+        counted_on = write.acknowledged or i in versions.rivals
+        if i not in versions.final_ancestors and counted_on:
+            yield write, versions.writes[versions.overwriters[i]]
+
+
+def _finding(
+    terms: Terms,
+    judged: Judged,
+    lost: StoredWrite,
+    overwriting: StoredWrite,
+    read: Operation | None,
+) -> Finding:
+    holds, blame, late_ns = judged
+    sent = (lost.operation, read, overwriting.operation)
+    if read and lost.operation and read.start_ns < lost.operation.start_ns:
+        sent = (read, lost.operation, overwriting.operation)
+    return Finding(
+        code=Code.LOST_UPDATE,
+        key=lost.key,
+        time_ns=_known_ns(overwriting, lost),
+        effect=effect_of(terms, Code.LOST_UPDATE, blame),
+        holds=holds,
+        operations=tuple(operation for operation in sent if operation is not None),
+        length_ns=late_ns,
+        blame=blame,
+        reasons=tuple(map(Reason, _rules(terms, lost, overwriting, holds))),
+    )
+
+
+def _blame(
+    terms: Terms, attribution: Attribution, lost: StoredWrite, overwriting: StoredWrite
+) -> Judged:
+    """The holds, earlier first; who is to blame; how late the earlier holder's write was sent."""
+    holds = [write.hold for write in (lost, overwriting) if write.hold is not None]
+    if len(holds) < 2 or holds[0].process == holds[1].process:
+        same = len(holds) == 2 and holds[0] is holds[1]
+        return tuple(holds[:1] if same else holds), Blame(Culprit.CLIENT, 0, None), 0
+    earlier, later = attribution.in_order(*holds)
+    write = (lost if lost.hold is earlier else overwriting).operation
+    promised_ns = attribution.promised_until_ns(earlier, later)
+    if write is None or _was_there_to_see(write, later) or not exclude(terms, earlier, later):
+        return (earlier, later), Blame(Culprit.CLIENT, 0, promised_ns), 0
+    late_ns = 0 if promised_ns is None else max(0, write.start_ns - promised_ns)
+    return (earlier, later), attribution.blame(earlier, later, write), late_ns
+
+
+def _was_there_to_see(write: Operation, later: Hold) -> bool:
+    """It was accepted before the later holder was let in, who had only to read it then."""
+    return write.end_ns is not None and write.end_ns < later.start_ns
+
+
+def _known_ns(*writes: StoredWrite) -> int:
+    """When the first of these that a client sent was answered, or else sent."""
+    for operation in (write.operation for write in writes):
+        if operation is not None:
+            return operation.start_ns if operation.end_ns is None else operation.end_ns
+    return 0
+
+
+def _rules(
+    terms: Terms, lost: StoredWrite, overwriting: StoredWrite, holds: tuple[Hold, ...]
+) -> Iterator[Rule]:
+    if not lost.acknowledged:
+        yield Rule.UNCONFIRMED
+    if lost.hold is None or overwriting.hold is None:
+        yield Rule.WRITTEN_WITHOUT_LOCK
+    elif len(holds) == 1:
+        yield Rule.OVERWROTE_ITS_OWN
+    elif not exclude(terms, *holds):
+        yield Rule.NOT_EXCLUSIVE
+
+
+CHECK = Check(
+    code=Code.LOST_UPDATE,
+    meaning="an acknowledged update is not in the final state, or two had the same base",
+    explanation="""\
+Clients read a register under the lock, compute a new value from it, and write it back. Each write
+names the value that it was computed from (its base). If all goes well, the accepted writes are a
+chain: each is based on the one before. A write that is based on an older value has overwritten
+those in between, and what their clients were told had been stored is gone.
+
+Every accepted write that the final value does not descend from is reported, if its client was told
+that it was accepted, or if another accepted write has the same base. The evidence names the lost
+write, the first write after it that was not computed from it, and the read which that was based on.
+
+With a guard at the storage this is a violation whatever the lock did. `--guard cas` excludes it;
+`--guard fence` does where reads show their token too.""",
+    find=find,
+)

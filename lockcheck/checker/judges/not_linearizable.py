@@ -1,0 +1,172 @@
+"""No order of the operations explains the answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+
+import numpy as np
+
+from lockcheck.checker.case import Case
+from lockcheck.checker.check import Check
+from lockcheck.checker.columns.subject import EventSubject, Subject
+from lockcheck.checker.evidence.guard import effect_of
+from lockcheck.checker.examined import MOST_TOLD, Examined, examine, key_name, reason_of
+from lockcheck.checker.finding import Blame, Code, Culprit, Finding, Proof, Verdict
+from lockcheck.checker.linearizability import Answer, Model, endless
+from lockcheck.checker.modelling import is_leased, is_lock, misfit, nested_instead
+from lockcheck.history import F, Hold, Operation, Terms
+from lockcheck.history.table import NOTHING, Table
+
+MOST_STEPS = 12  # of an order or a circle that are written out
+MOST_LOOKED_BACK = 1_000  # operations, for what stands in the way of one
+
+
+def findings(subject: Subject, examined: Iterable[Examined]) -> Iterator[Finding]:
+    for each in examined:
+        for key, answer in islice(each.wrong(), MOST_TOLD):
+            yield _finding(subject, each, key, answer)
+
+
+FORGIVEN = (
+    "no order explains the answers about {name}, unless its lock has a lease that nothing tells of,"
+    " or was held before the history began: if it has a lease, say how long (--ttl); if neither is"
+    " so, it is a violation"
+)
+
+REFUSED = (
+    "no order explains the answers about {name}, unless a release that was refused had been done"
+    " before, or the lease had ended sooner than was promised: look at who refused it"
+)
+
+NESTED = (
+    "no order explains the answers about {name}, unless whoever holds it can enter it again: say"
+    " whether that is so (--model {instead}) or not (--model {model})"
+)
+
+
+def doubts(subject: Subject, examined: Iterable[Examined]) -> Iterator[str]:
+    wrong = misfit(subject.table, subject.terms)
+    if wrong:
+        yield f"{wrong}: what it says of these operations tells nothing"
+    for each in examined:
+        name = each.model.name
+        for key, answer in list(each.untold())[:MOST_TOLD]:
+            which = _name(subject.table, key)
+            why = reason_of(subject, answer) or "patience ran out"
+            yield f"whether {which} fits the model {name} could not be decided: {why}"
+        instead = nested_instead(each.model, subject.terms)
+        if instead is not None:
+            for key in sorted(each.nested)[:MOST_TOLD]:
+                which = _name(subject.table, key)
+                yield NESTED.format(name=which, instead=instead.name, model=name)
+        for key in sorted(each.forgiven)[:MOST_TOLD]:
+            told = is_leased(subject.table, subject.terms, key)
+            yield (REFUSED if told else FORGIVEN).format(name=_name(subject.table, key))
+
+
+def _finding(subject: Subject, examined: Examined, key: int, answer: Answer) -> Finding:
+    rows = _at_fault(subject, examined.model, answer)
+    operations = subject.operations(rows)
+    holds, blame = _blame(subject, examined.model, rows, operations)
+    return Finding(
+        code=Code.NOT_LINEARIZABLE,
+        key=key_name(subject.table, key),
+        time_ns=max((operation.start_ns for operation in operations), default=0),
+        effect=_effect(subject.terms, examined.model, blame),
+        holds=holds,
+        operations=tuple(operations),
+        length_ns=0,
+        blame=blame,
+        proof=_proof(subject, examined.model, answer),
+    )
+
+
+def _at_fault(subject: Subject, model: Model, answer: Answer) -> tuple[int, ...]:
+    """A search says what it cannot go past. Of a grant of a lock that takes what stands in its way,
+    too: the last one before it that nobody gave back."""
+    if answer.stuck_on is None or not is_lock(model):
+        return answer.rows
+    rows = answer.prefix[-MOST_LOOKED_BACK:]
+    [stuck, *before] = subject.operations((answer.stuck_on, *rows))
+    given_back: set[object] = {stuck.process}
+    for row, operation in zip(reversed(rows), reversed(before), strict=True):
+        if operation.f == F.RELEASE:
+            given_back.add(operation.process)
+        elif _grants(stuck) and _grants(operation) and operation.process not in given_back:
+            return (row, answer.stuck_on)
+    return answer.rows
+
+
+def _effect(terms: Terms, model: Model, blame: Blame) -> Verdict:
+    """What is stored has to be right whatever the lock does, and behind every guard."""
+    if not is_lock(model):
+        return Verdict.VIOLATION
+    return effect_of(terms, Code.NOT_LINEARIZABLE, blame)
+
+
+def _blame(
+    subject: Subject, model: Model, rows: tuple[int, ...], operations: list[Operation]
+) -> tuple[tuple[Hold, ...], Blame]:
+    """Of a lock: that of the two holds that exclude each other, where there are two."""
+    service = Blame(Culprit.SERVICE, 0, None)
+    if not is_lock(model):
+        return (), service
+    case = subject.around([np.array(rows)])
+    granted = {(hold.process, hold.key, hold.start_ns): hold for hold in case.holds}
+    found = (granted.get((o.process, o.key, o.end_ns or 0)) for o in operations if _grants(o))
+    holds = [hold for hold in found if hold is not None]
+    if len(holds) != 2 or holds[0].process == holds[1].process:
+        return tuple(holds), service
+    earlier, later = case.attribution.in_order(*holds)
+    blame = case.attribution.blame(earlier, later)
+    return (earlier, later), blame if blame.who is not Culprit.HOLDER else service
+
+
+def _grants(operation: Operation) -> bool:
+    return operation.f == F.ACQUIRE and operation.ok
+
+
+def _proof(subject: Subject, model: Model, answer: Answer) -> Proof:
+    rows = {*answer.named, *answer.prefix[-MOST_STEPS:]}
+    rows |= set() if answer.stuck_on is None else {answer.stuck_on}
+    return Proof(model, answer, dict(zip(rows, subject.operations(rows), strict=True)))
+
+
+def _name(table: Table, key: int) -> str:
+    return repr(key_name(table, key)) if key != NOTHING else "the only object"
+
+
+def find(case: Case) -> Iterator[Finding]:
+    """As one of the checks; `judge` asks for the doubts and the definitions too."""
+    subject = EventSubject(case)
+    yield from findings(subject, examine(subject, endless))
+
+
+CHECK = Check(
+    code=Code.NOT_LINEARIZABLE,
+    meaning="no order of the operations explains the answers",
+    explanation="""\
+Every operation takes effect at one instant between its invocation and its answer: that is what
+makes a lock, or a register, behave as if it were one. If no choice of these instants gives all the
+answers that were given, there is no such order, and the object is not linearizable. Each object
+(each key) is judged apart. What failed did not happen; what nobody confirmed may have happened at
+any time since, or never. Intervals are closed: equal times are concurrent.
+
+The models: mutex (anyone may release it), owner-mutex (only its owner), reentrant, fenced (tokens
+grow), reentrant-fenced, semaphore, register, cas-register, set, counter. Which of them a history is
+judged by is seen from its operations, or said by `--model`. A lock with a lease may be taken from
+its holder once the lease has run out; until then it may not.
+
+Three engines, the fastest that can tell: `sweep` for locks, `zones` for registers whose written
+values are all different, both in little more time than it takes to sort; and `search` for
+everything, for as long as `--patience` lasts. The evidence is a circle of operations each of which
+has to come before the next, or the longest order that is right and the operation that it cannot go
+past.
+
+This is not the same as an overlap. A holder that outlives its lease overlaps with the next one,
+but the lock kept its promise: linearizable. A lock that lets somebody in while nobody knows any
+more who has it need not overlap, but can be impossible to explain. The report puts both side by
+side.""",
+    find=find,
+)

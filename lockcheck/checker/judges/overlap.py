@@ -1,0 +1,143 @@
+"""Two clients certainly held an exclusive lock at once; or one of them shared it and the other did
+not; or more held a semaphore than it has permits."""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Iterator
+
+from lockcheck.checker.case import Case
+from lockcheck.checker.check import Check
+from lockcheck.checker.evidence.blame import Attribution
+from lockcheck.checker.evidence.guard import effect_of
+from lockcheck.checker.finding import Blame, Code, Culprit, Finding
+from lockcheck.history import Hold, Terms
+
+# A hold is reported against this many of those that it found, those that end last. So up to nine
+# at once are reported pair by pair, and whoever was let in to somebody else is always reported.
+PAIRS_EACH = 8
+# Of the pairs in a crowd, that is reported which says most about why it was too many: nobody
+# accuses the service where one of them had outlived its lease, nor a holder where the machine
+# explains it.
+EXCUSES = (Culprit.MACHINE, Culprit.CLIENT, Culprit.HOLDER, Culprit.SERVICE)
+
+
+def find(case: Case) -> Iterator[Finding]:
+    attribution, permits = case.attribution, case.terms.permits
+    for holds in case.holds_by_key.values():
+        if permits > 1:
+            for crowd, hold in crowding(holds, permits):
+                yield _finding_of_crowd(case.terms, attribution, crowd, hold)
+        else:
+            for found, hold in overlapping(holds):
+                earlier, later = attribution.in_order(found, hold)
+                blame = attribution.blame(earlier, later)
+                yield _finding(case.terms, (earlier, later), blame)
+
+
+def overlapping(holds: list[Hold]) -> Iterator[tuple[Hold, Hold]]:
+    """Pairs of holds of different processes with an instant between their starts and ends.
+
+    `holds` are of one key and in the order of their starts. Equal times are concurrent: an end
+    and a start at the same nanosecond are no overlap. Two that share do not exclude each other.
+    Forgetting an active hold when there are `PAIRS_EACH` that end later loses no hold: as long as
+    it would count, they do.
+    """
+    sharing: list[Hold] = []  # those who hold it just now; the one that ends last comes first
+    alone: list[Hold] = []
+    for hold in holds:
+        _drop_ended(sharing, hold.start_ns)
+        _drop_ended(alone, hold.start_ns)
+        if hold.end_ns > hold.start_ns:
+            against = alone if hold.shared else _last_to_end(alone, sharing)
+            yield from ((found, hold) for found in against if found.process != hold.process)
+            _keep(sharing if hold.shared else alone, hold, PAIRS_EACH)
+
+
+def crowding(holds: list[Hold], permits: int) -> Iterator[tuple[tuple[Hold, ...], Hold]]:
+    """Each hold that began while `permits` others certainly held it, and those that end last."""
+    active: list[Hold] = []
+    for hold in holds:
+        _drop_ended(active, hold.start_ns)
+        if hold.end_ns > hold.start_ns:
+            if len(active) == permits:
+                yield tuple(active), hold
+            _keep(active, hold, permits)
+
+
+def _drop_ended(active: list[Hold], now_ns: int) -> None:
+    while active and active[-1].end_ns <= now_ns:
+        active.pop()
+
+
+def _keep(active: list[Hold], hold: Hold, at_most: int) -> None:
+    insort(active, hold, key=lambda hold: -hold.end_ns)
+    del active[at_most:]
+
+
+def _last_to_end(alone: list[Hold], sharing: list[Hold]) -> list[Hold]:
+    if not sharing:
+        return alone
+    return sorted((*alone, *sharing), key=lambda hold: -hold.end_ns)[:PAIRS_EACH]
+
+
+def _finding(terms: Terms, holds: tuple[Hold, ...], blame: Blame) -> Finding:
+    """The first two of `holds` are the pair that is to blame, in the order of their grants."""
+    all_since_ns = max(hold.start_ns for hold in holds)
+    return Finding(
+        code=Code.OVERLAP,
+        key=holds[0].key,
+        time_ns=all_since_ns,
+        effect=effect_of(terms, Code.OVERLAP, blame),
+        holds=holds,
+        operations=() if blame.release is None else (blame.release,),
+        length_ns=min(hold.end_ns for hold in holds) - all_since_ns,
+        blame=blame,
+    )
+
+
+def _finding_of_crowd(
+    terms: Terms, attribution: Attribution, crowd: tuple[Hold, ...], hold: Hold
+) -> Finding:
+    pairs = [attribution.in_order(found, hold) for found in crowd]
+    blames = [attribution.blame(earlier, later) for earlier, later in pairs]
+    weights = [_weight(blame) for blame in blames]
+    told = weights.index(min(weights))
+    others = [found for found in crowd if found not in pairs[told]]
+    others.sort(key=lambda other: other.start_ns)
+    return _finding(terms, (*pairs[told], *others), blames[told])
+
+
+def _weight(blame: Blame) -> tuple[int, int]:
+    """Of several promises that the service broke, the one that would have been over first; of
+    several leases that were outlived, the one that was outlived longest."""
+    by_ns = blame.by_ns if blame.who is Culprit.SERVICE else -blame.by_ns
+    return EXCUSES.index(blame.who), by_ns
+
+
+CHECK = Check(
+    code=Code.OVERLAP,
+    meaning="two clients certainly held an exclusive lock at once, or more than may",
+    explanation="""\
+A client certainly holds a lock from the moment at which `acquire` returned to the moment at which
+it invokes `release`, is told that it lost the lock, or (if it checks its own lease) its validity
+ends. If the certain holds of two clients have an instant in common, the lock did not exclude.
+Times that are equal are no overlap, and neither is one that needs an answer nobody saw.
+
+Holds that share the lock (`shared`) may coexist; one that does not excludes all others. Of a
+semaphore with n `permits` it is an overlap where more than n clients held one: reported once for
+each client that was one too many, with all who held one then. Whoever enters a reentrant lock again
+holds it until it has left as often.
+
+Every overlap says who is to blame. The lease of the first holder was promised at least until the
+invocation of its `acquire`, or of its last renewal, plus the TTL. If the second one was let in
+before that, the lock server broke its promise: look for a clock jump, a failover, a restart without
+data. If after, the first holder outlived its lease, because it was paused or slow, and no lock
+server can prevent that: only a guard at the storage does (`--guard fence` or `--guard cas`).
+With such a guard, overlaps are shown and counted, but they do not fail the run.
+
+Somebody else may have taken the lock away in between (see foreign-release). And if the machine
+itself stalled, or the host's clock jumped, the run says `unknown`: it was neither the lock's fault
+nor that of an injected one.""",
+    find=find,
+)

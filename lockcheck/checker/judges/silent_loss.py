@@ -1,0 +1,113 @@
+"""The lock was gone and the client was never told, for longer than its lease."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterator
+
+from lockcheck.checker.case import Case
+from lockcheck.checker.check import Check
+from lockcheck.checker.evidence.blame import Attribution
+from lockcheck.checker.evidence.guard import effect_of
+from lockcheck.checker.evidence.rivals import rivals_of
+from lockcheck.checker.evidence.stalls import total_ns
+from lockcheck.checker.finding import Code, Finding
+from lockcheck.history import Hold, Terms
+from lockcheck.history.event import NS_PER_MS
+
+
+def find(case: Case) -> Iterator[Finding]:
+    if case.terms.permits > 1:
+        return
+    lost = list(_lost(case))
+    if lost:
+        awake = _Awake(case)
+        for hold, other, lease_ns in lost:
+            again = case.reentries.between(hold, other.start_ns, hold.end_ns)
+            if not again and awake.ran_ns(hold, other) > lease_ns:
+                yield _finding(case.terms, case.attribution, hold, other, lease_ns)
+
+
+def _lost(case: Case) -> Iterator[tuple[Hold, Hold, int]]:
+    """Holds that went on for a lease after somebody else had been granted the lock."""
+    for holds in case.holds_by_key.values():
+        rivals = rivals_of(case.history, holds)
+        for hold in holds:
+            lease_ns = _lease_ns(hold, case.terms)
+            # Without a lease nothing says by when it should have been told.
+            if lease_ns is not None and hold.end_ns - hold.start_ns > lease_ns:
+                other = next(rivals.after(hold, hold.end_ns - lease_ns), None)
+                if other is not None:
+                    yield hold, other, lease_ns
+
+
+def _lease_ns(hold: Hold, terms: Terms) -> int | None:
+    """The longest that it asked for."""
+    asked = (operation.invoke.ttl_ms for operation in (hold.acquire, *hold.renewals))
+    longest_ms = max((ttl_ms or terms.ttl_ms or 0 for ttl_ms in asked), default=0)
+    return longest_ms * NS_PER_MS or None
+
+
+class _Awake:
+    """How long a client certainly ran. One that stands still cannot be told anything."""
+
+    def __init__(self, case: Case) -> None:
+        # Our own clients note their stalls, so a silent one was running. Of somebody else's we
+        # know it only at the moments at which it said something.
+        self._notes_stalls = bool(case.terms.backend)
+        self._still = case.still
+        self._said: defaultdict[tuple[int | str, str], list[int]] = defaultdict(list)
+        if not self._notes_stalls:
+            for operation in case.operations:
+                self._said[operation.process, operation.key].append(operation.start_ns)
+
+    def ran_ns(self, hold: Hold, other: Hold) -> int:
+        since_ns, until_ns = other.start_ns, hold.end_ns
+        if not self._notes_stalls:
+            said = self._said[hold.process, hold.key]
+            position = bisect_right(said, since_ns)
+            since_ns = min(said[position], until_ns) if position < len(said) else until_ns
+        still = self._still.during([hold.node], since_ns, until_ns)
+        return until_ns - since_ns - total_ns(still)
+
+
+def _finding(
+    terms: Terms, attribution: Attribution, hold: Hold, other: Hold, lease_ns: int
+) -> Finding:
+    blame = attribution.blame(hold, other)
+    length_ns = hold.end_ns - other.start_ns
+    released = hold.release
+    return Finding(
+        code=Code.SILENT_LOSS,
+        key=hold.key,
+        time_ns=other.start_ns + lease_ns,
+        effect=effect_of(terms, Code.SILENT_LOSS, blame),
+        holds=(hold, other),
+        operations=() if released is None else (released,),
+        length_ns=length_ns,
+        blame=blame,
+    )
+
+
+CHECK = Check(
+    code=Code.SILENT_LOSS,
+    meaning="the lock was gone and the client was never told, for longer than its lease",
+    explanation="""\
+A client that loses its lock should learn it: by a renewal that is refused, a session that expires,
+or its own clock. If somebody else has been granted the lock, and a whole lease later the first
+client still believes that it holds it, nothing and nobody told it, and it would have gone on for
+ever.
+
+It is reported where the other one certainly was granted the lock later (by time, or by the tokens
+where clients wait in a queue), and the first client's own doings show that it still believed, and
+ran, for more than its lease after that. The time in which a fault stopped or ended its node, and
+that of the machine's stalls, is not counted: whoever stands still cannot be told. Whoever is cut
+off runs, and can look at its own clock. In histories that do not note stalls, time counts only from
+the next operation on that key that the client invoked. Locks without a lease are not judged by
+this.
+
+Every silent loss is an overlap, too; this says that it would not have ended by itself. The cure is
+to renew in the background and to stop where that fails, or to watch the validity.""",
+    find=find,
+)

@@ -1,0 +1,120 @@
+"""The storage accepted a write of an earlier holder after one of a later holder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from lockcheck.checker.case import Case
+from lockcheck.checker.check import Check
+from lockcheck.checker.evidence.blame import Attribution
+from lockcheck.checker.evidence.guard import effect_of
+from lockcheck.checker.evidence.order import certainly_earlier
+from lockcheck.checker.evidence.writes import StoredWrite
+from lockcheck.checker.finding import Code, Finding
+from lockcheck.history import Hold, Operation, Terms
+
+
+@dataclass(frozen=True, slots=True)
+class _Taken:
+    """An accepted write of which both the operation and the hold are known."""
+
+    operation: Operation
+    hold: Hold
+
+
+def find(case: Case) -> Iterator[Finding]:
+    if case.terms.permits > 1:
+        return  # several may write at once, in any order
+    for writes in case.ledger.accepted():
+        for newer, stale in _stale(writes):
+            yield _finding(case.terms, case.attribution, newer, stale)
+
+
+class Newest:
+    """Among the holds seen so far, those that make the most others stale: the one that was asked
+    for last, and the one with the highest token. So each write is compared with two, not all.
+
+    Those who share the lock with a hold make nothing of it stale, so without them it is kept, too.
+    """
+
+    def __init__(self) -> None:
+        self._latest: list[_Latest] = [_Latest(), _Latest()]  # of all; of those that do not share
+
+    def superseding(self, hold: Hold) -> _Taken | None:
+        """A write of a holder that certainly came after `hold`."""
+        latest = self._latest[hold.shared]
+        for candidate in (latest.asked_last, latest.highest):
+            if candidate is not None and certainly_earlier(hold, candidate.hold):
+                return candidate
+        return None
+
+    def add(self, taken: _Taken) -> None:
+        for latest in self._latest[: 1 if taken.hold.shared else 2]:
+            latest.add(taken)
+
+
+@dataclass(slots=True)
+class _Latest:
+    asked_last: _Taken | None = None
+    highest: _Taken | None = None
+
+    def add(self, taken: _Taken) -> None:
+        last, highest = self.asked_last, self.highest
+        if last is None or taken.hold.acquire.start_ns >= last.hold.acquire.start_ns:
+            self.asked_last = taken
+        token = taken.hold.token
+        if token is not None and (highest is None or token >= (highest.hold.token or 0)):
+            self.highest = taken
+
+
+def supersedable(write: StoredWrite) -> _Taken | None:
+    if write.operation is None or write.hold is None:
+        return None
+    return _Taken(write.operation, write.hold)
+
+
+def _stale(writes: list[StoredWrite]) -> Iterator[tuple[_Taken, _Taken]]:
+    newest = Newest()
+    for write in writes:
+        taken = supersedable(write)
+        if taken is not None:
+            newer = newest.superseding(taken.hold)
+            if newer is not None:
+                yield newer, taken
+            newest.add(taken)
+
+
+def _finding(terms: Terms, attribution: Attribution, newer: _Taken, stale: _Taken) -> Finding:
+    earlier, later, write = stale.hold, newer.hold, stale.operation
+    blame = attribution.blame(earlier, later, write)
+    promised_ns = blame.promised_until_ns
+    return Finding(
+        code=Code.STALE_WRITE,
+        key=earlier.key,
+        time_ns=write.start_ns if write.end_ns is None else write.end_ns,
+        effect=effect_of(terms, Code.STALE_WRITE, blame),
+        holds=(earlier, later),
+        operations=(newer.operation, write),
+        length_ns=0 if promised_ns is None else max(0, write.start_ns - promised_ns),
+        blame=blame,
+    )
+
+
+CHECK = Check(
+    code=Code.STALE_WRITE,
+    meaning="the storage accepted a write of an earlier holder after one of a later holder",
+    explanation="""\
+The lock changed hands, the new holder wrote, and then a write of the former holder arrived and the
+storage took it. This is what a lock is meant to prevent, and what no lock with a lease can prevent
+alone: the former holder may be paused between its last look at the clock and its write.
+
+The order of the writes is the storage's own (`seq`). That one holder came before another is taken
+for certain only if the later one asked for the lock after the earlier one had been granted it, or
+if their requests were concurrent and the fencing tokens tell.
+
+The cure is a guard at the storage: it refuses a token below the highest it has seen
+(`--guard fence`), or a write whose base is not the current version (`--guard cas`). With the guard
+`fence` any stale write that is accepted is a violation, whatever the lock did.""",
+    find=find,
+)

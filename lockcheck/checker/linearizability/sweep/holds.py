@@ -1,0 +1,128 @@
+"""Holds: stretches of a client's confirmed operations between which nobody else may have the lock.
+
+A hold begins with a granted acquire, renewals follow, and a release ends it. Where no release was
+confirmed, it may have ended when one was invoked that nobody confirmed, or by itself from the
+moment on up to which it was promised: that is the earliest, and the earlier the lock is free the
+more orders are left. An acquire that nobody confirmed is taken as never granted, unless what the
+client does next needs it: to leave it out takes nothing from anybody and keeps nobody out. A client
+that in the middle of a hold asked for a release, then for the lock again, is taken at its word.
+
+The first operation of a hold has taken effect by `begin` (its answer), the last not before `end`
+(the invocation of what ended the hold). One hold can come before another exactly when the other's
+`begin` is not before its own `end`. So a hold whose `end` is after its `begin` keeps everybody
+else out for that time, and another one fits in at a moment of its own choice between the two.
+
+That is one explanation of what happened, and for clients that do one thing after another, and
+nothing more after what nobody confirmed, the only one there is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from lockcheck.checker.linearizability.sweep.clients import NOWHERE, Clients, Flags, Spots
+from lockcheck.history.table import NEVER, Ints, Op
+
+
+@dataclass(frozen=True, slots=True)
+class SweepHolds:
+    clients: Clients
+    first: Spots  # of its first confirmed operation
+    last: Spots  # of its last one: its release, where that was confirmed
+    cut: Spots  # of the release that nobody confirmed but that ended it, or NOWHERE
+    begin: Ints
+    end: Ints
+    token: Ints
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    @property
+    def key(self) -> Ints:
+        return self.clients.key(self.first)
+
+    def take(self, which: Spots | Flags) -> SweepHolds:
+        return SweepHolds(
+            self.clients,
+            self.first[which],
+            self.last[which],
+            self.cut[which],
+            self.begin[which],
+            self.end[which],
+            self.token[which],
+        )
+
+
+def holds_of(clients: Clients, *, tokens: bool) -> tuple[SweepHolds, Spots]:
+    """And the spots that nothing explains: without a grant, or granted twice."""
+    marks = clients.marks
+    f = clients.f[marks]
+    fresh = np.zeros(len(marks) + 1, bool)
+    fresh[np.searchsorted(marks, clients.starts)] = True  # the first mark of a client, or beyond
+    fresh = fresh[:-1]
+    free = fresh.copy()
+    free[1:] |= f[:-1] == Op.RELEASE
+    begins = free | (f == Op.ACQUIRE) | _left_and_back(clients, fresh)
+    first = np.flatnonzero(begins)
+    last = np.append(first[1:], len(marks))[: len(first)] - 1
+    end, cut, unended = _ends(clients, first, last)
+    token = clients.token(marks[first]) if tokens else np.zeros(len(first), np.int64)
+    begin = clients.end(marks[first])
+    ungranted = np.flatnonzero(begins & (f != Op.ACQUIRE))
+    ungranted = ungranted[~_asked_before(clients, ungranted, fresh)]
+    unexplained = np.concatenate((marks[ungranted], marks[unended]))
+    return SweepHolds(clients, marks[first], marks[last], cut, begin, end, token), unexplained
+
+
+def _left_and_back(clients: Clients, fresh: Flags) -> Flags:
+    """For each mark whether its client asked for a release since its last one, and then for it."""
+    marks, acquired, released = clients.marks, clients.maybe_acquired, clients.maybe_released
+    back = np.zeros(len(marks), bool)
+    if len(acquired) == 0 or len(released) == 0:
+        return back
+    left = np.append(released, len(clients.row))[np.searchsorted(released, marks[:-1])]
+    asked = np.append(acquired, len(clients.row))[np.searchsorted(acquired, left)]
+    back[1:] = (asked < marks[1:]) & ~fresh[1:]
+    return back
+
+
+def _asked_before(clients: Clients, which: Spots, fresh: Flags) -> Flags:
+    """Of these marks: whether since its client's last one it asked for it, and nobody answered."""
+    spots = clients.marks[which]
+    first = clients.starts[clients.client(spots)]
+    since = np.where(fresh[which], first, clients.marks[which - 1])
+    asked = clients.maybe_acquired
+    return np.searchsorted(asked, spots) > np.searchsorted(asked, since)
+
+
+def _ends(clients: Clients, first: Spots, last: Spots) -> tuple[Ints, Spots, Spots]:
+    """When each hold can have ended; by which unconfirmed release; and the marks that were granted
+    again although nothing can have ended the hold before."""
+    marks = clients.marks
+    end, cut = clients.start(marks[last]), np.full(len(last), NOWHERE)
+    open_ones = np.flatnonzero(clients.f[marks[last]] != Op.RELEASE)
+    if len(open_ones) == 0:
+        return end, cut, open_ones
+    promised = np.full(len(open_ones), NEVER)
+    if clients.until is not None:
+        promised = np.maximum.reduceat(clients.until, first)[open_ones]
+    spot = marks[last[open_ones]]
+    beyond = np.append(marks, len(clients.row))[last[open_ones] + 1]
+    again = beyond < np.append(clients.starts, len(clients.row))[clients.client(spot) + 1]
+    released = _next_of(clients, clients.maybe_released, spot, beyond)
+    start = clients.start(released)
+    by_release = start < promised
+    cut[open_ones[by_release]] = released[by_release]
+    ended = np.minimum(start, promised)
+    answered = clients.end(np.where(again, beyond, NOWHERE))
+    end[open_ones] = np.maximum(end[open_ones], ended)
+    return end, cut, last[open_ones][ended > answered] + 1
+
+
+def _next_of(clients: Clients, some: Spots, spots: Spots, beyond: Spots) -> Spots:
+    """Of each spot the next of these, of the same client and before `beyond`; or NOWHERE."""
+    following = np.append(some, len(clients.row))[np.searchsorted(some, spots)]
+    own = clients.client(np.minimum(following, len(clients.row) - 1)) == clients.client(spots)
+    return np.where((following < beyond) & own, following, NOWHERE)

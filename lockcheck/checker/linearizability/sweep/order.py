@@ -1,0 +1,111 @@
+"""Can all holds come one after the other? Holds that keep others out must not overlap, and all
+others need a moment outside of them.
+
+Nothing more is needed: ordered by the later one of their two moments, holds for which that is true
+follow each other. For keys without a conflict no order is made up, only two columns are sorted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from lockcheck.checker.linearizability.sweep.clients import Spots
+from lockcheck.checker.linearizability.sweep.holds import SweepHolds
+from lockcheck.history.ordering import order_by
+from lockcheck.history.table import Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Collision:
+    """Neither of two holds can come before the other; or, in `reason`, why the first may not."""
+
+    one: int  # a number of the holds
+    other: int
+    at: int  # ns: by then it was there to see
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SortKeys:
+    """Key and time in one number that sorts like the two of them."""
+
+    begin: Ints
+    end: Ints
+    bits: int
+    low: int  # of the keys
+
+    @staticmethod
+    def of(holds: SweepHolds, key: Ints) -> SortKeys:
+        begin, end = holds.begin, holds.end
+        low, top = int(min(begin.min(), end.min())), int(begin.max()) + 1
+        end = np.minimum(end, top)  # what ends after the last beginning ends too late for all
+        lowest, highest = int(key.min()), int(key.max())
+        bits = (top - low).bit_length()
+        if bits + (highest - lowest).bit_length() > 62:
+            times = np.unique(np.concatenate((begin, end)))
+            begin, end = np.searchsorted(times, begin), np.searchsorted(times, end)
+            low, bits = 0, len(times).bit_length()
+        if lowest == highest:
+            return SortKeys(begin - low, end - low, bits, lowest)
+        high = (key - lowest) << bits
+        return SortKeys(high | (begin - low), high | (end - low), bits, lowest)
+
+    def keys(self, words: Ints) -> Ints:
+        return (words >> self.bits) + self.low
+
+
+def keys_in_conflict(holds: SweepHolds) -> Ints:
+    if len(holds) == 0:
+        return np.zeros(0, np.int64)
+    words = SortKeys.of(holds, holds.key)
+    excluding = words.end > words.begin
+    begins, ends = words.begin[excluding], words.end[excluding]
+    begins.sort()
+    ends.sort()
+    bad = begins[1:][begins[1:] < ends[:-1]]
+    if not excluding.all() and len(begins):
+        early, late = words.end[~excluding], words.begin[~excluding]
+        inside = np.searchsorted(begins, early) - 1
+        caught = (inside >= 0) & (ends[inside] > late)
+        bad = np.concatenate((bad, late[caught]))
+    return np.unique(words.keys(bad))
+
+
+def holds_by_key(holds: SweepHolds) -> Iterator[tuple[int, Spots]]:
+    """The numbers of the holds of each key."""
+    key = holds.key
+    if len(key) == 0:
+        return
+    if (key == key[0]).all():
+        yield int(key[0]), np.arange(len(key))
+        return
+    order = order_by(key)
+    cuts = np.flatnonzero(np.diff(key[order])) + 1
+    for group in np.split(order, cuts):
+        yield int(key[group[0]]), group
+
+
+def collisions(holds: SweepHolds) -> Iterator[Collision]:
+    """Of the holds of one key: the earliest of each kind, if there are any."""
+    excluding = np.flatnonzero(holds.end > holds.begin)
+    order = excluding[np.argsort(holds.begin[excluding], kind="stable")]
+    begin, end = holds.begin[order], holds.end[order]
+    latest = np.maximum.accumulate(end)
+    bad = np.flatnonzero(begin[1:] < latest[:-1])
+    if len(bad):
+        at = int(bad[0])
+        one = int(np.argmax(end[: at + 1]))
+        yield Collision(int(order[one]), int(order[at + 1]), int(begin[at + 1]))
+    others = np.flatnonzero(holds.end <= holds.begin)
+    if len(order) == 0 or len(others) == 0:
+        return
+    before = np.searchsorted(begin, holds.end[others]) - 1
+    caught = np.flatnonzero((before >= 0) & (latest[before] > holds.begin[others]))
+    if len(caught):
+        first = caught[np.argmin(holds.begin[others[caught]])]
+        one = int(np.argmax(end[: before[first] + 1]))
+        other = int(others[first])
+        yield Collision(int(order[one]), other, int(holds.begin[other]))

@@ -1,0 +1,195 @@
+"""The near-linear judge of locks: sorting, and a few passes over columns, for all keys at once.
+
+It looks at one explanation of the answers, that of `sweep_holds`. Where that works there is an
+order, whatever the model: who gives back what it was granted, and enters once, does right by each
+of them. Where it does not, it was the only one if the lock has an owner that enters once, and each
+of its clients does one thing after another, and nothing more after what nobody confirmed. Locks
+that only count are counted (`sweep_permits`); all else is left to the search.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from lockcheck.checker.linearizability.answer import Answer
+from lockcheck.checker.linearizability.models import Call, Illegal, Model, permits_of
+from lockcheck.checker.linearizability.sweep.clients import NOWHERE, Clients, Spots
+from lockcheck.checker.linearizability.sweep.holds import SweepHolds, holds_of
+from lockcheck.checker.linearizability.sweep.order import (
+    Collision,
+    collisions,
+    holds_by_key,
+    keys_in_conflict,
+)
+from lockcheck.checker.linearizability.sweep.permits import Stuck, keys_crowded, relevant, stuck
+from lockcheck.checker.linearizability.sweep.tokens import (
+    keys_out_of_order,
+    keys_without_room,
+    misplaced,
+    placed,
+)
+from lockcheck.history.ordering import order_by
+from lockcheck.history.table import Ints, Op, Outcome, Table
+
+SWEEP = "sweep"
+LEFT = "it takes a search to tell"
+ONE_OF_MANY = "its answers exclude each other; so many objects are like this that none are named"
+MOST_EVIDENCE = 1_000  # keys; of all others only that they are not linearizable
+
+
+def sweep(table: Table, model: Model, until: Ints | None = None) -> dict[int, Answer]:
+    """By the symbol of their keys, only those that are not linearizable or could not be told.
+
+    `until`: for each confirmed acquire and renewal up to when the lease was promised, NEVER where
+    there is none. Rows are in the order of `start`.
+    """
+    clients = Clients.of(table, until)
+    holds, unexplained = holds_of(clients, tokens=model.tokens)
+    wrong = np.union1d(clients.key(unexplained), _conflicts(holds, model))
+    intricate = clients.key(np.concatenate((clients.overlapping, clients.going_on)))
+    doubtful = np.union1d(wrong, clients.key(clients.overlapping))
+    if not model.owners and until is None:
+        unsure = np.isin(doubtful, table.key[table.outcome == Outcome.EITHER])
+        left = dict.fromkeys(doubtful[unsure].tolist(), _left())
+        return left | _counted(table, permits_of(model), doubtful[~unsure])
+    if not model.owners or _reentrant(model):
+        intricate = doubtful
+    answers = dict.fromkeys(doubtful[np.isin(doubtful, intricate)].tolist(), _left())
+    certain = doubtful[~np.isin(doubtful, intricate)]
+    if len(certain):
+        answers |= _judged(holds, unexplained, certain, model)
+    return answers
+
+
+def _left() -> Answer:
+    return Answer(None, SWEEP, LEFT)
+
+
+def _reentrant(model: Model) -> bool:
+    caller = Call(Op.ACQUIRE, process=0)
+    return not isinstance(model.step(model.step(model.initial, caller), caller), Illegal)
+
+
+def _conflicts(holds: SweepHolds, model: Model) -> Ints:
+    if not model.owners:
+        return keys_crowded(holds, permits_of(model))
+    if not model.tokens:
+        return keys_in_conflict(holds)
+    # Holds in the order of their tokens, the others put in where they have a place, are one order
+    # of all holds: where that agrees with the time, there is nothing else to look at.
+    return np.union1d(keys_out_of_order(holds), keys_without_room(holds))
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    at: int  # ns: by then it was there to see
+    rows: tuple[int, ...]
+    reason: str
+
+
+def _judged(holds: SweepHolds, unexplained: Spots, keys: Ints, model: Model) -> dict[int, Answer]:
+    """Keys for which there is no other explanation."""
+    clients = holds.clients
+    named = keys[:MOST_EVIDENCE]
+    mistakes: dict[int, list[Mistake]] = {}
+    spots = unexplained[np.isin(clients.key(unexplained), named)]
+    for spot, key in zip(spots.tolist(), clients.key(spots).tolist(), strict=True):
+        mistakes.setdefault(key, []).append(_unexplained(clients, spot))
+    some = holds.take(np.isin(holds.key, named))
+    for key, which in holds_by_key(some):
+        mistakes.setdefault(key, []).extend(_mistakes(some.take(which), model))
+    answers = {key: _answer(mistakes[key]) for key in named.tolist()}
+    answers |= dict.fromkeys(keys[MOST_EVIDENCE:].tolist(), _left())
+    wrong = [clients.key(unexplained), keys_in_conflict(holds)]
+    wrong += [keys_out_of_order(holds)] if model.tokens else []
+    rest = np.intersect1d(keys[MOST_EVIDENCE:], np.concatenate(wrong)).tolist()
+    return answers | dict.fromkeys(rest, Answer(False, SWEEP, ONE_OF_MANY))
+
+
+def _answer(mistakes: list[Mistake]) -> Answer:
+    """Grants that were told no token may fit in another way than was tried."""
+    if not mistakes:
+        return _left()
+    first = min(mistakes, key=lambda mistake: mistake.at)
+    return Answer(False, SWEEP, first.reason, first.rows)
+
+
+def _unexplained(clients: Clients, spot: int) -> Mistake:
+    marks = clients.marks
+    at = int(np.searchsorted(marks, spot))
+    client = clients.client(marks[max(at - 1, 0) : at + 1])
+    rows = [int(clients.row[spot])]
+    if at and client[0] == client[-1]:
+        rows.insert(0, int(clients.row[marks[at - 1]]))
+    who = _who(clients, spot)
+    reason = {
+        Op.ACQUIRE: f"{who} was granted it again without having released it",
+        Op.RELEASE: f"{who} released it without having been granted it",
+        Op.RENEW: f"{who} renewed it without having been granted it",
+    }[Op(int(clients.f[spot]))]
+    return Mistake(int(clients.end(np.array([spot]))[0]), tuple(rows), reason)
+
+
+def _who(clients: Clients, spot: int) -> str:
+    table = clients.table
+    return f"process {table.symbols.value(int(table.process[clients.row[spot]]))}"
+
+
+def _mistakes(holds: SweepHolds, model: Model) -> Iterator[Mistake]:
+    """Of one key."""
+    for each in collisions(holds):
+        yield _mistake(holds, each)
+    if not model.tokens:
+        return
+    wrong = list(misplaced(holds))
+    yield from (_mistake(holds, each) for each in wrong)
+    place = None if wrong else placed(holds)
+    if isinstance(place, int):
+        who = _who(holds.clients, int(holds.first[place]))
+        reason = f"{who} was granted it without being told a token, and there is none left for it"
+        yield Mistake(int(holds.begin[place]), _rows(holds, place), reason)
+
+
+def _mistake(holds: SweepHolds, found: Collision) -> Mistake:
+    rows = _rows(holds, found.one) + _rows(holds, found.other)
+    one = _who(holds.clients, int(holds.first[found.one]))
+    other = _who(holds.clients, int(holds.first[found.other]))
+    reason = found.reason or f"{other} {_had(holds, found.other)} while {one} had it"
+    return Mistake(found.at, rows, reason)
+
+
+def _had(holds: SweepHolds, which: int) -> str:
+    f = holds.clients.f[holds.first[which]]
+    done = {Op.ACQUIRE: "was granted it", Op.RELEASE: "released it", Op.RENEW: "renewed it"}
+    return done[Op(int(f))]
+
+
+def _rows(holds: SweepHolds, which: int) -> tuple[int, ...]:
+    spots = [int(holds.first[which]), int(holds.last[which]), int(holds.cut[which])]
+    distinct = dict.fromkeys(spot for spot in spots if spot != NOWHERE)
+    return tuple(int(holds.clients.row[spot]) for spot in distinct)
+
+
+def _counted(table: Table, permits: int, keys: Ints) -> dict[int, Answer]:
+    if len(keys) == 0:
+        return {}
+    rows = np.flatnonzero(relevant(table) & np.isin(table.key, keys))
+    rows = rows[order_by(table.key[rows].astype(np.int64))]
+    groups = np.split(rows, np.flatnonzero(np.diff(table.key[rows])) + 1)
+    found = ((int(table.key[group[0]]), stuck(table, group, permits)) for group in groups)
+    return {key: _stuck(table, what) for key, what in found if what is not None}
+
+
+def _stuck(table: Table, what: Stuck) -> Answer:
+    process = table.symbols.value(int(table.process[what.row]))
+    holders = {table.symbols.value(int(table.process[row])): row for row in what.holding}
+    reason = {
+        Op.ACQUIRE: f"process {process} was granted it while it was held by "
+        + " and ".join(f"process {holder}" for holder in holders),
+        Op.RELEASE: f"process {process} released it while nobody held it",
+        Op.RENEW: f"process {process} renewed it while nobody held it",
+    }[Op(int(table.f[what.row]))]
+    return Answer(False, SWEEP, reason, (*what.holding, what.row))

@@ -1,0 +1,183 @@
+"""What an object may have held before its log began: a log of somebody's day does not say.
+
+Answers that fit no order may fit one with a value, or with holders, that were there already. Few of
+them can help: what was seen before the first change, what was read of a counter or a set, those who
+let go without having asked. Each is tried, as operations that were done before all else. What had
+been asked for before, of a lock, may also have been granted since, or not at all.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import islice
+
+import numpy as np
+
+from lockcheck.checker.linearizability import Answer, Decision, Model, Patience, decide
+from lockcheck.checker.linearizability.models import LOCKING, STORING, permits_of
+from lockcheck.checker.logs.midway import early
+from lockcheck.history.ordering import order_by
+from lockcheck.history.table import (
+    NEVER,
+    NO_TOKEN,
+    NOTHING,
+    TYPES,
+    Ints,
+    Op,
+    Outcome,
+    Table,
+    among,
+)
+
+MOST_TRIED = 20
+MOST_SUMS = 1_000
+
+Before = tuple[int, ...]  # symbols: of what was written, or added, or of those who were granted it
+
+
+def explained(
+    decision: Decision, table: Table, model: Model, until: Ints | None, patience: Patience
+) -> Decision:
+    """The same without the objects that what was there before explains."""
+    wrong = [key for key, each in decision.answers.items() if each.linearizable is False]
+    answers = dict(decision.answers)
+    ways = {
+        key: islice(_ways(part, model), MOST_TRIED) for key, part in _parts(table, model, wrong)
+    }
+    while before := {key: way for key in ways if (way := next(ways[key], None)) is not None}:
+        again, promised = _beginning_with(table, until, before, model)
+        found = decide(again, model, promised, patience).answers
+        for key in before:
+            if key not in found:
+                del answers[key], ways[key]
+            elif found[key].linearizable is None:
+                answers[key] = Answer(None, found[key].engine, found[key].reason)
+    return replace(decision, answers=answers)
+
+
+def _parts(table: Table, model: Model, keys: list[int]) -> Iterator[tuple[int, Table]]:
+    known = among(table.f, model.operations) & (table.outcome != Outcome.FAIL)
+    rows = np.flatnonzero(known & np.isin(table.key, keys))
+    rows = rows[order_by(table.key[rows])]
+    for part in np.split(rows, np.flatnonzero(np.diff(table.key[rows])) + 1):
+        if len(part):
+            yield int(table.key[part[0]]), table.take(part)
+
+
+def _beginning_with(
+    table: Table, until: Ints | None, before: Mapping[int, Before], model: Model
+) -> tuple[Table, Ints | None]:
+    """Only the objects that are asked about."""
+    rows = np.flatnonzero(np.isin(table.key, list(before)))
+    time_ns = int(table.start[rows].min()) - 1
+    keys = [key for key, way in before.items() for _ in way]
+    what = np.array([symbol for way in before.values() for symbol in way], np.int32)
+    given = {"start": time_ns, "end": time_ns, "token": NO_TOKEN}
+    if model.operations == LOCKING:
+        given |= {"f": Op.ACQUIRE, "outcome": Outcome.INFO, "end": NEVER}
+    else:
+        given |= {"f": Op.WRITE if model.operations == STORING else Op.ADD, "outcome": Outcome.OK}
+    added = {name: np.full(len(keys), given.get(name, NOTHING), TYPES[name]) for name in TYPES}
+    added["key"] = np.array(keys, np.int32)
+    for name in ("process", "owner") if model.operations == LOCKING else ("argument",):
+        added[name] = what
+    columns = {name: np.concatenate((added[name], getattr(table, name)[rows])) for name in TYPES}
+    if until is not None:
+        until = np.concatenate((np.full(len(keys), NEVER), until[rows]))
+    return Table(**columns, symbols=table.symbols), until
+
+
+def _ways(part: Table, model: Model) -> Iterator[Before]:
+    """`part` is of one object."""
+    if model.operations == LOCKING:
+        if model.reentrant:
+            yield _levels(part)
+        elif not model.owners:
+            yield _holders(part, permits_of(model))
+    elif model.operations == STORING:
+        yield from ((value,) for value in _seen_first(part))
+    elif model.many:
+        yield from _in_all_reads(part)
+    else:
+        yield from ((part.symbols.number(number),) for number in _counted_before(part))
+
+
+def _holders(part: Table, permits: int) -> Before:
+    """Those who let go of it, or renewed it, as often as they can have been granted it."""
+    rows = early(part)
+    releases = rows[part.f[rows] == Op.RELEASE]
+    often = Counter(set(part.owner[rows].tolist())) | Counter(part.owner[releases].tolist())
+    return tuple(owner for owner, grants in often.items() for _ in range(min(grants, permits)))
+
+
+def _levels(part: Table) -> Before:
+    """Those who left it more often than they had entered it, or were told once more of what they
+    had left, before anybody else was let in."""
+    sure = part.outcome != Outcome.INFO
+    entered = np.flatnonzero(sure & (part.f == Op.ACQUIRE))
+    before: list[int] = []
+    for owner in np.unique(part.owner).tolist():
+        others = part.end[entered[part.owner[entered] != owner]].min(initial=NEVER)
+        own = np.flatnonzero(sure & (part.owner == owner) & (part.start <= others))
+        before += [owner] * _missing(part.f[own].tolist(), part.token[own].tolist())
+    return tuple(before)
+
+
+def _missing(f: list[int], tokens: list[int]) -> int:
+    """How often one client must have entered before, to be inside for all of it."""
+    inside = missing = 0
+    told = None
+    for op, token in zip(f, tokens, strict=True):
+        again = op != Op.ACQUIRE or (token != NO_TOKEN and token == told)
+        missing = max(missing, again - inside)
+        inside += {Op.ACQUIRE: 1, Op.RELEASE: -1}.get(Op(op), 0)
+        told = token if op == Op.ACQUIRE else told
+    return missing
+
+
+def _seen_first(part: Table) -> list[int]:
+    """What was seen by those who may have looked before the first change."""
+    sure = part.outcome == Outcome.OK
+    changed = part.end[sure & (part.f != Op.READ)].min(initial=NEVER)
+    looks = np.flatnonzero((part.f != Op.WRITE) & (part.start <= changed))
+    looks = looks[np.argsort(part.end[looks], kind="stable")]
+    seen = np.where(part.f[looks] == Op.READ, part.result[looks], part.argument[looks])
+    return [value for value in dict.fromkeys(seen.tolist()) if value != NOTHING]
+
+
+def _in_all_reads(part: Table) -> Iterator[Before]:
+    """Nothing is ever taken out of a set: what was in it from the beginning was always read, and
+    what was always read may as well have been in it."""
+    symbols, common = part.symbols, None
+    for result in dict.fromkeys(part.result[_reads(part)].tolist()):
+        value = symbols.value(result)
+        elements = {symbols.number(one) for one in value} if isinstance(value, list) else set()
+        common = elements if common is None else common & elements
+    if common:
+        yield tuple(sorted(common))
+
+
+def _counted_before(part: Table) -> list[int]:
+    """What it was by the first read, less what may have been added by then."""
+    reads = _reads(part)
+    if len(reads) == 0:
+        return []
+    first = reads[np.argmin(part.end[reads])]
+    read = part.symbols.value(int(part.result[first]))
+    adds = np.flatnonzero((part.f == Op.ADD) & (part.start <= part.end[first]))
+    sums = {read} if type(read) is int else set()
+    for row in adds.tolist():
+        number = part.symbols.value(int(part.argument[row]))
+        less = {each - number for each in sums} if type(number) is int else set()
+        certain = part.outcome[row] == Outcome.OK and part.end[row] < part.start[first]
+        sums = less if certain else sums | less
+        if len(sums) > MOST_SUMS:
+            break
+    return sorted(sums - {0})
+
+
+def _reads(part: Table) -> Ints:
+    rows: Ints = np.flatnonzero((part.f == Op.READ) & (part.outcome == Outcome.OK))
+    return rows

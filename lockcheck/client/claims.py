@@ -1,0 +1,139 @@
+"""A client's claims to locks: what keepers and listeners report, and which thread records it.
+
+A keeper records its own renewals, as a process of its own. A loss is left here, for the working
+thread to record: its process may be retired meanwhile, and what it sends before it learns of the
+loss is sent in good faith.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from lockcheck.backends.base import Grant, Mode, Renewal
+from lockcheck.client.aims import LATEST_AT_WORK
+from lockcheck.client.recorder import Pending, Recorder
+from lockcheck.errors import InternalError
+from lockcheck.history import EventType
+from lockcheck.servers.wire import ErrorRow, Refused, WireFailure, classify
+from lockcheck.storage.base import Served
+
+# A client in a queue gives up after this many leases, and asks again, so that a lock that nobody
+# is granted any more is noticed.
+PATIENCE_TTLS = 4
+
+
+@dataclass(slots=True)
+class RecordedClaim:
+    """`now` is the clock by which the client measures its lease, and nothing else."""
+
+    key: str
+    mode: Mode
+    ttl_ms: int
+    recorder: Recorder
+    errors: tuple[ErrorRow, ...]
+    stopping: threading.Event
+    wake: Callable[[], None]  # wakes the client while it thinks: it has lost something
+    now: Callable[[], float] = time.monotonic
+    process: int = field(init=False)
+    gives_up_at: float = field(init=False)
+    since: float = field(init=False)
+    valid_until: float | None = None
+    waited: bool = False
+    held: bool = False
+    over: bool = False
+    why_lost: str = ""
+    _guard: threading.Lock = field(init=False, default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        self.process = self.recorder.process
+        self.gives_up_at = time.monotonic() + PATIENCE_TTLS * self.ttl_ms / 1000
+        self.since = self.now()
+
+    # --- what the backend asks and tells -----------------------------------------------------
+
+    def left_s(self) -> float:
+        if self.stopping.is_set():
+            return 0.0
+        return max(0.0, self.gives_up_at - time.monotonic())
+
+    def queued(self) -> None:
+        if self.held or self.over or self.process != self.recorder.process:
+            raise InternalError(
+                f"the claim to {self.key} is no longer under way, so it has no place"
+            )
+        self.waited = True
+        self.recorder.queued(self.key)
+
+    def lost(self, why: str) -> None:
+        with self._guard:
+            if self.over or self.why_lost:
+                return
+            self.why_lost = why
+        self.wake()
+
+    def renewing(self) -> Renewal:
+        since = self.now()  # before it is sent: whatever comes between makes it careful
+        pending = self.recorder.keeper_renews(self.key, self.ttl_ms, of=self.process)
+        return RecordedRenewal(self, pending, since)
+
+    # --- what the client does with it --------------------------------------------------------
+
+    def granted(self, valid_ms: float | None) -> None:
+        """Its validity runs from before it was asked for, unless it had to wait."""
+        with self._guard:
+            if valid_ms is not None:
+                since = self.now() if self.waited else self.since
+                self.valid_until = since + valid_ms / 1000
+            self.held = True
+
+    def extended(self, since: float, valid_ms: float | None) -> None:
+        """Only in time: a client that checks its validity has stopped when it was over."""
+        with self._guard:
+            if valid_ms is None or not self.still_valid():
+                return
+            self.valid_until = since + valid_ms / 1000
+
+    def still_valid(self) -> bool:
+        return self.valid_until is None or self.now() < self.valid_until
+
+    def is_early(self) -> bool:
+        """Whether there is a good rest of its lease, or its lock tells no validity."""
+        rest_s = (1 - LATEST_AT_WORK) * self.ttl_ms / 1000
+        return self.valid_until is None or time.monotonic() < self.valid_until - rest_s
+
+    def end(self) -> None:
+        """Nothing that happens to it from here on matters."""
+        with self._guard:
+            self.over = True
+
+
+@dataclass(slots=True, eq=False)
+class Held:
+    """One grant. Of a reentrant lock a client can have several, and each is given back."""
+
+    claim: RecordedClaim
+    grant: Grant
+    lost: bool = False
+    # Under way until the release is confirmed, with the numbers that the storage gave them.
+    writes: list[tuple[Pending, Served]] = field(default_factory=list)
+
+    @property
+    def key(self) -> str:
+        return self.claim.key
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedRenewal:
+    claim: RecordedClaim
+    pending: Pending
+    since: float
+
+    def granted(self, valid_ms: float | None) -> None:
+        self.claim.recorder.answer(self.pending, EventType.OK, valid_ms=valid_ms)
+        self.claim.extended(self.since, valid_ms)
+
+    def failed(self, failure: Refused | WireFailure) -> None:
+        self.claim.recorder.answer(self.pending, *classify(self.claim.errors, failure))

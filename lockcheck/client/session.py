@@ -1,0 +1,306 @@
+"""A client's lock and storage, with every operation recorded: what a workload is written with."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from lockcheck.backends.base import Backend, Lock, LockSettings, Mode
+from lockcheck.client.aims import POLL_S, Aims, Point
+from lockcheck.client.claims import Held, RecordedClaim
+from lockcheck.client.recorder import Recorder
+from lockcheck.history import EventType, F
+from lockcheck.history.event import WAITED
+from lockcheck.servers.wire import Address, Refused, WireFailure, classify
+from lockcheck.storage.base import Ask, Storage
+
+CHANGING = frozenset({F.WRITE, F.RUN})
+LONGEST_THINK = 1.5  # the longest work under the lock, against the usual one
+LONGEST_AIM_S = 60.0  # a nemesis that aims and never strikes must not hold up a client for ever
+CLOSING_S = 5.0
+
+
+Section = Callable[["Session", Held], object]
+
+
+class SectionOver(Exception):
+    """The critical section cannot go on: the client lost the lock, or lost track of itself."""
+
+
+@dataclass(slots=True)
+class Session:
+    backend: Backend
+    servers: tuple[Address, ...]
+    storage: Storage | None  # None: there is none, or the lock's own server holds the data
+    settings: LockSettings
+    recorder: Recorder
+    stopping: threading.Event
+    keys: tuple[str, ...]
+    think_ms: float
+    check_validity: bool
+    aims: Path  # the folder where the nemesis says whom it aims at
+    marks: int = 0
+    lock: Lock = field(init=False)
+    _held: list[Held] = field(init=False, default_factory=list)
+    _told: threading.Event = field(init=False, default_factory=threading.Event)
+    _aims: Aims = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.lock = self.backend.connect(self.servers, self.settings)
+        self._aims = Aims(self.aims, self.settings.ttl_ms)
+
+    # --- a workload's loop -------------------------------------------------------------------
+
+    def take_turns(
+        self, section: Section, mode: Callable[[Session], Mode] = lambda _: Mode.EXCLUSIVE
+    ) -> None:
+        """The usual loop: a lock, the section under it, a rest; until the client has to leave. The
+        mode is chosen once per turn: otherwise the one that is refused more often would get
+        rare."""
+        wanted = mode(self)
+        while not self.stopping.is_set():
+            if self.locked(self.any_key(), section, wanted):
+                wanted = mode(self)
+            self.rest()
+
+    def any_key(self) -> str:
+        return self.settings.choices.choice(self.keys)
+
+    def locked(self, key: str, section: Section, mode: Mode = Mode.EXCLUSIVE) -> bool:
+        """Acquire, section, release. Returns whether it was let in."""
+        held = self.try_acquire(key, mode)
+        if held is None:
+            return False
+        with suppress(SectionOver):  # the history says why
+            section(self, held)
+        self._give_back(held)
+        return True
+
+    @contextmanager
+    def entered_again(self, held: Held) -> Iterator[Held]:
+        """The same lock again, within the section that holds it. A client that is not let in, or
+        cannot leave, has lost it, so that the outer section ends, too."""
+        again = self.try_acquire(held.key, held.claim.mode)
+        if again is None:
+            self._lose(held, "it was not let in again")
+            raise SectionOver
+        try:
+            yield again
+        finally:
+            left = self._give_back(again)
+        if not left:
+            self._lose(held, "its release of the inner level was not confirmed")
+            raise SectionOver
+
+    def _give_back(self, held: Held) -> bool:
+        """Returns whether the release was confirmed."""
+        if self.recorder.process == held.claim.process:
+            return self.release(held)
+        self._forget(held)  # a retired process releases nothing
+        self.lock.leave(held.grant)
+        self._settle(held, EventType.FAIL, "never committed")
+        return False
+
+    # --- the lock ----------------------------------------------------------------------------
+
+    def try_acquire(self, key: str, mode: Mode = Mode.EXCLUSIVE) -> Held | None:
+        """None if it was not granted, or nobody knows."""
+        claim = self._claim(key, mode)
+        shared = mode is Mode.SHARED
+        pending = self.recorder.invoke(F.ACQUIRE, key, ttl_ms=self.settings.ttl_ms, shared=shared)
+        claim.since = claim.now()  # before it is sent: whatever comes between makes it careful
+        try:
+            grant = self.lock.acquire(claim)
+        except (Refused, WireFailure) as failure:
+            claim.end()
+            self.recorder.answer(pending, *classify(self.backend.errors, failure))
+            return None
+        claim.granted(grant.valid_ms)
+        self.recorder.answer(pending, EventType.OK, token=grant.token, valid_ms=grant.valid_ms)
+        held = Held(claim, grant)
+        self._held.append(held)
+        return held
+
+    def _claim(self, key: str, mode: Mode) -> RecordedClaim:
+        return RecordedClaim(
+            key=key,
+            mode=mode,
+            ttl_ms=self.settings.ttl_ms,
+            recorder=self.recorder,
+            errors=self.backend.errors,
+            stopping=self.stopping,
+            wake=self._told.set,
+            now=self.settings.now_s,
+        )
+
+    def renew(self, held: Held) -> None:
+        """By the client itself, if the lock promises that it can be renewed."""
+        self._heed()
+        pending = self.recorder.invoke(F.RENEW, held.key, ttl_ms=self.settings.ttl_ms)
+        since = held.claim.now()
+        try:
+            held.grant = self.lock.renew(held.grant)
+        except (Refused, WireFailure) as failure:
+            outcome, why = classify(self.backend.errors, failure)
+            self.recorder.answer(pending, outcome, why)
+            raise SectionOver from failure
+        self.recorder.answer(pending, EventType.OK, valid_ms=held.grant.valid_ms)
+        held.claim.extended(since, held.grant.valid_ms)
+
+    def release(self, held: Held) -> bool:
+        """Whether it was confirmed."""
+        if len(self._held) == 1 and not held.lost:  # else it holds on, or holds nothing
+            self._aims.stand(Point.RELEASE)
+        self._forget(held)
+        pending = self.recorder.invoke(F.RELEASE, held.key)
+        try:
+            said = self.lock.release(held.grant)
+        except (Refused, WireFailure) as failure:
+            outcome, why = classify(self.backend.errors, failure)
+            self._settle(held, outcome, why)
+            self.recorder.answer(pending, outcome, why)
+            return False
+        self._settle(held, EventType.OK)
+        self.recorder.answer(pending, EventType.OK, value=said)
+        return True
+
+    def _settle(self, held: Held, outcome: EventType, why: str | None = None) -> None:
+        """The outcome of the release is that of the writes under it."""
+        for pending, served in held.writes:
+            self.recorder.answer(pending, outcome, why, value=served.value, seq=served.seq)
+        held.writes.clear()
+
+    def still_valid(self, held: Held) -> bool:
+        """Whether a client that checks its validity may go on; one that does not, always does."""
+        return not self.check_validity or held.claim.still_valid()
+
+    def close(self) -> None:
+        """Quickly, whatever a driver does: the client is about to leave."""
+        closing = threading.Thread(target=self.lock.close, daemon=True)
+        closing.start()
+        closing.join(CLOSING_S)
+        if self.storage is not None:
+            self.storage.close()
+
+    # --- losses -------------------------------------------------------------------------------
+
+    def _heed(self) -> None:
+        """Records lost holds; if there is one, the section ends."""
+        self._told.clear()  # first: a loss from here on wakes it once more
+        lost = [held for held in self._held if held.claim.why_lost and not held.lost]
+        for held in lost:
+            self._lose(held, held.claim.why_lost)
+        if lost:
+            raise SectionOver
+
+    def _lose(self, held: Held, why: str) -> None:
+        """On all levels; recorded once, unless the process of the claim is retired."""
+        if not held.lost and held.claim.process == self.recorder.process:
+            self.recorder.lost(held.key, why)
+        for each in self._held:
+            each.lost |= each.key == held.key
+
+    def _forget(self, held: Held) -> None:
+        held.claim.end()
+        self._held.remove(held)
+
+    def _stop_unless_valid(self, held: Held) -> None:
+        if held.lost:
+            raise SectionOver
+        if not self.still_valid(held):
+            self._lose(held, "its own clock says that the lease has run out")
+            raise SectionOver
+
+    # --- what it protects --------------------------------------------------------------------
+
+    def read(self, held: Held) -> str | None:
+        return self._serve(held, F.READ)
+
+    def update(self, held: Held) -> None:
+        """Read, think for a while, write back what was read with one's own mark."""
+        base = self.read(held)
+        self.think()
+        self.write_mark(held, base)
+
+    def write_mark(self, held: Held, base: str | None) -> None:
+        """Writes what was read plus one's own mark: the mark is unique and names its base."""
+        self.marks += 1
+        self._serve(held, F.WRITE, value=f"v{self.marks}-{self.settings.owner}", base=base)
+
+    def look(self, held: Held) -> str | None:
+        """At the last job that was done."""
+        return self._serve(held, F.LOOK)
+
+    def run_job(self, held: Held, job: str, last: str | None) -> None:
+        self._serve(held, F.RUN, value=job, base=last)
+
+    def _serve(
+        self, held: Held, f: str, value: str | None = None, base: str | None = None
+    ) -> str | None:
+        recorder, token = self.recorder, held.grant.token
+        if self.check_validity:  # right before it acts, or it may act too late
+            self._heed()
+        self._stop_unless_valid(held)
+        later = self.backend.promises.commits and self.storage is None and f in CHANGING
+        invoke = recorder.begins_to_write if later else recorder.invoke
+        pending = invoke(f, held.key, value=value, base=base, token=token)
+        shared = held.claim.mode is Mode.SHARED
+        ask = Ask(f, held.key, recorder.process, value, base, token, shared)
+        if f in CHANGING:
+            self._aims.stand(Point.WRITE)
+        asked = time.monotonic()
+        try:
+            served = self.storage.serve(ask) if self.storage else self.lock.serve(held.grant, ask)
+        except (Refused, WireFailure) as failure:
+            errors = self.storage.errors if self.storage else self.backend.errors
+            recorder.answer(pending, *classify(errors, failure))
+            raise SectionOver from failure
+        if self.storage:
+            # If it makes us wait, the machine is slow, unless we were cut off from it.
+            recorder.stalled_if_long((time.monotonic() - asked) * 1000, WAITED)
+        if later and not served.refusal:
+            held.writes.append((pending, served))
+        else:
+            outcome = EventType.FAIL if served.refusal else EventType.OK
+            why = served.refusal or None
+            recorder.answer(pending, outcome, why, value=served.value, seq=served.seq)
+        if served.refusal:
+            self._lose(held, "the storage refused it")
+            raise SectionOver
+        self._heed()
+        return served.value
+
+    # --- time --------------------------------------------------------------------------------
+
+    def think(self) -> None:
+        """Work under the lock: SIGTERM does not cut it short, but the loss of a lock does.
+
+        It lasts as long as the nemesis aims at this client, unless the client notices that its
+        lease has run out.
+        """
+        usual = self.settings.choices.uniform(2 - LONGEST_THINK, LONGEST_THINK)
+        until = time.monotonic() + self.think_ms * usual / 1000
+        while (left_s := until - time.monotonic()) > 0:
+            self._told.wait(left_s)
+            self._heed()
+        until = time.monotonic() + LONGEST_AIM_S
+        while self._aimed_at() and time.monotonic() < until:
+            # A client that was stopped meanwhile goes on with its next step.
+            if self._told.wait(POLL_S) and self._aimed_at():
+                self._heed()
+
+    def _aimed_at(self) -> bool:
+        if not all(self.still_valid(held) for held in self._held):
+            return False
+        if self._aims.at(Point.WORK):
+            return True
+        asked = bool(self._aims.at(Point.LEASE))
+        return asked and all(held.claim.is_early() for held in self._held)
+
+    def rest(self) -> None:
+        """Between two attempts, as long as the lock's own policy says."""
+        self.stopping.wait(self.settings.choices.uniform(*self.backend.retry_ms) / 1000)

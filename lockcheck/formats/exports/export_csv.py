@@ -1,0 +1,107 @@
+"""Operations as rows of CSV, in the order of their invocations; the columns are in `csv_rows`.
+
+So are the notices that a client lost its lock:
+
+    client,key,op,start_ns,end_ns,outcome,token,value,result,ttl_ms,node,seq,base,of
+    1,k,write,2000000,3000000,ok,,7,,,n1,1,6,
+    1,k,lost,9000000,,,,,,,n1,,,
+
+Its limits: an empty name is the same as none, and a process that is a number the same as a name of
+digits. The storage's ledger is left out: the numbers are those in the answers to clients.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import msgspec
+
+from lockcheck.formats.names import is_lost
+from lockcheck.formats.tables.intervals import ANSWERED_TOKEN, COLUMNS
+from lockcheck.history import Event, EventType, F, History, Notice, Operation
+from lockcheck.history.event import NEMESIS, STORAGE
+
+AT_ONCE = 4096  # rows
+Cell = str | int | None
+
+
+def csv_rows(history: History) -> Iterator[bytes]:
+    buffer = io.StringIO(newline="")
+    writer = csv.writer(buffer, lineterminator="\r\n")  # so that both are quoted inside a cell
+    writer.writerow(COLUMNS)
+    for number, row in enumerate(_rows(history), 1):
+        writer.writerow(row)
+        if number % AT_ONCE == 0:
+            yield _taken(buffer)
+    yield _taken(buffer)
+
+
+def _rows(history: History) -> Iterator[tuple[Cell, ...]]:
+    """In the order of the history, which is the order of events with equal times."""
+    notices = lost_notices(history)
+    if not notices:
+        yield from map(_row, history.operations)
+        return
+    rows: dict[int, Callable[[], tuple[Cell, ...]]] = {}
+    rows |= {id(each.invoke): partial(_row, each) for each in history.operations}
+    rows |= {id(each): partial(_notice, each) for each in notices}
+    for event in history.events:
+        if id(event) in rows:
+            yield rows[id(event)]()
+
+
+def lost_notices(history: History) -> list[Event]:
+    """The events by which clients were told that they lost a lock."""
+    told = [event for event in history.events if _may_be_notice(event)]
+    answers = {id(each.answer) for each in history.operations if each.f == Notice.LOST and told}
+    return [event for event in told if id(event) not in answers]
+
+
+def _may_be_notice(event: Event) -> bool:
+    of_client = event.process not in (NEMESIS, STORAGE)
+    return event.f == Notice.LOST and event.type is EventType.INFO and of_client
+
+
+def _taken(buffer: io.StringIO) -> bytes:
+    text = buffer.getvalue()
+    buffer.seek(0)
+    buffer.truncate()
+    return text.encode()
+
+
+def _row(operation: Operation) -> tuple[Cell, ...]:
+    invoke, answer = operation.invoke, operation.answer
+    return (
+        operation.process,
+        invoke.key,
+        f"{operation.f} operation" if is_lost(operation.f) else operation.f,
+        operation.start_ns,
+        None if answer is None else answer.time,
+        None if answer is None else answer.type.value,
+        _token(invoke, answer),
+        _json(invoke.value),
+        None if answer is None else _json(answer.value),
+        invoke.ttl_ms,
+        invoke.node,
+        None if answer is None else answer.seq,
+        _json(invoke.base),
+        invoke.of if operation.f == F.RENEW else None,
+    )
+
+
+def _notice(event: Event) -> tuple[Cell, ...]:
+    told = (event.process, event.key, event.f, event.time, None, None, event.token)
+    value, base = _json(event.value), _json(event.base)
+    return (*told, value, None, event.ttl_ms, event.node, None, base, None)
+
+
+def _token(invoke: Event, answer: Event | None) -> int | None:
+    told = answer if invoke.f in ANSWERED_TOKEN else invoke
+    return told.token if told is not None else None
+
+
+def _json(value: object) -> str | None:
+    return None if value is None else msgspec.json.encode(value, order="sorted").decode()

@@ -1,0 +1,244 @@
+"""OpenTelemetry's spans, as the collector's file exporter writes them: OTLP in JSON.
+
+A span is an operation on a lock where it has the attribute `lock.op`, or any attribute whose name
+begins with `lock.` and an operation as its name, or as the last part of it (`Mutex.unlock`).
+
+- `lock.op`: acquire, release, renew, read, write, cas, add or lost; otherwise the span's name says
+  it.
+- `lock.key`: which lock; may be missing where there is one only.
+- `lock.client`: who does it, one thread of control; otherwise `service.instance.id` or
+  `service.name` of the resource, with the span's `thread.id` where it has one.
+- `lock.outcome`: `ok`, `fail` (it certainly did not happen: the lock was refused) or `info`;
+  otherwise a span with an error is `info`, and any other `ok`. So a refusal has to say `fail`.
+- `lock.token`: the fencing token that was granted; `lock.ttl_ms`: the lease that was asked for.
+- `lock.value` and `lock.result`: what was written, and what was read.
+- `lock.seq`: of an answered read or write the number that the storage gave it, in the order in
+  which it served them; `lock.base`: what the written value was computed from.
+- `lock.of`: of a renewal the client whose hold it extends, where a keeper renews for it.
+
+One `lock.op` is no operation: `lost` says that when the span began its client was told, or found
+out, that it holds the lock no longer; how long the span took does not matter. So these are a write
+that the storage served as its second one, and the notice that comes too late for it:
+
+    {"name": "put", "startTimeUnixNano": "1515000000", "endTimeUnixNano": "1516000000",
+     "attributes": [{"key": "lock.op", "value": {"stringValue": "write"}},
+                    {"key": "lock.key", "value": {"stringValue": "orders"}},
+                    {"key": "lock.client", "value": {"stringValue": "a"}},
+                    {"key": "lock.value", "value": {"stringValue": "a1"}},
+                    {"key": "lock.base", "value": {"stringValue": "old"}},
+                    {"key": "lock.seq", "value": {"intValue": "2"}}]}
+    {"name": "lost", "startTimeUnixNano": "1520000000", "endTimeUnixNano": "1520000000",
+     "attributes": [{"key": "lock.key", "value": {"stringValue": "orders"}},
+                    {"key": "lock.client", "value": {"stringValue": "a"}}]}
+
+Other spans are ignored, and counted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import IO, TypeAlias
+
+import msgspec
+
+from lockcheck.errors import HistoryError
+from lockcheck.formats.json_documents import Document, read_lines_of_documents
+from lockcheck.formats.names import known_row_f, our_row_f
+from lockcheck.formats.source import Source
+from lockcheck.formats.tables.intervals import COLUMNS, Cells, Intervals
+from lockcheck.formats.tables.row_events import RowEvents
+from lockcheck.formats.tables.rows import Rows
+from lockcheck.history.event import Event, EventType, Notice
+
+ATTRIBUTE = "lock."
+NEEDED = "a span of a lock has lock.op, lock.key and lock.client among its attributes"
+ERROR_CODES = (2, "2", "STATUS_CODE_ERROR")
+SEPARATOR = re.compile(r"[./:#]")
+AT_ONCE = 4096  # spans
+NAMES = {"start_ns": "startTimeUnixNano", "end_ns": "endTimeUnixNano", "node": "host.name"}
+WORKED_OUT = ("client", "op", "start_ns", "end_ns", "outcome", "node")  # see `_worked_out`
+AS_SAID = tuple(name for name in COLUMNS if name not in WORKED_OUT)
+
+
+class _Value(msgspec.Struct, rename="camel"):
+    string_value: str | None = None
+    int_value: int | str | None = None
+    bool_value: bool | None = None
+    double_value: float | str | None = None
+
+    @property
+    def said(self) -> str | None:
+        if self.string_value is not None:
+            return self.string_value
+        if self.bool_value is not None:
+            return str(self.bool_value).lower()
+        value = self.double_value if self.int_value is None else self.int_value
+        return None if value is None else str(value)
+
+
+class _Attribute(msgspec.Struct):
+    key: str
+    value: _Value = msgspec.field(default_factory=_Value)
+
+
+class _Status(msgspec.Struct):
+    code: int | str = 0
+
+
+class _Span(msgspec.Struct, rename="camel"):
+    name: str = ""
+    start_time_unix_nano: int | str = ""
+    end_time_unix_nano: int | str = ""
+    attributes: list[_Attribute] = []  # msgspec copies it
+    status: _Status = msgspec.field(default_factory=_Status)
+
+
+class _Scope(msgspec.Struct):
+    spans: list[_Span] = []
+
+
+class _Resource(msgspec.Struct):
+    attributes: list[_Attribute] = []
+
+
+class _ResourceSpans(msgspec.Struct, rename="camel"):
+    resource: _Resource = msgspec.field(default_factory=_Resource)
+    scope_spans: list[_Scope] = []
+
+
+class _Export(msgspec.Struct, rename="camel"):
+    resource_spans: list[_ResourceSpans] = []
+
+
+_decode = msgspec.json.Decoder(_Export).decode
+
+
+SpanPlace: TypeAlias = tuple[Document[_Export], str, int, _Span]  # the path to the spans, and which
+
+
+def read_otlp(data: IO[bytes], source: Source) -> Iterable[Event]:
+    taking = _Taking(source)
+    for document in read_lines_of_documents(data, source.name, _decode):
+        taking.take(document)
+    rows, passed_over = taking.rows(), taking.passed_over
+    if not len(rows):
+        raise source.error(f"{_none_of(passed_over)}: {NEEDED}")
+    if passed_over:
+        source.notes.append(_about(passed_over))
+    return RowEvents(Rows(rows, source))
+
+
+def _none_of(spans: int) -> str:
+    if spans == 0:
+        return "it contains no spans"
+    return "its only span is no lock's" if spans == 1 else f"none of its {spans} spans is a lock's"
+
+
+def _about(spans: int) -> str:
+    if spans == 1:
+        return "1 span that is no lock's was passed over"
+    return f"{spans} spans that are no lock's were passed over"
+
+
+class _Taking:
+    def __init__(self, source: Source) -> None:
+        self.passed_over = 0
+        self._source = source
+        self._rows = Intervals()
+        self._said: list[dict[str, str]] = []  # of each span
+        self._worked_out: list[tuple[str, ...]] = []
+        self._places: list[SpanPlace] = []
+
+    def rows(self) -> Intervals:
+        self._hand_over()
+        return self._rows
+
+    def take(self, document: Document[_Export]) -> None:
+        for i, of_resource in enumerate(document.value.resource_spans):
+            resource = _said(of_resource.resource.attributes)
+            for j, scope in enumerate(of_resource.scope_spans):
+                path = f"resourceSpans[{i}].scopeSpans[{j}].spans"
+                for number, span in enumerate(scope.spans):
+                    self._take_span(span, resource, (document, path, number, span))
+        if len(self._places) >= AT_ONCE:
+            self._hand_over()
+
+    def _take_span(self, span: _Span, resource: dict[str, str], place: SpanPlace) -> None:
+        said = _said(span.attributes)
+        op = said.get("lock.op") or _named(span.name, said)
+        if op is None:
+            self.passed_over += 1
+            return
+        try:
+            self._worked_out.append(_worked_out(span, op, said, resource))
+        except ValueError as error:
+            raise self._error(place, str(error)) from error
+        self._said.append(said)
+        self._places.append(place)
+
+    def _hand_over(self) -> None:
+        spans, places, worked_out = self._said, self._places, self._worked_out
+        if not places:
+            return
+        self._said, self._places, self._worked_out = [], [], []
+
+        def error(place: int, name: str, reason: str) -> HistoryError:
+            return self._error(places[place], f"{NAMES.get(name) or ATTRIBUTE + name}: {reason}")
+
+        columns: dict[str, Sequence[str]] = dict(
+            zip(WORKED_OUT, zip(*worked_out, strict=True), strict=True)
+        )
+        known = set().union(*spans)
+        for name in AS_SAID:
+            key = ATTRIBUTE + name
+            if key in known:
+                columns[name] = [said.get(key, "") for said in spans]
+        documents, paths, numbers, _ = zip(*places, strict=True)
+        lines = [document.line for document in documents]
+        self._rows.take(Cells(columns, lines, error, paths, numbers))
+
+    def _error(self, place: SpanPlace, reason: str) -> HistoryError:
+        document, path, number, span = place
+        reason = f"{path}[{number}], {span.name[:40]!r}: {reason}"
+        return self._source.error(reason, document.line, document.column)
+
+
+def _said(attributes: list[_Attribute]) -> dict[str, str]:
+    return {each.key: said for each in attributes if (said := each.value.said) is not None}
+
+
+def _named(name: str, said: dict[str, str]) -> str | None:
+    if not any(key.startswith(ATTRIBUTE) for key in said):
+        return None
+    return known_row_f(SEPARATOR.split(name)[-1].replace(" ", ""))
+
+
+def _worked_out(
+    span: _Span, op: str, said: dict[str, str], resource: dict[str, str]
+) -> tuple[str, ...]:
+    start, end = _time(span.start_time_unix_nano), _time(span.end_time_unix_nano)
+    if not start:
+        raise ValueError("it has no startTimeUnixNano")
+    outcome = said.get("lock.outcome")
+    if our_row_f(op) == Notice.LOST:
+        end, outcome = "", outcome or ""
+    elif not end:
+        outcome = EventType.INFO
+    elif outcome is None:
+        outcome = EventType.INFO if span.status.code in ERROR_CODES else EventType.OK
+    client = said.get("lock.client") or _client(said, resource)
+    return client, op, start, end, outcome, resource.get("host.name", "")
+
+
+def _client(said: dict[str, str], resource: dict[str, str]) -> str:
+    service = resource.get("service.instance.id") or resource.get("service.name")
+    if not service:
+        raise ValueError(f"nobody's: {NEEDED}")
+    thread = said.get("thread.id")
+    return f"{service} thread {thread}" if thread else service
+
+
+def _time(said: int | str) -> str:
+    """Zero is OTLP's word for none."""
+    return "" if said in (0, "0") else str(said)

@@ -1,0 +1,198 @@
+"""The events of rows, in the order of their times, and the same as columns.
+
+Among a client's events of the same time, a notice comes after operations that end and before those
+that begin; operations that took no time at all stay in the order in which they were given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import repeat
+from typing import Any
+
+import numpy as np
+
+from lockcheck.formats.tables.cell_columns import ABSENT, RepeatedTexts
+from lockcheck.formats.tables.intervals import ANSWERED_TOKEN
+from lockcheck.formats.tables.rows import Rows
+from lockcheck.history.columns import LEDGER, Columns, LedgerColumns
+from lockcheck.history.event import Event, EventType
+from lockcheck.history.table import (
+    NEVER,
+    NO_TOKEN,
+    NOTHING,
+    OP_OF,
+    Bytes,
+    Codes,
+    Ints,
+    Op,
+    Outcome,
+    Symbols,
+    Table,
+)
+
+NOBODY: dict[str, Any] = {name: np.zeros(0, kind) for name, kind in LEDGER}
+OUTCOME_OF = {EventType.OK: Outcome.OK, EventType.FAIL: Outcome.FAIL, EventType.INFO: Outcome.INFO}
+LONG_AGO = -(1 << 60)
+
+
+class RowEvents:
+    """An event has a number: a row's, for its beginning or the notice that it is, and for its
+    answer that and the number of all rows. Its place is that in the order of times."""
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+        words, column = rows.given, rows.given.column
+        self._value, self._result = column("value"), column("result")
+        self._base, self._node = column("base"), column("node")
+        self._token, self._ttl_ms = column("token"), column("ttl_ms")
+        self._gains = np.logical_or(*(words.fs.are(rows.op, f) for f in ANSWERED_TOKEN))
+        self._numbers = self._in_order()
+
+    def _in_order(self) -> Ints:
+        """Client after client, each in its own order, which the sort by time then leaves alone."""
+        order, rows = self._rows.order, self._rows
+        times = np.stack((rows.start[order], rows.told[order]), axis=1).reshape(-1)
+        numbers = np.stack((order, order + len(order)), axis=1).reshape(-1)
+        place = np.argsort(times, kind="stable")
+        ordered: Ints = numbers[place[times[place] != NEVER]]
+        return ordered
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __iter__(self) -> Iterator[Event]:
+        return iter(self._made(self._numbers))
+
+    def at(self, places: Ints) -> dict[int, Event]:
+        places = np.unique(places[places >= 0])
+        return dict(zip(places.tolist(), self._made(self._numbers[places]), strict=True))
+
+    def _made(self, numbers: Ints) -> list[Event]:
+        begins = numbers < len(self._rows)
+        begun, answered = numbers[begins], numbers[~begins] - len(self._rows)
+        made = [*self._begun(begun), *self._answered(answered)]
+        place = np.empty(len(numbers), np.int64)
+        place[np.argsort(~begins, kind="stable")] = np.arange(len(numbers))
+        return list(map(made.__getitem__, place.tolist()))
+
+    def _begun(self, rows: Ints) -> Iterator[Event]:
+        of, words = self._rows, self._rows.given
+        nothing: repeat[None] = repeat(None)
+        shown = np.where(self._gains[rows], ABSENT, self._token[rows])
+        lost = of.lost[rows].tolist()
+        return map(
+            Event,
+            of.start[rows].tolist(),
+            self._processes(of.client[rows]),
+            [EventType.INFO if each else EventType.INVOKE for each in lost],
+            words.fs.meanings(of.op[rows]),
+            words.keys.meanings(of.key[rows]),
+            words.values.meanings(self._value[rows]),
+            words.nodes.meanings(self._node[rows]),
+            _or_none(shown),
+            nothing,
+            nothing,
+            words.values.meanings(self._base[rows]),
+            _or_none(self._ttl_ms[rows]),
+            nothing,
+            nothing,
+            self._processes(of.owner[rows]),
+        )
+
+    def _answered(self, rows: Ints) -> Iterator[Event]:
+        of, words = self._rows, self._rows.given
+        outcomes = words.outcomes.meanings(of.outcome[rows])
+        known = self._outcome()[rows] != Outcome.INFO
+        return map(
+            Event,
+            of.told[rows].tolist(),
+            self._processes(of.client[rows]),
+            [outcome or EventType.INFO for outcome in outcomes],
+            words.fs.meanings(of.op[rows]),
+            words.keys.meanings(of.key[rows]),
+            words.values.meanings(self._result[rows]),
+            words.nodes.meanings(self._node[rows]),
+            _or_none(np.where(self._gains[rows], self._token[rows], ABSENT)),
+            repeat(None),
+            _or_none(np.where(known, of.seq[rows], ABSENT)),
+        )
+
+    def _processes(self, clients: Codes) -> list[int | str | None]:
+        processes = self._rows.processes
+        return [None if n == NOTHING else processes[n] for n in clients.tolist()]
+
+    def _outcome(self) -> Bytes:
+        """NOTHING, where there is none, is the last of these."""
+        meant = self._rows.given.outcomes.meant
+        known = np.array([*(OUTCOME_OF[each] for each in meant), Outcome.INFO], np.int8)
+        outcome: Bytes = known[self._rows.outcome]
+        return outcome
+
+    # --- as columns --------------------------------------------------------------------------
+
+    def columns(self) -> Columns | None:
+        """None: it tells of operations that no model knows, which only events do."""
+        rows, words, count = self._rows, self._rows.given, len(self._rows)
+        f = np.array([OP_OF.get(f, Op.OTHER) for f in words.fs.meant], np.int8)[rows.op]
+        if ((f == Op.OTHER) & ~rows.lost).any():
+            return None
+        place = np.full(2 * count, -1)
+        place[self._numbers] = np.arange(len(self))
+        begun = self._numbers[self._numbers < count]
+        at = begun[~rows.lost[begun]]
+        symbols = Symbols()
+        process = np.array([symbols.number(each) for each in rows.processes], np.int32)
+        key, node = _symbols(words.keys, symbols)[rows.key], _symbols(words.nodes, symbols)
+        value = _symbols(words.values, symbols)
+        argument, second = value[self._value], np.full(count, NOTHING, np.int32)
+        for row in np.flatnonzero(f == Op.CAS).tolist():
+            pair: Any = words.values.meaning(self._value[row])
+            argument[row], second[row] = map(symbols.number, pair)
+        outcome, base = self._outcome()[at], value[self._base[at]]
+        told = np.flatnonzero((outcome != Outcome.INFO) & (rows.seq[at] != ABSENT))
+        granted = self._gains[at] & (outcome == Outcome.OK)
+        table = Table(
+            f=f[at],
+            outcome=outcome,
+            start=rows.start[at],
+            end=np.where(outcome == Outcome.INFO, NEVER, rows.told[at]),
+            process=process[rows.client[at]],
+            key=key[at],
+            argument=argument[at],
+            second=second[at],
+            result=value[self._result[at]],
+            token=np.where(granted, self._token[at], NO_TOKEN),
+            ttl_ms=np.maximum(self._ttl_ms[at], NOTHING).astype(np.int32),
+            owner=process[np.where(rows.owner == NOTHING, rows.client, rows.owner)[at]],
+            symbols=symbols,
+        )
+        times = np.concatenate((rows.start, rows.told))[self._numbers]
+        seen_last = np.full(len(symbols), LONG_AGO)
+        seen_last[process[rows.client[self._numbers % count]]] = times  # the last one stays
+        return Columns(
+            table=table,
+            node=node[self._node[at]],
+            invoked_at=place[at],
+            answered_at=place[at + count],
+            special_at=place[begun[rows.lost[begun]]],
+            seen_last=seen_last,
+            numbered=told,
+            number=rows.seq[at][told],
+            based=np.flatnonzero(base != NOTHING),
+            base=base[base != NOTHING],
+            told=LedgerColumns(**NOBODY),
+            lent=False,
+            began_ns=rows.began_ns,
+            end_ns=int(times[-1]),
+            events=len(self),
+        )
+
+
+def _symbols(words: RepeatedTexts[Any], symbols: Symbols) -> Codes:
+    """Of each word; NOTHING is the last."""
+    return np.array([*map(symbols.number, words.meant), NOTHING], np.int32)
+
+
+def _or_none(numbers: Ints) -> list[int | None]:
+    return [None if number == ABSENT else number for number in numbers.tolist()]

@@ -1,0 +1,131 @@
+"""Proves that a clock runs as intended, and later that it is right again: by reading it in each
+process, and by asking the server itself where it tells the time."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import closing
+
+from lockcheck.errors import FaultError
+from lockcheck.nemesis.clock.engines import Clocks, VdsoClocks
+from lockcheck.nemesis.clock.motion import Motion
+from lockcheck.nemesis.clock.skew import CLOCKS, NS_PER_S, true_ns
+from lockcheck.nodes.node import Node
+from lockcheck.servers import SERVERS
+from lockcheck.servers.asking import answer
+from lockcheck.servers.base import Clock, TellsTime
+from lockcheck.servers.versions import server_of
+
+DRIFT_SEEN_S = 0.25
+RATE_TOLERANCE = 0.002
+LOOKS = 400  # at a clock that strobes
+
+
+async def prove(motion: Motion, node: Node, which: tuple[Clock, ...], clocks: Clocks) -> str:
+    """In a few words; raises FaultError if it runs differently."""
+    readable = clocks.readable
+    seen = [f"{clock} {await _seen(motion, clock, clocks)}" for clock in which if clock in readable]
+    for clock in readable:
+        if clock not in which:
+            await _need(clock, clocks, 0)
+    processes = len(node.pids())
+    in_all = f" in {processes} processes" if processes > 1 else ""
+    said = "" if motion.every_ms else await _asked(node, which, clocks)
+    return f"{node.name}: {', '.join(seen)}{in_all}, by {clocks.engine}{said}"
+
+
+async def is_right(node: Node) -> None:
+    """Raises FaultError unless both of its clocks are right again."""
+    with closing(VdsoClocks(node)) as clocks:
+        for clock in CLOCKS:
+            if node.alive:
+                await _need(clock, clocks, 0)
+        if node.alive:
+            await _asked(node, (), clocks)
+
+
+async def _seen(motion: Motion, clock: Clock, clocks: Clocks) -> str:
+    if motion.drifts:
+        return f"at {await _rate(motion, clock, clocks):.3f} of its rate"
+    if motion.every_ms:
+        return await _seen_to_and_fro(motion, clock, clocks)
+    return seconds(await _need(clock, clocks, motion.by_ns))
+
+
+async def _rate(motion: Motion, clock: Clock, clocks: Clocks) -> float:
+    first, began_ns = await clocks.offsets_ns(clock), true_ns(clock)
+    await asyncio.sleep(DRIFT_SEEN_S)
+    last, took_ns = await clocks.offsets_ns(clock), true_ns(clock) - began_ns
+    rates = [1 + (b - a) / took_ns for a, b in zip(first, last, strict=False)]
+    if wrong := [rate for rate in rates if abs(rate - motion.rate) > RATE_TOLERANCE * motion.rate]:
+        raise FaultError(
+            f"the {clock} clock runs at {wrong[0]:.4f} of its rate, not at {motion.rate:g}"
+        )
+    return rates[0]
+
+
+async def _seen_to_and_fro(motion: Motion, clock: Clock, clocks: Clocks) -> str:
+    ways, seen = (0, motion.by_ns), set()
+    for _ in range(LOOKS):
+        for offset_ns in await clocks.offsets_ns(clock):
+            near = [way for way in ways if abs(offset_ns - way) <= clocks.tolerance_ns]
+            if not near:
+                raise FaultError(f"the {clock} clock is {seconds(offset_ns)} off")
+            seen.update(near)
+        if len(seen) == len(ways):
+            return f"0 and {seconds(motion.by_ns)} by turns"
+        await asyncio.sleep(motion.every_ms / 1000 / 4)
+    raise FaultError(f"the {clock} clock does not strobe: it stays at {seen}")
+
+
+async def _need(clock: Clock, clocks: Clocks, wanted_ns: int) -> int:
+    """Raises FaultError unless it is so in all processes; returns one of their offsets."""
+    offsets_ns = await clocks.offsets_ns(clock)
+    if not offsets_ns:
+        raise FaultError(f"there is no process whose {clock} clock could be read")
+    wrong = [each for each in offsets_ns if abs(each - wanted_ns) > clocks.tolerance_ns]
+    if wrong:
+        raise FaultError(
+            f"a {clock} clock is {seconds(wrong[0])} off, and not {seconds(wanted_ns)}"
+        )
+    return offsets_ns[0]
+
+
+# --- the server itself ---------------------------------------------------------------------------
+
+
+async def _asked(node: Node, which: tuple[Clock, ...], clocks: Clocks) -> str:
+    """Empty if it cannot tell, or does not answer just now: its processes have been read."""
+    if node.spec.server not in SERVERS:
+        return ""
+    server = server_of(node.spec.kind)
+    if server.tells_time is None or server.tells_time.clock is Clock.MONOTONIC:
+        return ""  # or its uptime, which says nothing about the time
+    heard = await _heard(node, server.port, server.tells_time)
+    if heard is None:
+        return ""
+    least_ns, most_ns = heard
+    [offset_ns, *_] = await clocks.offsets_ns(server.tells_time.clock)
+    if not least_ns - clocks.tolerance_ns <= offset_ns <= most_ns + clocks.tolerance_ns:
+        raise FaultError(
+            f"{node.name} says by {server.tells_time.called} that it is "
+            f"{seconds(least_ns)} off, and its processes read {seconds(offset_ns)}"
+        )
+    if server.tells_time.clock not in which:
+        return ""
+    return f"; {server.tells_time.called} says {seconds((least_ns + most_ns) // 2)}"
+
+
+async def _heard(node: Node, port: int, telling: TellsTime) -> tuple[int, int] | None:
+    """The least and the most by which its clock was off, as it says itself."""
+    before_ns = true_ns(telling.clock)
+    said = await answer(node, (node.address, port), telling.question)
+    after_ns = true_ns(telling.clock)
+    if said is None:
+        return None
+    told_ns = telling.read_ns(said)
+    return told_ns - after_ns, told_ns + telling.step_ms * 1_000_000 - before_ns
+
+
+def seconds(offset_ns: int) -> str:
+    return f"{offset_ns / NS_PER_S:+.3f} s"

@@ -1,0 +1,48 @@
+"""Reads a clock as another process reads it: by the code and the tables that are in its vDSO now.
+
+They are copied into memory of our own, and run there. So the result is what the process would read,
+and not what it is supposed to read.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+from functools import cache
+
+from lockcheck.errors import FaultError
+from lockcheck.nemesis.clock.skew import NS_PER_S, clock_id
+from lockcheck.nemesis.clock.vdso_image import Image
+from lockcheck.servers.base import Clock
+
+
+class _Timespec(ctypes.Structure):
+    _fields_ = (("seconds", ctypes.c_int64), ("nanoseconds", ctypes.c_int64))
+
+
+_GETTIME = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.POINTER(_Timespec))
+
+
+def read_through(kernels: Image, copied: bytes, clock: Clock) -> int:
+    """In nanoseconds. Only the jump and the code that we have put there ourselves are run."""
+    head = kernels.heads[kernels.clock]
+    code = kernels.processor.code
+    leads = copied[kernels.clock :].startswith(head) and copied[kernels.place :].startswith(code)
+    if not leads:
+        raise FaultError("its clock is not read by our code")
+    memory = _memory(len(copied))
+    memory[:] = copied
+    told = _Timespec()
+    address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    failed = _GETTIME(address + kernels.clock)(clock_id(clock), ctypes.byref(told))
+    if failed:
+        raise FaultError(f"its vDSO cannot read the {clock} clock: error {failed}")
+    return int(told.seconds * NS_PER_S + told.nanoseconds)
+
+
+@cache
+def _memory(size: int) -> mmap.mmap:
+    try:
+        return mmap.mmap(-1, size, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+    except OSError as error:
+        raise FaultError(f"no clock can be read back here: {error.strerror}") from error

@@ -1,0 +1,161 @@
+"""Waits for a client to get to the point where a fault strikes, and keeps it there.
+
+The work under a lock may last a few milliseconds, and a fault takes as long to begin. So all
+clients are asked in advance to stay at that point once they get there: see `client/aims.py`. The
+first one is caught, and the others are let go.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+
+from lockcheck.client.aims import POLL_S, Point, mark
+from lockcheck.nemesis.course.holders import Holders
+from lockcheck.nemesis.triggers import Trigger
+
+# A client that still holds the lock after this time, with the mark there, was asked in time.
+OBEYS_S = 0.02
+
+
+class Hunt(ABC):
+    point = Point.LEASE
+
+    def __init__(
+        self,
+        holders: Holders,
+        prey: Iterable[str],
+        is_free: Callable[[str], bool],
+        grants: asyncio.Queue[str],
+    ) -> None:
+        self._holders = holders
+        self._prey = list(prey)
+        self._is_free = is_free
+        self._grants = grants
+        self._number = next(holders.numbers)
+        self._mark = mark(self.point, self._number)
+        self._marked_s: dict[str, float] = {}  # since when
+
+    async def catch(self, skip: int = 0) -> str:
+        """The next client at the point, after `skip` others have had the lock undisturbed."""
+        for _ in range(skip):
+            await self._grants.get()
+        self._begins()
+        while True:
+            self._mark_the_free()
+            node = await self._there()
+            if node is not None and self._is_free(node):
+                return node
+
+    def _begins(self) -> None:  # noqa: B027 - most need no preparation
+        """Called right before clients are asked for the first time."""
+
+    @abstractmethod
+    async def _there(self) -> str | None:
+        """A client that is there now; waits a little if there is none."""
+
+    def keep(self, node: str, *, at_work: bool) -> Callable[[], None]:
+        """Keeps it beyond the hunt, until the returned function is called; `at_work`: for as long
+        as it takes, if it is at work and does not stand still."""
+        if self._marked_s.pop(node, None) is None:
+            return lambda: None
+        kept = self._mark
+        if at_work and self.point is Point.LEASE:
+            kept = mark(Point.WORK, self._number)
+            self._holders.mark(node, kept)
+            self._holders.unmark(node, self._mark)
+        return lambda: self._holders.unmark(node, kept)
+
+    def let_go(self) -> None:
+        """All clients that are not kept."""
+        for node in list(self._marked_s):
+            self._unmark(node)
+
+    def _mark_the_free(self) -> None:
+        """A client that another fault has struck meanwhile need not wait for this one."""
+        for node in self._prey:
+            if self._is_free(node) and node not in self._marked_s:
+                self._holders.mark(node, self._mark)
+                self._marked_s[node] = _now()
+            elif not self._is_free(node) and node in self._marked_s:
+                self._unmark(node)
+
+    def _unmark(self, node: str) -> None:
+        self._holders.unmark(node, self._mark)
+        del self._marked_s[node]
+
+
+class _OnAcquire(Hunt):
+    def _begins(self) -> None:
+        self._held_before = set(self._holders.now())
+
+    async def _there(self) -> str | None:
+        return await self._granted() or self._still_held()
+
+    async def _granted(self) -> str | None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(OBEYS_S):
+                node = await self._grants.get()
+                self._held_before.discard(node)
+                return node
+        return None
+
+    def _still_held(self) -> str | None:
+        """A client that held the lock before it was asked to stay: no other may be granted it."""
+        self._held_before &= self._holders.now().keys()
+        asked_by = _now() - OBEYS_S
+        obeying = [n for n in self._held_before if self._marked_s.get(n, asked_by + 1) <= asked_by]
+        return min(obeying, default=None)
+
+
+class _Standing(Hunt):
+    async def _there(self) -> str | None:
+        for node in self._marked_s:
+            if self._holders.stands(node, self._mark):
+                return node
+        await asyncio.sleep(POLL_S)
+        return None
+
+
+class _OnWrite(_Standing):
+    point = Point.WRITE
+
+
+class _BeforeRelease(_Standing):
+    point = Point.RELEASE
+
+
+class _NearExpiry(Hunt):
+    async def _there(self) -> str | None:
+        for node in self._holders.near_expiry():
+            if node in self._marked_s:
+                return node
+        await asyncio.sleep(POLL_S)
+        return None
+
+
+_HUNTS: dict[Trigger, type[Hunt]] = {
+    Trigger.ACQUIRE: _OnAcquire,
+    Trigger.WRITE: _OnWrite,
+    Trigger.RELEASE: _BeforeRelease,
+    Trigger.EXPIRY: _NearExpiry,
+}
+
+
+@contextmanager
+def hunting(
+    holders: Holders, trigger: Trigger, prey: Iterable[str], is_free: Callable[[str], bool]
+) -> Iterator[Hunt]:
+    """In the end all clients are let go but the one that is kept."""
+    with holders.grants() as grants:
+        hunt = _HUNTS[trigger](holders, prey, is_free, grants)
+        try:
+            yield hunt
+        finally:
+            hunt.let_go()
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

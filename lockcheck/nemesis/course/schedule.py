@@ -1,0 +1,247 @@
+"""When a fault strikes, and which nodes. Runs in the agent, on the same clock as the nodes."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+
+from lockcheck.client.aims import Point
+from lockcheck.history import Effect, Event, EventType
+from lockcheck.history.event import NEMESIS, NS_PER_MS
+from lockcheck.nemesis.base import Fleet, Plan, Step
+from lockcheck.nemesis.course.holders import Holders
+from lockcheck.nemesis.course.hunt import Hunt, hunting
+from lockcheck.nemesis.course.quiet import Quiet
+from lockcheck.nemesis.course.under_way import UnderWay, in_words, is_set_within
+from lockcheck.nemesis.fitting import GAP_MS
+from lockcheck.nemesis.grammar import Sequence, sequence_words
+from lockcheck.nemesis.network.links import Links
+from lockcheck.nemesis.scene import Scene
+from lockcheck.nemesis.triggers import Trigger
+from lockcheck.nodes.node import Node, Role
+
+AIM_POLL_S = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Aimed:
+    """The nodes that a step strikes, now marked as struck; `let_go` lets a kept client go on."""
+
+    nodes: tuple[str, ...]
+    let_go: Callable[[], None] = lambda: None
+    until_struck: bool = False  # a client is only kept until the fault has taken effect
+
+
+class Nemesis:
+    def __init__(
+        self,
+        sequences: Iterable[Sequence],
+        *,
+        nodes: Mapping[str, Node],
+        fleet: Fleet,
+        plan: Plan,
+        workdir: Path,
+        seed: int,
+        now_ns: Callable[[], int],
+        record: Callable[[Event], None],
+    ) -> None:
+        self._sequences = [sequence for sequence in sequences if sequence]
+        self._plan = plan
+        self._seed = seed
+        self._now_ns = now_ns
+        self._record = record
+        self._scene = Scene(nodes, fleet, plan, Holders(workdir), Links(nodes), now_ns, record)
+        self._numbers = count(1)
+        self._no_more = asyncio.Event()  # begin no further fault
+        self._under_way: list[UnderWay] = []
+        self._tasks: list[asyncio.Task[None]] = []
+        self._missed: dict[str, Step] = {}  # has not struck yet,
+        self._why_missed: dict[str, str] = {}  # and why not
+        self._has_begun = False  # some fault
+        self._quiet: Quiet | None = None
+
+    def start(self) -> None:
+        for step in (step for sequence in self._sequences for step in sequence):
+            self._missed[str(step)] = step
+        self._tasks = [
+            asyncio.create_task(
+                self._run_sequence(sequence, random.Random(f"{self._seed}/{n}/{words}"))
+            )
+            for n, sequence in enumerate(self._sequences)
+            for words in [sequence_words(sequence)]
+        ]
+
+    def observe(self, event: Event) -> None:
+        """What the clients write, the moment it is read."""
+        self._scene.holders.observe(event)
+        if self._quiet is not None:
+            self._quiet.observe(event)
+
+    async def finish(self, *, at_once: bool) -> None:
+        """Returns when no fault is active. Unless `at_once`, active faults run their course, except
+        those that last to the end of the run.
+
+        The last one is healed first, and none waits for another: a server that is restarted may not
+        be ready before those that it needs run and can be reached.
+        """
+        self._no_more.set()
+        ending = [each for each in self._under_way if at_once or each.lasts_ms is None]
+        await asyncio.gather(*(strike.end() for strike in reversed(ending)))
+        while self._tasks:  # a task may have begun another
+            tasks, self._tasks = self._tasks, []
+            await asyncio.gather(*tasks, return_exceptions=True)
+        self._tell_missed()
+
+    async def quiet(self) -> None:
+        """After the last fault, if there was one and all servers are up again: returns when the
+        locks have been granted again, or it is known that they are not."""
+        servers = self._scene.names(Role.SERVER)
+        if self._has_begun and all(self._scene.is_free(name) for name in servers):
+            self._quiet = Quiet(self._plan, now_ns=self._now_ns, record=self._record)
+            await self._quiet.pass_by()
+
+    # --- one sequence -----------------------------------------------------------------------
+
+    async def _run_sequence(self, sequence: Sequence, choices: random.Random) -> None:
+        try:
+            await self._go_round(sequence, choices)
+        except Exception as error:  # noqa: BLE001 - it is why what has not struck never did
+            self._why_missed.update(dict.fromkeys(map(str, sequence), in_words(error)))
+
+    async def _go_round(self, sequence: Sequence, choices: random.Random) -> None:
+        steps = list(sequence)
+        while steps:
+            for step in list(steps):
+                if not await self._wait_before(step, choices):
+                    return
+                aimed = await self._aim(step, choices)
+                if aimed is None:
+                    return
+                await self._strike(step, aimed)
+                if step.lasts_ms(self._plan) is None:
+                    steps.remove(step)  # once: it lasts to the end
+
+    async def _wait_before(self, step: Step, choices: random.Random) -> bool:
+        """The pause before a fault: shorter if it would not fit otherwise."""
+        gap_ms = choices.uniform(*GAP_MS) if step.gap_ms is None else step.gap_ms
+        left_ms = self._left_ms(step)
+        if step.gap_ms is None and left_ms >= GAP_MS[0]:
+            gap_ms = min(gap_ms, left_ms)
+        if gap_ms > left_ms:
+            return False
+        return not await is_set_within(self._no_more, gap_ms / 1000)
+
+    def _left_ms(self, step: Step) -> float:
+        """How soon it must begin so that it can end in time."""
+        until_ms = self._plan.time_limit_ms - (step.lasts_ms(self._plan) or 0)
+        return until_ms - self._now_ns() / NS_PER_MS
+
+    async def _aim(self, step: Step, choices: random.Random) -> Aimed | None:
+        """Waits for a node to aim at. None: there was none for as long as it made sense."""
+        trigger = step.trigger(self._plan)
+        scheduled = trigger is Trigger.SCHEDULE
+        found = self._choose(step, choices) if scheduled else self._hunt(step, trigger, choices)
+        hunter = asyncio.create_task(found)
+        over = asyncio.create_task(self._no_more.wait())
+        await asyncio.wait(
+            (hunter, over),
+            timeout=max(0.0, self._left_ms(step) / 1000),
+            return_when=asyncio.FIRST_COMPLETED,
+        )
+        over.cancel()
+        hunter.cancel()  # harmless where it is done
+        await asyncio.wait((hunter,))
+        aimed = None if hunter.cancelled() else hunter.result()
+        if aimed is not None and self._no_more.is_set():
+            self._release(aimed)
+            return None
+        return aimed
+
+    async def _hunt(self, step: Step, trigger: Trigger, choices: random.Random) -> Aimed:
+        clients = self._scene.names(Role.CLIENT)
+        with hunting(self._scene.holders, trigger, clients, self._scene.is_free) as hunt:
+            node = await hunt.catch(skip=choices.randrange(len(clients)))
+            if step.aim.at_holders:
+                return self._aimed_at_holder(step, node, hunt)
+            while not (nodes := await self._chosen(step, choices)):
+                hunt.let_go()
+                await asyncio.sleep(AIM_POLL_S)  # the same client would be caught again at once
+                node = await hunt.catch()
+            self._scene.struck.update(nodes)
+            # What a server forgets by a wrong clock, others get a moment later: until then a client
+            # that stands there goes on, for as long as it would anyway.
+            felt_later = step.kind.effect is Effect.SKEWS and hunt.point is not Point.LEASE
+            let_go = hunt.keep(node, at_work=False)
+            return Aimed(nodes, let_go, until_struck=not felt_later)
+
+    def _aimed_at_holder(self, step: Step, node: str, hunt: Hunt) -> Aimed:
+        """A client that is stopped stays where it stood. Otherwise it goes on, and feels the fault:
+        at work for as long as that lasts, or with what it was about to send."""
+        self._scene.struck.add(node)
+        stands = hunt.point is not Point.LEASE and step.kind.effect is not Effect.STOPS
+        return Aimed((node,), hunt.keep(node, at_work=True), until_struck=stands)
+
+    async def _choose(self, step: Step, choices: random.Random) -> Aimed:
+        while True:
+            if nodes := await self._chosen(step, choices):
+                self._scene.struck.update(nodes)
+                return Aimed(nodes)
+            await asyncio.sleep(AIM_POLL_S)
+
+    async def _chosen(self, step: Step, choices: random.Random) -> tuple[str, ...]:
+        try:
+            return await step.aim.choose(self._scene, choices)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is recorded in the end
+            self._why_missed[str(step)] = in_words(error)
+            return ()
+
+    async def _strike(self, step: Step, aimed: Aimed) -> None:
+        self._missed.pop(str(step), None)
+        self._has_begun = True
+        under_way = UnderWay(
+            step,
+            aimed.nodes,
+            trigger=step.trigger(self._plan),
+            scene=self._scene,
+            number=next(self._numbers),
+            lasts_ms=step.lasts_ms(self._plan),
+            now_ns=self._now_ns,
+            record=self._record,
+            struck=lambda: self._has_struck(step, aimed),
+            ending=lambda: self._ends(step, aimed),
+            healed=lambda: self._release(aimed),
+        )
+        self._under_way.append(under_way)
+        running = asyncio.create_task(under_way.run())
+        self._tasks.append(running)
+        running.add_done_callback(lambda _: self._under_way.remove(under_way))
+        if under_way.lasts_ms is not None:
+            await running
+
+    def _has_struck(self, step: Step, aimed: Aimed) -> None:
+        ends = step.kind.effect is Effect.ENDS
+        if ends or aimed.until_struck:
+            aimed.let_go()
+        if ends:  # a dead client holds nothing
+            for name in aimed.nodes:
+                self._scene.holders.ended(name, self._now_ns())
+
+    def _ends(self, step: Step, aimed: Aimed) -> None:
+        if step.kind.effect is Effect.STOPS:  # when it runs again, it does what it was about to do
+            aimed.let_go()
+
+    def _release(self, aimed: Aimed) -> None:
+        aimed.let_go()
+        self._scene.struck.difference_update(aimed.nodes)
+
+    def _tell_missed(self) -> None:
+        for asked, step in self._missed.items():
+            why = self._why_missed.get(asked, "no node to strike, or no time left for it")
+            why = f"it never took effect: {why}"
+            missed = NEMESIS, EventType.INFO, step.kind.name
+            self._record(Event(self._now_ns(), *missed, asked=asked, error=why))
+        self._missed.clear()

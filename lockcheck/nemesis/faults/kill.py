@@ -1,0 +1,178 @@
+"""SIGKILL to all processes of a node, which is restarted later: with its data, or without.
+
+Several nodes go down at once, or `rolling`: one after the other, each up again before the next.
+That happens while a lock is held: its holder is kept from releasing it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+
+from lockcheck.errors import FaultError
+from lockcheck.history import Effect
+from lockcheck.nemesis.aims import ALL, CLIENT, HOLDER, LEADER, MAJORITY, MINORITY, RANDOM, SERVER
+from lockcheck.nemesis.base import (
+    FaultKind,
+    Fleet,
+    Plan,
+    Refusal,
+    Step,
+    Strike,
+    each_of,
+    outlasting_the_lease,
+)
+from lockcheck.nemesis.course.kept import a_held_lock
+from lockcheck.nemesis.parameters import FOR, duration, flag
+from lockcheck.nemesis.scene import Scene
+from lockcheck.nodes.node import Node
+from lockcheck.servers.versions import server_of
+
+NEVER = "never"
+RESTART = duration("restart", "when it is started again", or_word=NEVER)
+NO_DATA = flag("no-data", "it comes back without its data")
+ROLLING = flag("rolling", "one after the other, each up again before the next goes down")
+LONGEST_TURNS_MS = 15_000  # in all: below the time that a fault has to take effect
+SEVERAL = (MAJORITY, MINORITY, ALL)
+
+
+class Kill:
+    def __init__(self, nodes: Iterable[Node], fleet: Fleet, *, data: bool, restart: bool) -> None:
+        self._nodes = tuple(nodes)
+        self._fleet = fleet
+        self._data = data
+        self._restart = restart
+        self._had = 0  # processes
+        self._gone: set[str] = set()  # and not started again yet
+
+    async def inject(self) -> None:
+        self._had = sum(len(node.pids()) for node in self._nodes)
+        if gone := [node.name for node in self._nodes if not node.alive]:
+            raise FaultError(f"{', '.join(gone)} had no process to kill")
+        await each_of(self._end(node) for node in self._nodes)
+
+    async def _end(self, node: Node) -> None:
+        self._gone.add(node.name)
+        await self._fleet.end(node.name)
+
+    async def prove(self) -> str:
+        left = {node.name: node.pids() for node in self._nodes if node.alive}
+        if left:
+            raise FaultError(f"processes are still alive: {left}")
+        were = "1 process was" if self._had == 1 else f"{self._had} processes were"
+        return f"{were} killed, and none is left"
+
+    async def heal(self) -> None:
+        if self._restart:
+            await each_of(self._start(node) for node in self._nodes if node.name in self._gone)
+
+    async def _start(self, node: Node) -> None:
+        if node.alive:  # an earlier attempt got so far, or it was never ended
+            await self._fleet.end(node.name)
+        await self._fleet.start(node.name, data=self._data)
+        self._gone.discard(node.name)
+
+
+class Rolling:
+    """All of it happens while it is injected; only a node that did not come up is left to heal."""
+
+    def __init__(self, nodes: Iterable[Node], scene: Scene, *, data: bool, down_ms: int) -> None:
+        self._turns = {node: Kill([node], scene.fleet, data=data, restart=True) for node in nodes}
+        self._scene = scene
+        self._down_s = down_ms / 1000
+        self._took: list[str] = []
+        self._held = ""
+
+    async def inject(self) -> int:
+        async with a_held_lock(self._scene) as kept:
+            before_ns = self._scene.now_ns()
+            for node, kill in self._turns.items():
+                await self._restart(node, kill)
+            if kept is not None:
+                self._held = f"; {kept.words()}"
+                await kept.until_another_is_in()
+            return before_ns
+
+    async def _restart(self, node: Node, kill: Kill) -> None:
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        await kill.inject()
+        await kill.prove()
+        await asyncio.sleep(self._down_s)
+        await kill.heal()
+        self._took.append(f"{node.name} {(loop.time() - began) * 1000:.0f} ms")
+
+    async def prove(self) -> str:
+        if gone := [node.name for node in self._turns if not node.alive]:
+            raise FaultError(f"not up again: {', '.join(gone)}")
+        return f"each was gone, and up again before the next: {', '.join(self._took)}{self._held}"
+
+    async def heal(self) -> None:
+        for kill in self._turns.values():
+            await kill.heal()
+
+
+def _strike(step: Step, nodes: tuple[str, ...], scene: Scene) -> Strike:
+    struck = [scene.nodes[name] for name in nodes]
+    data = not step.setting(NO_DATA.name)
+    if step.setting(ROLLING.name):
+        down_ms = step.duration_ms(RESTART.name) or 0
+        return Rolling(struck, scene, data=data, down_ms=down_ms)
+    return Kill(struck, scene.fleet, data=data, restart=step.setting(RESTART.name) != NEVER)
+
+
+def _lasts_ms(step: Step, plan: Plan) -> int | None:
+    if step.setting(RESTART.name) == NEVER:
+        return None
+    if step.setting(ROLLING.name):
+        return 0  # it is over as soon as it has taken effect
+    return step.duration_ms(RESTART.name) or outlasting_the_lease(step, plan)
+
+
+def _why_not(step: Step, plan: Plan) -> Refusal | None:
+    if step.setting(ROLLING.name):
+        return _why_not_rolling(step, plan) or _why_not_without_data(step, plan)
+    if step.setting(RESTART.name) is not None and step.for_ms is not None:
+        return Refusal(f"{RESTART.name} and {FOR.name} mean the same", f"leave out {FOR.name}")
+    if step.setting(RESTART.name) == NEVER and step.setting(NO_DATA.name):
+        return Refusal("what never comes back has no data anyway", f"leave out {NO_DATA.name}")
+    return _why_not_without_data(step, plan)
+
+
+def _why_not_rolling(step: Step, plan: Plan) -> Refusal | None:
+    if step.aim not in SEVERAL:
+        aims = ", ".join(aim.name for aim in SEVERAL)
+        return Refusal(
+            f"{step.aim.name} is a single node, so there are no turns", f"aim at one of: {aims}"
+        )
+    if step.setting(RESTART.name) == NEVER:
+        return Refusal("the next goes down when the last is up", f"leave out {RESTART.name}")
+    if step.for_ms is not None:
+        return Refusal(
+            "it lasts until the last one is up", f"{RESTART.name}= is how long each one is down"
+        )
+    if plan.servers * (step.duration_ms(RESTART.name) or 0) > LONGEST_TURNS_MS:
+        return Refusal("one after the other, that takes too long", f"a shorter {RESTART.name}=")
+    return None
+
+
+def _why_not_without_data(step: Step, plan: Plan) -> Refusal | None:
+    refusing = [s for s in map(server_of, plan.kinds) if s.refused_without_data]
+    if step.setting(NO_DATA.name) and refusing and step.aim not in (HOLDER, CLIENT):
+        return Refusal(
+            f"a member of {refusing[0].title} that has lost its data is not accepted by the others",
+            f"leave out {NO_DATA.name}",
+        )
+    return None
+
+
+KIND = FaultKind(
+    name="kill",
+    summary="SIGKILL, and a restart later",
+    effect=Effect.ENDS,
+    aims=(SERVER, HOLDER, CLIENT, LEADER, RANDOM, MINORITY, MAJORITY, ALL),
+    strike=_strike,
+    parameters=(RESTART, NO_DATA, ROLLING),
+    lasts_ms=_lasts_ms,
+    why_not=_why_not,
+)

@@ -1,0 +1,220 @@
+"""What some nodes send is late, partly lost, or limited to a low rate.
+
+Nobody is stopped and nothing is cut: but what was sent in time may arrive too late, such as a write
+after the lease has run out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cache
+from socket import if_nametoindex
+
+from lockcheck.errors import FaultError
+from lockcheck.history import Effect
+from lockcheck.nemesis.aims import CLIENT, HOLDER, LEADER, MAJORITY, MINORITY, NODE, SERVER
+from lockcheck.nemesis.base import FaultKind, Plan, Refusal, Step
+from lockcheck.nemesis.network import drops, queues
+from lockcheck.nemesis.network.arrivals import Arrivals
+from lockcheck.nemesis.network.links import Link
+from lockcheck.nemesis.network.slowness import Delay, PacketLoss, Rate, Seen, Slowness
+from lockcheck.nemesis.parameters import duration, number, rate
+from lockcheck.nemesis.scene import Scene
+from lockcheck.nodes.namespaces import inside, new_network
+from lockcheck.nodes.node import Node
+
+RATE = rate("rate", "at most this many bits per second", low=4000, high=10_000_000, default=8000)
+LOSS = number("loss", "the percentage of packets that are lost", low=2, high=95)
+DELAY = duration("delay", "how long each packet is delayed")
+TRIES = 5  # on a machine that is busy with something else
+HEALED_S = 5.0
+LONGEST_DELAY_MS = 10_000
+BETWEEN_LOOKS_S = 0.02
+
+
+class Slow:
+    def __init__(self, nodes: Iterable[str], slowness: Slowness, scene: Scene) -> None:
+        self._nodes = [scene.nodes[name] for name in nodes]
+        self._slowness = slowness
+        self._scene = scene
+        self._arrivals: Arrivals | None = None
+        self._before: dict[str, Seen] = {}
+
+    async def inject(self) -> None:
+        self._arrivals = Arrivals(self._scene.nodes.values())
+        for node in self._nodes:
+            self._before[node.name] = await self._see(node, self._slowness.is_gone, "before")
+        for node in self._nodes:
+            self._scene.links.slow.add(node.name)
+            self._slowness.put_on(node, self._others(node))
+
+    async def prove(self) -> str:
+        return "; ".join([await self._prove(node) for node in self._nodes])
+
+    async def _prove(self, node: Node) -> str:
+        now = self._slowness.words(await self._see(node, self._slowness.is_there, "now"))
+        before = self._slowness.words(self._before[node.name])
+        return f"{now} from {node.name}, and before {before}"
+
+    async def heal(self) -> None:
+        for node in self._nodes:
+            self._slowness.take_off(node, self._others(node))
+        if self._arrivals is None:
+            return
+        for node in self._nodes:
+            if node.name in self._before and self._way_out(node) is not None:
+                await self._see(node, self._slowness.is_gone, "after healing", HEALED_S)
+            self._scene.links.slow.discard(node.name)
+        self._arrivals.close()
+        self._arrivals = None
+
+    def _others(self, node: Node) -> list[Node]:
+        return [other for other in self._scene.nodes.values() if other is not node]
+
+    async def _see(
+        self, node: Node, wanted: Callable[[Seen], bool], when: str, for_s: float = 0.0
+    ) -> Seen:
+        """Looks again if it is not as it should be: others use the machine, too."""
+        loop, tries = asyncio.get_running_loop(), 0
+        deadline = loop.time() + for_s
+        while True:
+            seen, tries = await self._look(node), tries + 1
+            if wanted(seen):
+                return seen
+            if tries >= TRIES and loop.time() >= deadline:
+                words = self._slowness.words(seen)
+                raise FaultError(f"what {node.name} sent was not as it should be {when}: {words}")
+            await asyncio.sleep(BETWEEN_LOOKS_S)
+
+    async def _look(self, node: Node) -> Seen:
+        way = self._way_out(node)
+        if way is None or self._arrivals is None:
+            raise FaultError(f"other faults had cut {node.name} off from everybody")
+        return await self._slowness.look(self._arrivals, way)
+
+    def _way_out(self, node: Node) -> Link | None:
+        ways = (Link(node.name, other.name) for other in self._others(node))
+        arrivals, is_cut = self._arrivals, self._scene.links.is_cut
+        return next((w for w in ways if arrivals and arrivals.covers(w) and not is_cut(w)), None)
+
+
+# --- what was asked for --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """One of the ways to be slow."""
+
+    made: Callable[[float], Slowness]
+    try_here: Callable[[], None]  # in a network of its own, where it can do no harm
+    missing: Refusal
+
+
+WAYS = {
+    RATE.name: _Way(
+        lambda bits: Rate(int(bits) // 8),
+        lambda: queues.try_rate_here(if_nametoindex("lo")),
+        Refusal("this kernel has no token bucket (sch_tbf)", "modprobe sch_tbf as root; or loss="),
+    ),
+    LOSS.name: _Way(
+        PacketLoss,
+        drops.try_here,
+        Refusal(
+            "this kernel has no nf_tables that can drop at random (nft_numgen)",
+            "modprobe nft_numgen as root; or rate=",
+        ),
+    ),
+    DELAY.name: _Way(
+        lambda ms: Delay(int(ms)),
+        lambda: queues.try_delay_here(if_nametoindex("lo")),
+        Refusal(
+            "this kernel cannot delay packets (sch_netem)",
+            "modprobe sch_netem as root, where the kernel was built with it; or rate= or loss=",
+        ),
+    ),
+}
+
+
+def _asked(step: Step) -> list[str]:
+    return [name for name, _ in step.given if name in WAYS] or [RATE.name]
+
+
+def _strike(step: Step, nodes: tuple[str, ...], scene: Scene) -> Slow:
+    (name,) = _asked(step)
+    setting = step.setting(name)
+    assert isinstance(setting, int | float)  # noqa: S101 - as its parameter reads it
+    return Slow(nodes, WAYS[name].made(setting), scene)
+
+
+def _why_not(step: Step, _plan: Plan) -> Refusal | None:
+    if len(asked := _asked(step)) > 1:
+        return Refusal(f"{' and '.join(asked)} are different ways to be slow", "give one of them")
+    if (step.duration_ms(DELAY.name) or 0) > LONGEST_DELAY_MS:
+        return Refusal("a node that is this late is as good as cut off", "partition")
+    return None
+
+
+NOBODY_MAY_TRY = Refusal(
+    "ordinary users cannot create networks here to try it in", "try it as root, or in a run"
+)
+TRY = "import sys; from lockcheck.nemesis import slow; print(slow.why_not_here(sys.argv[1]))"
+AS_USER = ("unshare", "--user", "--map-root-user", "--net")
+AS_ITS_OWN_ROOT = (*AS_USER, sys.executable, "-P", "-c", TRY)
+TRIED_S = 30.0
+
+
+def _lacks(step: Step) -> Refusal | None:
+    (name,) = _asked(step)
+    try:
+        why: str | None = why_not_here(name)
+    except PermissionError:  # an ordinary user outside of a run
+        why = _why_not_in_a_run(name)
+    if why is None:
+        return NOBODY_MAY_TRY
+    missing = WAYS[name].missing
+    return Refusal(f"{missing.reason}: {why}", missing.cure) if why else None
+
+
+def why_not_here(name: str) -> str:
+    """The kernel's objection, if there is one."""
+    network = new_network()
+    try:
+        with inside(network):
+            WAYS[name].try_here()
+    except OSError as error:
+        return error.strerror or str(error)
+    finally:
+        os.close(network)
+    return ""
+
+
+@cache
+def _why_not_in_a_run(name: str) -> str | None:
+    """In namespaces of its own, where it is root; None if it cannot have them."""
+    try:
+        said = subprocess.run(
+            (*AS_ITS_OWN_ROOT, name), capture_output=True, text=True, check=False, timeout=TRIED_S
+        )
+    except FileNotFoundError:
+        return None
+    return None if said.returncode else said.stdout.strip()
+
+
+KIND = FaultKind(
+    name="slow",
+    summary="what they send is slow: at a rate, with losses, or late; by default what the holder"
+    " sends",
+    effect=Effect.SLOWS,
+    aims=(HOLDER, CLIENT, SERVER, LEADER, NODE, MINORITY, MAJORITY),
+    strike=_strike,
+    parameters=(RATE, LOSS, DELAY),
+    why_not=_why_not,
+    lacks=_lacks,
+    variants=("", f"{LOSS.name}=30", f"{DELAY.name}=200ms"),
+    needs="kernel modules: sch_tbf for rate=, nft_numgen for loss=, sch_netem for delay=",
+)

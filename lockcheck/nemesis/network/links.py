@@ -1,0 +1,75 @@
+"""Which links between nodes are cut, by which faults, and how a link is cut.
+
+A link has a direction: from its sender to its receiver. A permanent entry in the neighbour table of
+the sender's network gives the receiver a hardware address that nobody has: packets are lost
+silently, over existing connections and over new ones. That takes no program, no more rights than a
+run has, and touches nothing but that entry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+
+from lockcheck.errors import FaultError
+from lockcheck.nemesis.network.neighbours import Neighbours
+from lockcheck.nodes.node import Node
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Link:
+    sender: str
+    receiver: str
+
+
+class Links:
+    """A link that several faults cut is whole again when the last of them is healed."""
+
+    def __init__(self, nodes: Mapping[str, Node]) -> None:
+        self._nodes = nodes
+        self._owners: dict[Link, set[object]] = {}
+        self._cut: set[Link] = set()  # in the kernel, so far
+        self.slow: set[str] = set()  # senders whose packets come late, or not all of them
+
+    def is_cut(self, link: Link, *, but_by: object = None) -> bool:
+        return bool(self._owners.get(link, set()) - {but_by})
+
+    def cut(self, links: Iterable[Link], owner: object) -> None:
+        for link in links:
+            self._owners.setdefault(link, set()).add(owner)
+        self._bring_about()
+
+    def mend(self, owner: object, links: Iterable[Link] | None = None) -> None:
+        """These, or all, unless another fault cuts them, too. Can be repeated if it failed."""
+        for link in list(self._owners) if links is None else links:
+            self._owners.get(link, set()).discard(owner)
+        self._bring_about()
+
+    def _bring_about(self) -> None:
+        """A network that fails does not keep others from being cut or mended."""
+        self._owners = {link: owners for link, owners in self._owners.items() if owners}
+        changed = self._cut ^ self._owners.keys()
+        failed: list[str] = []
+        for sender in dict.fromkeys(link.sender for link in sorted(changed)):
+            try:
+                self._change(sender, [link for link in changed if link.sender == sender])
+            except OSError as error:
+                failed.append(f"{sender}: {error}")
+        if failed:
+            raise FaultError(f"the links could not be changed: {'; '.join(failed)}")
+
+    def _change(self, sender: str, changed: list[Link]) -> None:
+        node = self._nodes[sender]
+        with node.inside_network():
+            neighbours = Neighbours(node.address)
+        with neighbours:
+            for link in changed:
+                receiver = self._nodes[link.receiver].address
+                if link in self._owners:
+                    neighbours.send_astray(receiver)
+                    self._cut.add(link)
+                else:
+                    with suppress(FileNotFoundError):  # gone already, and that is all we want
+                        neighbours.forget(receiver)
+                    self._cut.discard(link)

@@ -1,0 +1,114 @@
+"""Who plays a part in the story of an incident, and who is summed up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+
+from lockcheck.checker.finding import Code
+from lockcheck.history import F, Hold, Operation
+from lockcheck.results.story.incidents import (
+    Identity,
+    Incident,
+    Loss,
+    identity,
+    told_by_evidence,
+)
+from lockcheck.results.story.numbers import Numbers
+from lockcheck.results.story.wording.codes import BY_HOLDS
+
+HOLDS_TOLD = 4  # of a finding that is told by its evidence: a circle has more than two
+GUILTY_TOLD = 2  # of the stale writes, and of those that lost an update
+FEW = 2  # others: to sum them up would take as many steps
+
+
+class Part(IntEnum):
+    """The larger, the more of what it did is told."""
+
+    EXTRA = 0
+    RIVAL = 1
+    LEAD = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    parts: dict[Identity, Part]  # of the holds that are told
+    told: tuple[Hold, ...]
+    others: tuple[Hold, ...]
+    stale: frozenset[Identity]
+    losses: dict[Identity, Loss]  # by the write that overwrote
+    takings: frozenset[Identity]
+    evidence: tuple[Operation, ...]  # told even where they belong to no hold
+    numbers: Numbers
+
+    def part_of(self, hold: Hold) -> Part:
+        return self.parts.get(identity(hold), Part.EXTRA)
+
+
+def cast_of(incident: Incident, numbers: Numbers) -> Cast:
+    holds, most = incident.holds, GUILTY_TOLD
+    stale, lost = incident.stale, incident.losses
+    guilty = [*stale[:most], *(write for loss in lost[:most] for write in _told_of(loss))]
+    parts = dict(_parts(incident, holds, guilty))
+    left = [identity(hold) for hold in holds if identity(hold) not in parts]
+    if len(left) <= FEW:
+        parts |= dict.fromkeys(left, Part.EXTRA)
+    by_holds = incident.main.code in BY_HOLDS
+    main = [o for o in incident.main.operations if by_holds and o.f in {F.READ, F.WRITE}]
+    return Cast(
+        parts=parts,
+        told=tuple(h for h in holds if identity(h) in parts),
+        others=tuple(h for h in holds if identity(h) not in parts),
+        stale=frozenset(identity(write) for write in stale),
+        losses={identity(loss.overwriting): loss for loss in lost},
+        takings=frozenset(identity(release) for release in incident.takings),
+        evidence=tuple({identity(o): o for o in (*main, *guilty)}.values()),
+        numbers=numbers,
+    )
+
+
+def _told_of(loss: Loss) -> tuple[Operation, ...]:
+    """Of many that were lost it is enough to say how many."""
+    return (*(loss.lost if len(loss.lost) == 1 else ()), loss.overwriting)
+
+
+def _parts(
+    incident: Incident, holds: tuple[Hold, ...], guilty: list[Operation]
+) -> Iterator[tuple[Identity, Part]]:
+    """Later ones overrule earlier ones."""
+    for finding in told_by_evidence(incident):
+        yield from ((identity(h), Part.EXTRA) for h in finding.holds[:HOLDS_TOLD])
+    yield from ((identity(h), Part.EXTRA) for h in incident.crowd[:HOLDS_TOLD])
+    for write in guilty:
+        if (hold := owner(holds, write)) is not None:
+            yield identity(hold), Part.EXTRA
+    if incident.chained:
+        yield from _robbers(incident)
+        return
+    rivals = incident.rivals or incident.main.holds[1:2]
+    first = incident.main.holds[:1]
+    until_ns = min([w.start_ns for w in guilty] or [h.end_ns for h in first], default=0)
+    if last := [rival for rival in rivals if rival.start_ns <= until_ns][-1:]:
+        yield identity(last[0]), Part.EXTRA
+    yield from ((identity(hold), Part.RIVAL) for hold in rivals[:1])
+    yield from ((identity(hold), Part.LEAD) for hold in first)
+
+
+def _robbers(incident: Incident) -> Iterator[tuple[Identity, Part]]:
+    main = next(iter(incident.of(Code.FOREIGN_RELEASE)), incident.main)
+    by = (main.blame.released_by,) if main.blame.released_by else ()
+    for hold in (*main.holds[:3], *([incident.guest] if incident.guest else [])):
+        yield identity(hold), Part.RIVAL
+    for hold in by or main.holds[:1]:
+        yield identity(hold), Part.LEAD
+
+
+def owner(holds: Iterable[Hold], operation: Operation) -> Hold | None:
+    """The last hold of its client that had begun by then; `holds` in the order of their starts."""
+    own = [
+        hold
+        for hold in holds
+        if hold.process == operation.process and hold.start_ns <= operation.start_ns
+    ]
+    return own[-1] if own else None

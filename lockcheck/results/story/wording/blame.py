@@ -1,0 +1,170 @@
+"""Whose fault it was."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from lockcheck.checker.evidence.stalls import total_ns
+from lockcheck.checker.finding import Code, Culprit, Finding
+from lockcheck.history import History, Terms
+from lockcheck.results.story.incidents import Incident, taken_by
+from lockcheck.results.story.wording.codes import (
+    BY_EVIDENCE,
+    BY_HOLDS,
+    about_a_lock,
+    deed,
+    everybody,
+    guilty,
+    the_anomalies,
+)
+from lockcheck.results.story.wording.effects import suffered
+from lockcheck.results.story.wording.titles import also_taken
+from lockcheck.words import (
+    amount,
+    fault_name,
+    lock_server,
+    node_of,
+    plain,
+    span,
+    upper_first,
+)
+
+
+def blame_of(history: History, incident: Incident) -> str:
+    terms, main = history.terms, incident.main
+    parts = [_first_late(incident), _culprit(terms, incident, main), _chain(incident), _under(main)]
+    known = [main.blame.fault]
+    for finding, number in matters_of_their_own(incident):
+        own = "is a matter of its own" if number == 1 else "are a matter of their own"
+        what = upper_first(the_anomalies(finding.code, number))
+        parts.append(f"{what} {own}. {_culprit(terms, incident, finding)}")
+        parts += [] if finding.blame.fault in known else [_under(finding)]
+        known.append(finding.blame.fault)
+    return " ".join(filter(None, parts))
+
+
+def _culprit(terms: Terms, incident: Incident, finding: Finding) -> str:
+    blame, holds = finding.blame, finding.holds
+    if blame.who is Culprit.MACHINE:
+        what = f"it stalled for {span(total_ns(blame.stalls))}" if blame.stalls else ""
+        return (
+            f"The machine that ran this test: {what or 'its own clock jumped'}, and nothing that "
+            "was injected did that. It is not counted against the lock."
+        )
+    if (release := blame.release or taken_by(finding)) is not None:
+        return (
+            f"The client {plain(release.node)}: it released a lock that was no longer its own, "
+            f"and {lock_server(terms)} let it: the release does not check who the owner is."
+        )
+    if blame.who is Culprit.CLIENT:
+        return _client(terms, finding)
+    earlier, later = node_of(holds, 0, "a client"), node_of(holds, 1, "the next client")
+    if blame.who is Culprit.HOLDER:
+        others = f"{later} and others" if len(incident.rivals) > 1 else later
+        return (
+            f"The holder, {earlier}: {_overran(incident, finding)}. "
+            f"{upper_first(lock_server(terms))} was entitled to let {others} in."
+        )
+    return f"{upper_first(server_of(terms, finding))}: {_server_did(finding)}."
+
+
+def server_of(terms: Terms, finding: Finding) -> str:
+    return lock_server(terms) if about_a_lock(finding) else "the server that answered"
+
+
+def _overran(incident: Incident, finding: Finding) -> str:
+    if incident.slept:
+        return "it was paused, and could not notice that its lease had run out"
+    happened = suffering(finding)
+    return f"it went on for {span(finding.blame.by_ns)} after its lease had run out ({happened})"
+
+
+def _server_did(finding: Finding) -> str:
+    blame, holds = finding.blame, finding.holds
+    if finding.code in BY_EVIDENCE and finding.code is not Code.DOUBLE_RUN:
+        return deed(finding)
+    earlier, later = (plain(hold.node) for hold in holds[:2])
+    if blame.promised_until_ns is None:
+        return f"it let {later} in before {earlier} had released the lock"
+    return (
+        f"it let {later} in {span(blame.by_ns)} before the lease that it had granted to {earlier} "
+        "ran out"
+    )
+
+
+def _client(terms: Terms, finding: Finding) -> str:
+    blameless = f"{upper_first(lock_server(terms))} is not to blame."
+    if finding.code is Code.DEADLOCK:
+        return f"The clients {everybody(finding)}: {deed(finding)}. {blameless}"
+    if finding.code is Code.LOST_UPDATE and not finding.blame.by_ns:
+        return (
+            "A client: what it overwrote was there to be read under the lock, so neither the lock "
+            "nor its lease is to blame."
+        )
+    if finding.code in BY_HOLDS:
+        late, who = span(finding.blame.by_ns), guilty(finding)
+        return f"The client {who}: it wrote {late} after it had let go of the lock itself."
+    again = finding.code is Code.DOUBLE_RUN  # whoever ran it again
+    who = plain(finding.operations[-1].node) if again else guilty(finding)
+    return f"The client {who}: {deed(finding)}. {blameless}"
+
+
+def suffering(finding: Finding) -> str:
+    """What made the holder late; a cut may have struck others, and taken links of its with them."""
+    fault, holder = finding.blame.fault, node_of(finding.holds, 0, "")
+    if fault is None:
+        return "its work took longer than the lease"
+    return (suffered(fault) if holder in fault.nodes else "") or fault_name(fault)
+
+
+def _chain(incident: Incident) -> str:
+    """What made the release a wrong one, and what it led to."""
+    if not incident.takings:
+        return ""
+    if not incident.chained:
+        return f"{upper_first(also_taken(incident))}: it does not check who the owner is."
+    if (others := len(incident.takings) - 1) > 0:
+        return (
+            f"{amount(others, 'more release')} did the same: whoever is robbed of the lock "
+            "takes away the next one's."
+        )
+    return ""
+
+
+def _first_late(incident: Incident) -> str:
+    """What came before the releases, and made the first of them a wrong one."""
+    late = {f.holds[0].start_ns: f for f in incident.late}
+    if not incident.chained or not late:
+        return ""
+    first = min(late.values(), key=lambda f: f.time_ns)
+    more = f"; {amount(len(late) - 1, 'later holder')} did so too" if len(late) > 1 else ""
+    return (
+        f"It began when {plain(first.holds[0].node)} ({suffering(first)}) outlived its lease by "
+        f"{span(first.blame.by_ns)}{more}."
+    )
+
+
+def _under(finding: Finding) -> str:
+    blame = finding.blame
+    if blame.fault is not None:
+        proven = "" if blame.fault.proven_ns is not None else " (not confirmed)"
+        return f"Injected at the time: {fault_name(blame.fault)}{proven}."
+    unexplained = blame.who is Culprit.SERVICE and blame.release is None
+    searched = finding.code in BY_HOLDS
+    return "Nothing that was injected explains it." if unexplained and searched else ""
+
+
+def matters_of_their_own(incident: Incident) -> Iterator[tuple[Finding, int]]:
+    """What else was found, and is somebody else's fault: one of each kind, and how many of it."""
+    main = incident.main
+    found = [
+        finding
+        for finding in incident.findings
+        if finding.code in BY_EVIDENCE
+        and finding.code is not main.code
+        and finding.blame.who is not main.blame.who
+        and finding.blame.release is None
+    ]
+    for code, number in Counter(finding.code for finding in found).items():
+        yield next(f for f in found if f.code is code), number

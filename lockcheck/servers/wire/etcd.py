@@ -1,0 +1,184 @@
+"""One connection to one member of etcd, by its public JSON gateway, with every step in the open.
+
+Plain HTTP: the existing client libraries hide what a lock's client must know. `etcd3gw` has no
+deadline, keeps a pool of connections (so it cannot tell whether a stale one was written to), and
+its watch is a thread that nobody can end; `etcd3` cannot be imported with a current protobuf. Here
+a call has a deadline, is sent once, and fails with the phase that it had reached.
+"""
+
+from __future__ import annotations
+
+import json
+import select
+import socket
+import time
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+from lockcheck.history import EventType
+from lockcheck.servers.wire import Address, ErrorRow, Phase, WireFailure
+from lockcheck.servers.wire.http import HTTP_ERRORS, HttpNode
+
+if TYPE_CHECKING:
+    from http.client import HTTPConnection
+
+Body = dict[str, Any]  # a message of etcd's API, as JSON
+
+# The gRPC codes of etcd's answers: it certainly did nothing, or nobody knows.
+NOT_FOUND, EXHAUSTED, UNAVAILABLE = 5, 8, 14
+
+
+class EtcdError(Exception):
+    """It answered, but not with success."""
+
+
+class EtcdNotFoundError(EtcdError):
+    """No such lease."""
+
+
+class EtcdExhaustedError(EtcdError):
+    """Too many requests, or no space: it was refused before it was proposed."""
+
+
+class EtcdUnavailableError(EtcdError):
+    """No leader, a leader that changed, a timeout of its own: it may have been proposed."""
+
+
+_KINDS: dict[object, type[EtcdError]] = {
+    NOT_FOUND: EtcdNotFoundError,
+    EXHAUSTED: EtcdExhaustedError,
+    UNAVAILABLE: EtcdUnavailableError,
+}
+
+LOOK_S = 0.05  # how often a watch checks whether to go on
+
+# The first row that fits decides.
+ETCD_ERRORS = (
+    ErrorRow("command", "EtcdNotFoundError", EventType.FAIL, "the lease is gone"),
+    ErrorRow("command", "EtcdExhaustedError", EventType.FAIL, "refused before it was proposed"),
+    ErrorRow(
+        "command", "EtcdUnavailableError", EventType.INFO, "sent, but the cluster could not say"
+    ),
+    *HTTP_ERRORS,
+)
+
+
+def as_bytes(text: str) -> str:
+    return b64encode(text.encode()).decode()
+
+
+def from_bytes(value: str) -> str:
+    return b64decode(value).decode()
+
+
+def end_of_prefix(prefix: str) -> str:
+    """The first key after all keys with this prefix."""
+    return prefix[:-1] + chr(ord(prefix[-1]) + 1)
+
+
+class EtcdNode(HttpNode):
+    def call(self, path: str, body: Body, timeout_s: float | None = None) -> Body:
+        """One request, sent once. `path` is the gateway's, like `kv/txn`."""
+        with self._asking(timeout_s or self._timeout_s) as connection:
+            _send(connection, path, body)
+            return self._answer(connection)
+
+    def call_patiently(self, path: str, body: Body, goes_on: Callable[[], bool]) -> Body:
+        """The same for an answer that may take long: waits while `goes_on`, which is asked again
+        and again. The server learns that nobody waits any more, because the connection ends."""
+        with self._asking(self._timeout_s) as connection:
+            _send(connection, path, body)
+            while not select.select([connection.sock], [], [], LOOK_S)[0]:
+                if not goes_on():
+                    raise TimeoutError("waited too long")
+            return self._answer(connection)
+
+    def _answer(self, connection: HTTPConnection) -> Body:
+        response = connection.getresponse()
+        answer: Body = json.loads(response.read())
+        if response.status != 200 or "error" in answer:  # a stream tells of it in its first message
+            raise self.failure(Phase.COMMAND, _error_in(answer))
+        return answer
+
+    def await_deletion(self, key: str, revision: int, left_s: Callable[[], float]) -> bool:
+        """Whether it is deleted, from this revision on, before `left_s` is over.
+
+        Over a connection of its own, and by HTTP/1.0, so that all that arrives is lines.
+        """
+        ask = {"key": as_bytes(key), "start_revision": revision, "filters": ["NOPUT"]}
+        body = json.dumps({"create_request": ask}).encode()
+        head = f"POST /v3/watch HTTP/1.0\r\nHost: etcd\r\nContent-Length: {len(body)}\r\n\r\n"
+        try:
+            stream = socket.create_connection(self.address, min(self._timeout_s, left_s() or 0.001))
+        except OSError as error:
+            raise self.failure(Phase.CONNECT, error) from error
+        with stream:
+            try:
+                stream.sendall(head.encode() + body)
+                return self._hear_of_deletion(stream, left_s)
+            except (OSError, ValueError, EtcdError) as error:
+                raise self.failure(Phase.COMMAND, error) from error
+
+    def _hear_of_deletion(self, stream: socket.socket, left_s: Callable[[], float]) -> bool:
+        heard, answers_by = b"", time.monotonic() + self._timeout_s
+        while (left := left_s()) > 0:
+            stream.settimeout(min(left, LOOK_S))
+            with suppress(TimeoutError):
+                if not (chunk := stream.recv(1 << 16)):
+                    raise ConnectionResetError("the watch was ended")
+                heard += chunk
+            *lines, heard = heard.split(b"\n")
+            messages = [json.loads(line) for line in lines if line.startswith(b"{")]
+            for message in messages:
+                if "error" in message or message["result"].get("canceled"):
+                    raise _error_in(message)
+                if message["result"].get("events"):
+                    return True
+            answers_by = float("inf") if messages else answers_by
+            if time.monotonic() > answers_by:
+                raise TimeoutError("the watch was not begun in time")
+        return False
+
+
+class EtcdMembers:
+    """One member at a time; after a failure the next one is asked."""
+
+    def __init__(self, addresses: Sequence[Address], timeout_s: float, first: int = 0) -> None:
+        self._nodes = [EtcdNode(address, timeout_s) for address in addresses]
+        self._current = first % len(self._nodes)
+
+    def call(self, path: str, body: Body, timeout_s: float | None = None) -> Body:
+        with self.one() as node:
+            return node.call(path, body, timeout_s)
+
+    @contextmanager
+    def one(self) -> Iterator[EtcdNode]:
+        try:
+            yield self._nodes[self._current]
+        except WireFailure as failure:
+            if not isinstance(failure.cause, EtcdNotFoundError):  # that was an answer
+                self._current = (self._current + 1) % len(self._nodes)
+            raise
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+    def close(self) -> None:
+        for node in self._nodes:
+            node.close()
+
+
+def _send(connection: HTTPConnection, path: str, body: Body) -> None:
+    connection.request("POST", f"/v3/{path}", json.dumps(body))
+
+
+def _error_in(answer: Body) -> EtcdError:
+    """`{error, code, message}`; in a stream the same below `error`, or a failed result."""
+    told = answer.get("error", answer)
+    if not isinstance(told, dict):
+        told = answer
+    code = told.get("code", told.get("grpc_code"))
+    message = told.get("message") or told.get("error") or json.dumps(told)
+    return _KINDS.get(code, EtcdError)(str(message))

@@ -1,0 +1,168 @@
+"""Locks that are right, behind a fence, under any fault and any three at once: never accused.
+
+`python -m tests.tools.mixes --seeds 100` runs as many, in turn each fault alone and three that
+are drawn. A violation that is not the holder's is a failure, and so is an `unknown` whose reason
+is none of those that a reader accepts. What it takes is in the registry of faults: a new kind is
+drawn, too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from lockcheck.config import RunConfig
+from lockcheck.nemesis import FAULTS
+from lockcheck.nemesis.drawing import applicable, with_a_trigger
+from lockcheck.storage.base import Guard
+from tests.running import lockcheck
+
+RIGHT = ("etcd", "zookeeper", "redis-fenced")
+AT_ONCE = 3
+TIME_LIMIT_MS = 8_000
+RUN_TIMEOUT_S = 240
+# What no lock and no checker can help.
+ACCEPTED = {
+    "the machine stalled": r"the machine stalled|the host's clock jumped",
+    "a fault found nobody to strike": r"was never injected|never struck a client",
+    "faults in each other's way": r"other faults had cut|ha[ds] no process",
+    "hardly a moment without a fault": r"too few operations to tell",
+}
+# Nor these, where more than that one fault was at work, or a clock was moved.
+OF_SEVERAL = {"a member that others keep from serving tells no time": r"does not tell its uptime"}
+OF_CLOCKS = {
+    "a server's clock ended a lease too soon": r"the lease had ended sooner than was promised"
+}
+
+
+@dataclass(frozen=True)
+class Mix:
+    seed: int
+    backend: str
+    faults: tuple[str, ...]
+
+    def config(self) -> RunConfig:
+        return _config(self.backend, self.seed, self.faults)
+
+    @property
+    def name(self) -> str:
+        return f"{self.backend} --seed {self.seed} {' '.join(self.faults)}"
+
+
+@dataclass(frozen=True)
+class Tried:
+    mix: Mix
+    verdict: str
+    wrong: list[str]
+    reasons: tuple[str, ...] = ()  # of an unknown
+
+
+def _config(backend: str, seed: int, faults: tuple[str, ...]) -> RunConfig:
+    return RunConfig(
+        backend=backend,
+        seed=seed,
+        nemesis=faults,
+        guard=Guard.FENCE,
+        time_limit_ms=TIME_LIMIT_MS,
+        stop_on_violation=False,
+    )
+
+
+def mixes(seeds: int) -> Iterator[Mix]:
+    plans = {name: _config(name, 0, ("none",)).plan_for_faults() for name in RIGHT}
+    able = {
+        name: [step for kind in FAULTS.values() for step in applicable(kind, plan)]
+        for name, plan in plans.items()
+    }
+    for seed in range(1, seeds + 1):
+        choices, backend = random.Random(seed), RIGHT[seed % len(RIGHT)]
+        plan = plans[backend]
+        drawn = choices.sample(able[backend], AT_ONCE if seed % 2 else 1)
+        yield Mix(seed, backend, tuple(str(with_a_trigger(s, plan, choices)) for s in drawn))
+
+
+# --- running them --------------------------------------------------------------------------------
+
+
+def try_mix(mix: Mix, runtime: str, out: Path) -> Tried:
+    words = [*shlex.split(mix.config().command())[2:], "--runtime", runtime, "--out", str(out)]
+    try:
+        said = lockcheck("run", "--json", *words, timeout_s=RUN_TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        return Tried(mix, "none", [f"did not end within {RUN_TIMEOUT_S} s"])
+    if said.returncode not in (0, 1, 3):
+        return Tried(mix, "none", [f"exit {said.returncode}: {said.stderr.strip()[-1000:]}"])
+    result = json.loads(said.stdout)
+    wrong = [f"{text} ({result['report']})" for text in _wrong(mix, result)]
+    reasons = tuple(_reason(mix, doubt) for doubt in result["doubts"])
+    return Tried(mix, result["verdict"], wrong, reasons)
+
+
+def _wrong(mix: Mix, result: dict[str, object]) -> Iterator[str]:
+    findings, doubts = result["findings"], result["doubts"]
+    assert isinstance(findings, list)
+    assert isinstance(doubts, list)
+    for finding in findings:
+        if finding["effect"] == "violation" and finding["blame"] != "holder":
+            yield f"{finding['code']} is blamed on the {finding['blame']}"
+    yield from (doubt for doubt in doubts if not _reason(mix, doubt))
+
+
+def _reason(mix: Mix, doubt: str) -> str:
+    """By which a reader accepts it; empty: by none."""
+    accepted = ACCEPTED | (OF_SEVERAL if len(mix.faults) > 1 else {})
+    if any(fault.startswith("clock") for fault in mix.faults):
+        accepted |= OF_CLOCKS
+    return next((name for name, words in accepted.items() if re.search(words, doubt)), "")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=100)
+    parser.add_argument("--first", type=int, default=1, help="the seed to begin with")
+    parser.add_argument("--runtime", default="local", choices=["local", "docker"])
+    parser.add_argument("--out", type=Path, default=None, help="keeps the runs there")
+    arguments = parser.parse_args()
+    out = arguments.out or Path(tempfile.mkdtemp(prefix="lockcheck-mixes-"))
+    last = arguments.first + arguments.seeds - 1
+    tried = []
+    for mix in (mix for mix in mixes(last) if mix.seed >= arguments.first):
+        began = time.monotonic()
+        tried.append(try_mix(mix, arguments.runtime, out))
+        _print(tried[-1], time.monotonic() - began)
+    return _sum_up(tried)
+
+
+def _print(tried: Tried, took_s: float) -> None:
+    mark = "no" if tried.wrong else "ok"
+    why = f"  ({', '.join(filter(None, tried.reasons))})" if tried.verdict == "unknown" else ""
+    print(f"{mark} {took_s:5.1f} s  {tried.verdict:<9} {tried.mix.name}{why}", flush=True)
+    for text in tried.wrong:
+        print(f"             {text}", flush=True)
+
+
+def _sum_up(tried: list[Tried]) -> int:
+    failed = sum(bool(each.wrong) for each in tried)
+    unknown = [each for each in tried if each.verdict == "unknown"]
+    verdicts = ", ".join(f"{n} {name}" for name, n in Counter(t.verdict for t in tried).items())
+    print(f"\n{len(tried)} runs: {verdicts}; {failed} failed")
+    print(f"unknown: {len(unknown) / max(1, len(tried)):.0%}")
+    reasons = Counter(reason for each in unknown for reason in {*each.reasons} if reason)
+    for reason, number in reasons.most_common():
+        print(f"{number:>6} {reason}")
+    return 1 if failed or not tried else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
