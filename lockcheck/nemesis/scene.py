@@ -30,5 +30,10 @@ class Scene:
     def free(self, *roles: Role) -> list[str]:
         return [name for name in self.names(*roles) if self.is_free(name)]
 
+    def a_client(self) -> Node:
+        """A client's node: one that no fault has struck, if there is one."""
+        clients = self.free(Role.CLIENT) or self.names(Role.CLIENT)
+        return self.nodes[clients[0]]
+
     def is_free(self, name: str) -> bool:
         return name not in self.struck and not self.nodes[name].down

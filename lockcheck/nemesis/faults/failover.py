@@ -23,9 +23,9 @@ from lockcheck.nemesis.course.kept import Kept, a_held_lock
 from lockcheck.nemesis.faults.partition import Partition
 from lockcheck.nemesis.network.links import Link
 from lockcheck.nemesis.parameters import choice
-from lockcheck.nemesis.replicas import Group
 from lockcheck.nemesis.scene import Scene
 from lockcheck.nodes.node import Node, Role
+from lockcheck.servers.redis_replicas import RedisGroup
 from lockcheck.servers.redis_replicated import REDIS_REPLICATED
 
 T = TypeVar("T")
@@ -45,7 +45,7 @@ class Failover:
     def __init__(self, primary: Node, scene: Scene, *, by_hand: bool, cut_all: bool) -> None:
         self._primary = primary
         self._scene = scene
-        self._group = Group(scene)
+        self._group = RedisGroup(scene.nodes.values(), scene.a_client)
         self._replicas = [member for member in self._group.members if member is not primary]
         self._cut = self._replicas if cut_all else self._replicas[:1]
         names = [(primary.name, one.name) for one in self._cut]
@@ -60,7 +60,7 @@ class Failover:
     async def inject(self) -> int:
         self._take_the_others()
         await _until(
-            self._group.check_whole, "the group is not healthy before the fault", PROMOTED_S
+            self._group.check_healthy, "the group is not healthy before the fault", PROMOTED_S
         )
         before_ns = await self._partition.inject()
         self._seen.append(f"{_names(self._cut)} cut off: {await self._partition.prove()}")
@@ -103,7 +103,7 @@ class Failover:
         self._seen.append(f"{self._primary.name} has {keys} for {kept.node}, they have not")
 
     async def _is_promoted(self) -> None:
-        named = await self._group.named()
+        named = await self._group.primary()
         if named is self._primary or (self._by_hand and named is not self._cut[0]):
             raise FaultError(f"the Sentinels still name {named.name}")
 
@@ -111,8 +111,8 @@ class Failover:
         if pids := self._primary.pids():
             raise FaultError(f"{self._primary.name} is still alive: {pids}")
         # On a busy machine, one slow answer of a Sentinel does not mean that the failover failed.
-        named = await _until(self._group.named, "the Sentinels disagree", PROMOTED_S)
-        viewer = self._group.viewer.name
+        named = await _until(self._group.primary, "the Sentinels disagree", PROMOTED_S)
+        viewer = self._scene.a_client().name
         found = f"all Sentinels name {named.name} to {viewer}, and it says that it is the primary"
         return "; ".join((*self._seen, f"{self._primary.name} is gone", found))
 
@@ -138,14 +138,14 @@ class Failover:
         if self._by_hand:
             leading = [member for member in self._group.members if await self._leads(member)]
             try:
-                named = await self._group.named()
+                named = await self._group.primary()
             except FaultError:
                 named = self._cut[0] if self._cut[0] in leading else self._primary
                 await self._group.promote(named)
             for member in leading:
                 if member is not named:
                     await self._group.follow(member, named)
-        await self._group.check_whole()
+        await self._group.check_healthy()
 
     async def _leads(self, member: Node) -> bool:
         return (await self._group.replication(member)).get("role") == "master"

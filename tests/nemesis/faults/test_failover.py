@@ -17,7 +17,6 @@ from lockcheck.nemesis import Plan, parse_nemesis
 from lockcheck.nemesis.base import Strike
 from lockcheck.nemesis.course.holders import Holders
 from lockcheck.nemesis.network.links import Links
-from lockcheck.nemesis.replicas import Group
 from lockcheck.nemesis.scene import Scene
 from lockcheck.nodes.namespaces import enter_network
 from lockcheck.nodes.node import Node, NodeSpec, Role
@@ -25,6 +24,7 @@ from lockcheck.nodes.waiting import wait_until
 from lockcheck.servers.asking import answers
 from lockcheck.servers.base import Here, Server
 from lockcheck.servers.redis_asking import Reply
+from lockcheck.servers.redis_replicas import RedisGroup
 from lockcheck.servers.redis_replicated import REDIS_REPLICATED
 from lockcheck.servers.redis_sentinel import REDIS_SENTINEL
 from tests.backends.servers import found
@@ -117,17 +117,21 @@ async def start_all(scene: Scene) -> None:
             all_ready.create_task(fleet.ready(name))
 
 
+def group_in(scene: Scene) -> RedisGroup:
+    return RedisGroup(scene.nodes.values(), scene.a_client)
+
+
 def failover(scene: Scene, words: str) -> Strike:
     (step,) = parse_nemesis(f"failover:{words}")
     return step.kind.strike(step, ("r1",), scene)
 
 
 class Clients:
-    """c1 is granted the lock as soon as it is hunted; c2 tries at whatever primary it is told."""
+    """c1 is granted the lock once it is hunted; c2 tries at the primary that the Sentinels name."""
 
     def __init__(self, scene: Scene, folder: Path) -> None:
         self._scene = scene
-        self._group = Group(scene)
+        self._group = group_in(scene)
         self._aimed_at = folder / "c1" / AIMS
         self.let_in_at = ""
 
@@ -139,14 +143,16 @@ class Clients:
             try:
                 self.let_in_at = await self._try("c2")
             except FaultError:
-                continue  # nobody is named, or nobody is there
+                continue  # no primary is named, or none answers
 
     async def _try(self, client: str) -> str:
-        primary = await self._group.named()
-        said = await self._group.ask(primary, "SET", "lock:k1", f"{client}:x", "NX", "PX", "60000")
-        if said == "OK":
-            grant(self._scene.holders, client)
-        return primary.name if said == "OK" else ""
+        primary = await self._group.primary()
+        value = f"{client}:x"
+        answer = await self._group.ask(primary, "SET", "lock:k1", value, "NX", "PX", "60000")
+        if answer != "OK":
+            return ""
+        grant(self._scene.holders, client)
+        return primary.name
 
 
 def played(scene: Scene, folder: Path, play: Callable[[Clients], Awaitable[None]]) -> None:
@@ -169,7 +175,7 @@ def played(scene: Scene, folder: Path, play: Callable[[Clients], Awaitable[None]
 def test_the_new_primary_lets_a_second_holder_in_and_the_old_one_comes_back_as_a_replica(
     words: str, cut_off: str, promoted: set[str], scene: Scene, tmp_path: Path
 ) -> None:
-    group, strike, nodes = Group(scene), failover(scene, words), scene.nodes
+    group, strike, nodes = group_in(scene), failover(scene, words), scene.nodes
 
     async def play(clients: Clients) -> None:
         async with asyncio.TaskGroup() as together:
@@ -183,8 +189,8 @@ def test_the_new_primary_lets_a_second_holder_in_and_the_old_one_comes_back_as_a
         assert not nodes["r1"].alive
         assert scene.struck == {"r2", "r3", "w1", "w2", "w3"}
         await strike.heal()
-        await group.check_whole()
-        named = await group.named()
+        await group.check_healthy()
+        named = await group.primary()
         assert named.name == clients.let_in_at
         assert (await group.replication(nodes["r1"]))["role"] == "slave"
         assert {await group.owner_on(nodes[name], "k1") for name in ("r1", "r2", "r3")} == {"c2"}
@@ -209,33 +215,33 @@ def test_a_lock_that_the_primary_does_not_have_proves_nothing_and_all_is_healed(
             await strike.inject()
         await elsewhere
         await strike.heal()
-        await Group(scene).check_whole()
+        await group_in(scene).check_healthy()
         assert nodes["r1"].alive
         assert not scene.struck
 
     played(scene, tmp_path, play)
 
 
-def test_sentinels_that_were_left_half_way_are_told_again(
+def test_sentinels_that_were_configured_half_way_are_configured_again(
     scene: Scene, nodes: Nodes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    strike, group = failover(scene, "by=hand"), Group(scene)
-    tell = Group._tell
+    strike, group = failover(scene, "by=hand"), group_in(scene)
+    ask = RedisGroup._ask_sentinel
 
-    async def told(self: Group, sentinel: Node, *words: str) -> Reply:
+    async def refuse_to_monitor(self: RedisGroup, sentinel: Node, *words: str) -> Reply:
         if words[0] == "MONITOR" and sentinel.name == "w2":
             raise FaultError("w2 is deaf")
-        return await tell(self, sentinel, *words)
+        return await ask(self, sentinel, *words)
 
     async def play(clients: Clients) -> None:
         fighting = asyncio.create_task(clients.fight())
         with monkeypatch.context() as deaf:
-            deaf.setattr(Group, "_tell", told)
+            deaf.setattr(RedisGroup, "_ask_sentinel", refuse_to_monitor)
             with pytest.raises(FaultError, match="w2 is deaf"):
                 await strike.inject()
         await strike.heal()
-        await group.check_whole()
-        assert (await group.named()).name == "r2"
+        await group.check_healthy()
+        assert (await group.primary()).name == "r2"
         await fighting
         assert nodes["r1"].alive
 
