@@ -21,10 +21,10 @@ from lockcheck.formats.opening import STANDARD_INPUT, name_of
 from lockcheck.history import F, History
 from lockcheck.history.scan import Scan
 from lockcheck.history.table import OP_OF
-from lockcheck.results.facts import RunFacts
 from lockcheck.results.publish import publish
 from lockcheck.results.report import render
-from lockcheck.results.store import HISTORY_FILE, Store
+from lockcheck.runs.facts import RunFacts
+from lockcheck.runs.store import HISTORY_FILE, Store
 
 NOT_WHOLE = "Its history was missing; this is what the clients' own files still told."
 

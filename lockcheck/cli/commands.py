@@ -15,7 +15,7 @@ from lockcheck.cli.gate import print_error, printable, say
 from lockcheck.cli.options import DURATION, SIZE, LateChoice, read_config_file
 from lockcheck.cli.run_options import RunCommand, config_from, stored_config
 from lockcheck.errors import InternalError, UserError
-from lockcheck.run.signals import unwinding_when_terminated
+from lockcheck.signals import unwinding_when_terminated
 
 if TYPE_CHECKING:
     from lockcheck.check.recheck import Checked

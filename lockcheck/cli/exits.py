@@ -14,7 +14,7 @@ from lockcheck.cli.commands import main
 from lockcheck.cli.gate import UNHEARD, lines_of, print_error
 from lockcheck.cli.outlived import outlive_readers
 from lockcheck.errors import InternalError, LockcheckError, UserError, is_out_of_space
-from lockcheck.run.signals import Terminated
+from lockcheck.signals import Terminated
 
 
 def exit_code() -> int:

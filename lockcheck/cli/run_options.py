@@ -71,7 +71,7 @@ def stored_config(run: str, out: Path) -> RunConfig:
     from lockcheck.check.recheck import run_folder
     from lockcheck.config import read_config
     from lockcheck.errors import UserError
-    from lockcheck.results.store import CONFIG_FILE
+    from lockcheck.runs.store import CONFIG_FILE
 
     store = run_folder(run, out)
     if store is None:

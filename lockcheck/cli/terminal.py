@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from rich.live import Live
 
     from lockcheck.history import History
-    from lockcheck.results.facts import RunFacts
     from lockcheck.results.story.narrative import Narrative
     from lockcheck.results.story.steps.step import Step
     from lockcheck.results.story.wording.reasons import Reason
     from lockcheck.run.monitor import LiveState
     from lockcheck.run.plan import Rows
+    from lockcheck.runs.facts import RunFacts
 
 COLOURS = {Verdict.OK: "green", Verdict.VIOLATION: "red", Verdict.UNKNOWN: "yellow"}
 SHOWN_AFTER_S = 1.0  # what is done by then needs no bar

@@ -28,11 +28,11 @@ from lockcheck.library.programs import Program
 from lockcheck.library.switchboard import Switchboard
 from lockcheck.nemesis import Plan
 from lockcheck.nodes.node import NodeSpec, Role
-from lockcheck.results.store import Store
 from lockcheck.run.experiment import await_ready
-from lockcheck.run.signals import ignoring_signals
+from lockcheck.runs.store import Store
 from lockcheck.servers import SERVERS
 from lockcheck.servers.versions import check_kind, check_versions, server_of, versions_asked
+from lockcheck.signals import ignoring_signals
 
 RUNTIME_VARIABLE = "LOCKCHECK_RUN_RUNTIME"
 MOST_CLIENTS = 100

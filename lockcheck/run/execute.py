@@ -26,16 +26,16 @@ from lockcheck.config import RunConfig
 from lockcheck.errors import LockcheckError, UserError
 from lockcheck.formats import Asked
 from lockcheck.history import History
-from lockcheck.results.facts import RunFacts, now_in_words
 from lockcheck.results.publish import publish
-from lockcheck.results.store import Store, out_of_space
 from lockcheck.run.experiment import Watcher, await_ready, conduct, keep_running
 from lockcheck.run.plan import Rows, node_specs, plan_rows, servers_of, terms
 from lockcheck.run.room import available_bytes, too_long
-from lockcheck.run.signals import ignoring_signals, interrupted_once
 from lockcheck.run.validation import validated
+from lockcheck.runs.facts import RunFacts, now_in_words
+from lockcheck.runs.store import Store, out_of_space
 from lockcheck.servers.base import NOT_INSTALLED, check_drivers, driver_versions
 from lockcheck.servers.versions import check_versions, server_of
+from lockcheck.signals import ignoring_signals, interrupted_once
 
 CUT_SHORT = "The run was killed, or has not ended yet; this is what had happened by then."
 

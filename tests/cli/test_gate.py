@@ -10,9 +10,9 @@ import pytest
 from lockcheck.config import RunConfig
 from lockcheck.history.files import write_events
 from lockcheck.nodes import NODES_FOLDER
-from lockcheck.results.facts import RunFacts
-from lockcheck.results.store import Store
 from lockcheck.run.plan import terms
+from lockcheck.runs.facts import RunFacts
+from lockcheck.runs.store import Store
 from tests.checker.dsl import events
 from tests.running import lockcheck
 

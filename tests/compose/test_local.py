@@ -10,7 +10,7 @@ import pytest
 
 from lockcheck.compose.local.runtime import LocalRuntime
 from lockcheck.errors import ClusterError
-from lockcheck.results.store import Store
+from lockcheck.runs.store import Store
 from tests.compose.plans import small_plan
 from tests.running import lockcheck, need, run_under_way
 

@@ -17,7 +17,7 @@ import zstandard
 
 from lockcheck.errors import HistoryError, UserError
 from lockcheck.formats import FORMATS, Asked, opening, read_any, reading
-from lockcheck.run.signals import Terminated, unwinding_when_terminated
+from lockcheck.signals import Terminated, unwinding_when_terminated
 from tests.formats.samples import SAMPLES
 from tests.waiting import wait_for
 

@@ -16,10 +16,10 @@ from lockcheck.checker.linearizability import Answer
 from lockcheck.checker.linearizability.models import register
 from lockcheck.cli.terminal import print_verdict
 from lockcheck.history import History
-from lockcheck.results.facts import RunFacts
 from lockcheck.results.report.choice import chosen, merged, within
 from lockcheck.results.story.wording.codes import note
 from lockcheck.results.story.wording.definitions import SECOND_LOOK
+from lockcheck.runs.facts import RunFacts
 from tests.checker.dsl import history
 from tests.results import story
 from tests.results.made_up import found, judgement, not_linearizable, somebody_elses

@@ -11,7 +11,7 @@ from lockcheck.checker import judge
 from lockcheck.checker.finding import Judgement, Verdict
 from lockcheck.cli.terminal import print_verdict
 from lockcheck.history import History
-from lockcheck.results.facts import RunFacts
+from lockcheck.runs.facts import RunFacts
 from tests.results.test_incidents import meets_many
 from tests.results.test_story import NO_COUNTS, Recording, outlived_lease
 

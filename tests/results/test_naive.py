@@ -9,9 +9,9 @@ import pytest
 from lockcheck.checker import judge
 from lockcheck.checker.finding import Judgement
 from lockcheck.history import History
-from lockcheck.results.facts import RunFacts
 from lockcheck.results.report.marks import KINDS
 from lockcheck.results.story.seen import ended_early, own_cause
+from lockcheck.runs.facts import RunFacts
 from tests.checker.dsl import history
 from tests.results import story
 from tests.results.test_report import _Page, report, words

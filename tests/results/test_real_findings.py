@@ -13,8 +13,8 @@ from lockcheck.checker import judge
 from lockcheck.checker.finding import Code, Judgement
 from lockcheck.cli.terminal import print_verdict
 from lockcheck.history import History
-from lockcheck.results.facts import RunFacts
 from lockcheck.results.summary import verdict_summary
+from lockcheck.runs.facts import RunFacts
 from tests.results import story
 from tests.results.test_report import report
 from tests.simulation.mutations.data_mutations import DATA_MUTATIONS

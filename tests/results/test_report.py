@@ -17,10 +17,10 @@ import pytest
 import lockcheck
 from lockcheck.checker.finding import Judgement, Verdict
 from lockcheck.history import History
-from lockcheck.results.facts import RunFacts
 from lockcheck.results.report import render
 from lockcheck.results.report.marks import KINDS
 from lockcheck.results.story.seen import counted
+from lockcheck.runs.facts import RunFacts
 from tests.results import story
 from tests.results.test_story import Recording, judge, outlived_lease, simulate
 

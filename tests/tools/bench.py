@@ -17,8 +17,8 @@ from pathlib import Path
 from lockcheck.checker import judge
 from lockcheck.history import Event, EventType, History, Terms, read_events, write_events
 from lockcheck.history.event import terms_event
-from lockcheck.results.facts import RunFacts
 from lockcheck.results.report import render
+from lockcheck.runs.facts import RunFacts
 
 OPERATIONS = 10_000
 

@@ -23,7 +23,7 @@ from lockcheck.errors import LockcheckError
 from lockcheck.formats import Asked
 from lockcheck.history.event import RUN, decode_event
 from lockcheck.nodes import NODES_FOLDER
-from lockcheck.results.store import FACTS_FILE, HISTORY_FILE
+from lockcheck.runs.store import FACTS_FILE, HISTORY_FILE
 
 PATIENCE_MS = 5_000
 LONGEST = 4_000_000  # bytes of a history: many small ones show more than a few large ones

@@ -21,7 +21,6 @@ from markupsafe import Markup, escape
 from lockcheck.checker.finding import Judgement, Verdict
 from lockcheck.durations import duration_words
 from lockcheck.history import History
-from lockcheck.results.facts import RunFacts
 from lockcheck.results.report.clocks import charts
 from lockcheck.results.report.glossary import glossary
 from lockcheck.results.report.timeline import timeline
@@ -41,6 +40,7 @@ from lockcheck.results.story.wording.codes import note
 from lockcheck.results.story.wording.definitions import side_by_side
 from lockcheck.results.story.wording.doubts import doubts_told
 from lockcheck.results.story.wording.titles import incident_title
+from lockcheck.runs.facts import RunFacts
 from lockcheck.words import full_stop, moment, plain, sentence, span
 
 HERE = Path(__file__).parent

@@ -9,7 +9,7 @@ from lockcheck.checker.finding import Code, Counts, Culprit, Freed, Judgement
 from lockcheck.durations import duration_words
 from lockcheck.history import Effect, FaultSpan, History, Terms
 from lockcheck.history.event import NS_PER_MS, STORAGE
-from lockcheck.results.facts import RunFacts
+from lockcheck.runs.facts import RunFacts
 from lockcheck.words import (
     LOCKING,
     amount,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lockcheck.results.store import REPORT_FILE, Store
+from lockcheck.runs.store import REPORT_FILE, Store
 from tests.running import lockcheck
 
 HISTORY = '{"time":1,"process":"c1","type":"invoke","f":"acquire","key":"k"}\n'

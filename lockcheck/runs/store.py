@@ -15,15 +15,13 @@ from typing import IO, TYPE_CHECKING
 
 import msgspec
 
-from lockcheck.checker.finding import Judgement
 from lockcheck.errors import ClusterError, HistoryError, UserError, is_out_of_space
-from lockcheck.history import History, Terms, read_history
+from lockcheck.history import Terms, read_history
 from lockcheck.history.event import terms_event
 from lockcheck.history.files import merge_event_files, read_events, write_events
 from lockcheck.history.seal import Seal, digest_of, sealed
 from lockcheck.nodes import NODES_FOLDER
-from lockcheck.results.facts import RunFacts
-from lockcheck.results.summary import verdict_summary
+from lockcheck.runs.facts import RunFacts
 
 if TYPE_CHECKING:
     from lockcheck.config import RunConfig  # with all its registries, which a check does not need
@@ -149,8 +147,8 @@ class Store:
         except (OSError, msgspec.DecodeError) as error:
             raise HistoryError(f"cannot be read: {error}", source=str(path), cure=ALONE) from error
 
-    def save_verdict(self, history: History, judgement: Judgement, problem: str = "") -> None:
-        self._write(VERDICT_FILE, verdict_summary(history, judgement, problem))
+    def save_verdict(self, summary: msgspec.Struct) -> None:
+        self._write(VERDICT_FILE, summary)
 
     def save_page(self, page: str) -> None:
         with self.writing(REPORT_FILE) as out:
