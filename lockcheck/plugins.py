@@ -9,8 +9,9 @@ A package names what it adds in entry points, in the groups `lockcheck.backends`
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, MutableMapping
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from collections.abc import Iterator, Mapping, MutableMapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Protocol, TypeVar, cast
 
 from lockcheck.errors import UserError
 
@@ -29,21 +30,29 @@ T = TypeVar("T", bound=Named)
 class Registry(MutableMapping[str, T]):
     """By name: our own, and what installed packages add to them.
 
-    Those are looked for when something is asked for that is none of ours, or all are: it takes
-    longer to look through what is installed than a client of a run takes to start.
+    Each of our own is imported when it is looked up: a client of a run needs one lock, and its
+    start should not wait for all the others. Entry points are searched for when a name is none of
+    ours, or all names are wanted: the search takes longer than the start of a client.
     """
 
-    def __init__(self, group: str, kind: type[T], own: Iterable[T]) -> None:
+    def __init__(self, group: str, kind: type[T], room: str, own: Mapping[str, str]) -> None:
+        """`own`: by name, where each is in the package `room`, as in "etcd.etcd:BACKEND"."""
         self._group = group
         self._kind = kind
-        self._known = {each.name: each for each in own}
+        self._room = room
+        self._known: dict[str, T | str] = dict(own)  # a place, until it is looked up
         self._outside: frozenset[str] = frozenset()
         self._complete = False
 
     def __getitem__(self, name: str) -> T:
         if name not in self._known:
             self._look_at_what_is_installed()
-        return self._known[name]
+        found = self._known[name]
+        if isinstance(found, str):
+            module, _, attribute = found.partition(":")
+            found = cast("T", getattr(import_module(f"{self._room}.{module}"), attribute))
+            self._known[name] = found
+        return found
 
     def __setitem__(self, name: str, value: T) -> None:
         self._known[name] = value

@@ -5,13 +5,20 @@ from __future__ import annotations
 import ast
 import json
 import re
+import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 
 import pytest
 
 import lockcheck as lockcheck_package
+from lockcheck.backends import BACKENDS
 from lockcheck.config import RunConfig
+from lockcheck.nemesis import FAULTS
+from lockcheck.plugins import Named, Registry
+from lockcheck.servers import SERVERS
+from lockcheck.workloads import WORKLOADS
 from tests.running import lockcheck, need
 
 LOCK = '''
@@ -169,27 +176,45 @@ def test_what_cannot_be_used_is_named(tmp_path: Path, entry_points: str, reason:
     assert "uninstall outside" in said.stderr
 
 
+REGISTRIES = (BACKENDS, WORKLOADS, SERVERS, FAULTS)
+
+
 @pytest.mark.parametrize(
     ("room", "names"),
     [
         ("backends", ("etcd.etcd", "zookeeper.zookeeper")),
-        ("nemesis", ("faults.kill", "faults.failover")),
+        ("nemesis", ("kill", "failover")),
         ("workloads", ("register", "mutex")),
         ("servers", ("etcd", "zookeeper")),
     ],
 )
-def test_ours_take_an_import_and_an_entry(room: str, names: tuple[str, ...]) -> None:
+def test_ours_take_an_entry(room: str, names: tuple[str, ...]) -> None:
     """All that names them outside of their own files is the registry of their room."""
     package = Path(lockcheck_package.__file__).parent
     for name in names:
-        importing = [
-            str(path.relative_to(package))
-            for path in package.rglob("*.py")
-            if f"lockcheck.{room}.{name}" in _imported(path)
-        ]
-        assert importing == [f"{room}/__init__.py"]
+        module = f"lockcheck.{room}.{'faults.' if room == 'nemesis' else ''}{name}"
+        importing = [path for path in package.rglob("*.py") if module in _imported(path)]
+        assert importing == []
         registry = (package / room / "__init__.py").read_text()
-        assert len(re.findall(rf"\b{name.rpartition('.')[2]}\.[A-Z]+", registry)) == 1
+        assert len(re.findall(rf'"{name}:[A-Z]+"', registry)) == 1
+
+
+@pytest.mark.parametrize("registry", REGISTRIES, ids=lambda each: next(iter(each)))
+def test_the_names_of_entries_are_the_names_of_what_they_lead_to(registry: Registry[Named]) -> None:
+    assert {name: each.name for name, each in registry.items()} == {name: name for name in registry}
+
+
+def test_names_import_nothing_and_a_lookup_imports_one_module() -> None:
+    script = (
+        "import sys; from lockcheck.backends import BACKENDS\n"
+        "rooms = ('redis.', 'etcd.', 'sql.', 'zookeeper.', 'consul')\n"
+        "ours = tuple(f'lockcheck.backends.{room}' for room in rooms)\n"
+        "loaded = lambda: sorted(name for name in sys.modules if name.startswith(ours))\n"
+        "assert 'consul' in list(BACKENDS) and loaded() == [], loaded()\n"
+        "assert BACKENDS['consul'].name == 'consul'\n"
+        "assert loaded() == ['lockcheck.backends.consul'], loaded()\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
 
 
 @cache

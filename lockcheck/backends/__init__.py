@@ -2,61 +2,40 @@
 
 from __future__ import annotations
 
-from lockcheck.backends import consul
 from lockcheck.backends.base import Backend
-from lockcheck.backends.etcd import etcd, etcd_lock_service, etcd_txn
-from lockcheck.backends.redis import (
-    redis_failover,
-    redis_fair,
-    redis_naive,
-    redis_reentrant,
-    redis_renewed,
-    redis_rw,
-    redis_semaphore,
-    redis_single,
-    redlock,
-)
-from lockcheck.backends.sql import (
-    idempotent,
-    mariadb_get_lock,
-    optimistic,
-    postgres_advisory,
-    postgres_advisory_pooled,
-    postgres_row,
-)
-from lockcheck.backends.zookeeper import zookeeper, zookeeper_herd, zookeeper_rw
 from lockcheck.plugins import Registry
 
 BACKENDS = Registry(
     "lockcheck.backends",
     Backend,
-    (
-        redis_naive.BACKEND,
-        redis_single.REDIS,
-        redis_single.REDIS_FENCED,
-        redis_renewed.BACKEND,
-        redis_fair.BACKEND,
-        redis_rw.BACKEND,
-        redis_reentrant.BACKEND,
-        redis_semaphore.BACKEND,
-        redis_failover.REDIS_FAILOVER,
-        redis_failover.REDIS_WAIT,
-        redlock.BACKEND,
-        redlock.REDLOCK_3,
-        etcd.BACKEND,
-        etcd_lock_service.BACKEND,
-        etcd_txn.BACKEND,
-        zookeeper.BACKEND,
-        zookeeper_herd.BACKEND,
-        zookeeper_rw.BACKEND,
-        postgres_advisory.BACKEND,
-        postgres_advisory_pooled.BACKEND,
-        postgres_row.BACKEND,
-        optimistic.BACKEND,
-        idempotent.BACKEND,
-        mariadb_get_lock.BACKEND,
-        consul.BACKEND,
-    ),
+    __name__,
+    {
+        "redis-naive": "redis.redis_naive:BACKEND",
+        "redis": "redis.redis_single:REDIS",
+        "redis-fenced": "redis.redis_single:REDIS_FENCED",
+        "redis-renewed": "redis.redis_renewed:BACKEND",
+        "redis-fair": "redis.redis_fair:BACKEND",
+        "redis-rw": "redis.redis_rw:BACKEND",
+        "redis-reentrant": "redis.redis_reentrant:BACKEND",
+        "redis-semaphore": "redis.redis_semaphore:BACKEND",
+        "redis-failover": "redis.redis_failover:REDIS_FAILOVER",
+        "redis-wait": "redis.redis_failover:REDIS_WAIT",
+        "redlock": "redis.redlock:BACKEND",
+        "redlock-3": "redis.redlock:REDLOCK_3",
+        "etcd": "etcd.etcd:BACKEND",
+        "etcd-lock-service": "etcd.etcd_lock_service:BACKEND",
+        "etcd-txn": "etcd.etcd_txn:BACKEND",
+        "zookeeper": "zookeeper.zookeeper:BACKEND",
+        "zookeeper-herd": "zookeeper.zookeeper_herd:BACKEND",
+        "zookeeper-rw": "zookeeper.zookeeper_rw:BACKEND",
+        "postgres-advisory": "sql.postgres_advisory:BACKEND",
+        "postgres-advisory-pooled": "sql.postgres_advisory_pooled:BACKEND",
+        "postgres-row": "sql.postgres_row:BACKEND",
+        "optimistic": "sql.optimistic:BACKEND",
+        "idempotent": "sql.idempotent:BACKEND",
+        "mariadb-get-lock": "sql.mariadb_get_lock:BACKEND",
+        "consul": "consul:BACKEND",
+    },
 )
 
 __all__ = ["BACKENDS", "Backend"]

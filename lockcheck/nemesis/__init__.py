@@ -6,23 +6,23 @@ from collections.abc import Iterable
 
 from lockcheck.nemesis import drawing, fitting, grammar
 from lockcheck.nemesis.base import FaultKind, Plan, Refusal, Step
-from lockcheck.nemesis.faults import clock, disk, failover, kill, partition, pause, slow, swizzle
 from lockcheck.nemesis.grammar import ALL, NO_FAULT, Sequence
 from lockcheck.plugins import Registry
 
 FAULTS = Registry(
     "lockcheck.faults",
     FaultKind,
-    (
-        pause.KIND,
-        partition.KIND,
-        swizzle.KIND,
-        slow.KIND,
-        kill.KIND,
-        failover.KIND,
-        clock.KIND,
-        disk.KIND,
-    ),
+    f"{__name__}.faults",
+    {
+        "pause": "pause:KIND",
+        "partition": "partition:KIND",
+        "swizzle": "swizzle:KIND",
+        "slow": "slow:KIND",
+        "kill": "kill:KIND",
+        "failover": "failover:KIND",
+        "clock": "clock:KIND",
+        "disk": "disk:KIND",
+    },
 )
 
 
