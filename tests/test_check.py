@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from lockcheck.history.event import EVERYBODY
+from lockcheck.history.event import UNLIMITED_PERMITS
 from tests.running import LOCKCHECK, lockcheck
 from tests.waiting import wait_for
 
@@ -187,7 +187,8 @@ def test_what_it_unpacked_is_put_away_however_it_is_ended(
 
 
 @pytest.mark.parametrize(
-    ("permits", "code"), [(0, USAGE), (2, OK), (EVERYBODY - 1, OK), (EVERYBODY, USAGE)]
+    ("permits", "code"),
+    [(0, USAGE), (2, OK), (UNLIMITED_PERMITS - 1, OK), (UNLIMITED_PERMITS, USAGE)],
 )
 def test_permits_have_bounds(tmp_path: Path, permits: int, code: int) -> None:
     path = tmp_path / "h.edn"
@@ -200,7 +201,7 @@ def test_permits_in_a_file_have_bounds(tmp_path: Path) -> None:
     path = tmp_path / "h.jsonl"
     terms = '{"time":0,"process":"run","type":"info","f":"terms","value":{"permits":%d}}\n'
     rest = two_holders("json", "0", "1").replace('"time": ', '"key": "k", "time": ')
-    for permits, code in ((2, OK), (EVERYBODY, OK), (EVERYBODY + 1, USAGE)):
+    for permits, code in ((2, OK), (UNLIMITED_PERMITS, OK), (UNLIMITED_PERMITS + 1, USAGE)):
         path.write_text(terms % permits + rest)
         said = lockcheck("check", str(path))
         assert said.returncode == code, said.stderr

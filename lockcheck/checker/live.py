@@ -14,8 +14,8 @@ from itertools import takewhile
 
 from lockcheck.history import Effect, Event, EventType, Notice, Terms
 from lockcheck.history.event import NEMESIS, NS_PER_MS
-from lockcheck.history.following import Following
 from lockcheck.history.holding import OpenHold
+from lockcheck.history.live_holds import LiveHolds
 
 # How far apart the clients' files may be read, and how many holds are kept for that.
 APART_NS = 5_000 * NS_PER_MS
@@ -27,7 +27,7 @@ class OverlapWatch:
         """`terms`: those of the run; without them clients are taken not to check their validity."""
         self.overlaps = 0
         self._terms = terms or Terms()
-        self._following = Following(self._terms)
+        self._following = LiveHolds(self._terms)
         self._open: list[OpenHold] = []
         self._ended: defaultdict[str, list[OpenHold]] = defaultdict(list)  # by when they ended
         self._suspected: list[tuple[OpenHold, OpenHold]] = []

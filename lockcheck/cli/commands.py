@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from lockcheck.run.execute import RunOutcome
 
 CONFIG_FILE = "lockcheck.toml"
-MOST_PERMITS = 999_999  # more is no lock: see `EVERYBODY`
+MOST_PERMITS = 999_999  # more is no lock: see `UNLIMITED_PERMITS`
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

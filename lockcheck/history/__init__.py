@@ -1,11 +1,11 @@
-"""What happened, in one place: events as they were written, and what they mean.
+"""A run's history: the events as they were recorded, and the operations, holds and faults in them.
 
 `event`  one line of the history and its vocabulary
-`older`  what older runs and other tools do not say
-`files`  JSON Lines in and out, merging what the clients wrote
+`older`  what older runs and other tools leave out
+`files`  JSON Lines in and out, merging the clients' files
 `model`  operations, holds, faults, stalls, the storage's ledger
-`assembly`, `holding`, `faults`  how events become those, one after the other
-`history`  all of it, put together: what judges are given
+`assembly`, `holding`, `faults`  turn events into those, one event at a time
+`history`  all of it together: what judges are given
 """
 
 from lockcheck.history.event import Effect, Event, EventType, F, Notice, Terms

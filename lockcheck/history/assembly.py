@@ -1,4 +1,4 @@
-"""Builds the meaning of events one by one: operations, holds, faults and stalls."""
+"""Builds operations, holds, faults and stalls from events, one event at a time."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ from lockcheck.history.older import completed
 
 
 def keeper_of(process: int | str) -> str:
-    """The name of a keeper that was logged under the name of its client."""
+    """The name for a keeper that was logged under the name of its client."""
     return f"{process}/keeper"
 
 
 @dataclass(slots=True)
 class Assembly:
-    """Reads events in the order of their times and builds what they mean."""
+    """Reads events in the order of their times."""
 
     source: str
     place: Position | None = None
-    given_up: frozenset[int] = frozenset()  # ids of invocations that follow a hold given up
-    given_terms: Terms | None = None  # instead of its own
+    given_up: frozenset[int] = frozenset()  # ids of invocations that start over
+    given_terms: Terms | None = None  # instead of those among the events
     events: list[Event] = field(default_factory=list)
     operations: list[Operation] = field(default_factory=list)
     stalls: list[Stall] = field(default_factory=list)
@@ -48,11 +48,11 @@ class Assembly:
     clock_steps: list[Event] = field(default_factory=list)
     clocks: list[Event] = field(default_factory=list)
     ledger: list[LedgerEntry] = field(default_factory=list)
-    numbers: set[tuple[str | None, int]] = field(default_factory=set)  # of the ledger's entries
+    numbers: set[tuple[str | None, int]] = field(default_factory=set)  # of ledger entries
     queued: list[Event] = field(default_factory=list)
     faults: FaultAssembly = field(default_factory=FaultAssembly)
     holding: Holding = field(init=False)
-    _pending: dict[int | str, int] = field(default_factory=dict)  # where in `events` they began
+    _pending: dict[int | str, int] = field(default_factory=dict)  # index in `events` of the invoke
 
     def __post_init__(self) -> None:
         self.holding = Holding(self.given_terms or Terms())
@@ -87,11 +87,11 @@ class Assembly:
             self.clocks.append(event)
         else:
             self._add_of_client(event)
-            if event.type is not EventType.INFO:  # it may have been given up for its client
-                self.holding.told_ns[event.process, event.key or ""] = event.time
+            if event.type is not EventType.INFO:  # an info may be written on behalf of the client
+                self.holding.seen_on_key_ns[event.process, event.key or ""] = event.time
 
     def _settle(self) -> None:
-        """Ends what has no end yet, and sorts everything."""
+        """Closes what is still open, and sorts everything."""
         for begun in self._pending.values():
             self._add_operation(Operation(self.events[begun], None))
         self.holding.settle()
@@ -117,7 +117,7 @@ class Assembly:
         if event.f == Notice.STALL:
             self._add_stall(event)
             return  # written by the client's ticker: no sign of life of the process itself
-        event = self._told_apart(event)
+        event = self._with_keeper_named(event)
         process = event.process
         seen_before_ns = self.holding.seen_ns.get(process, event.time)
         self.holding.seen_ns[process] = event.time
@@ -126,9 +126,9 @@ class Assembly:
                 raise self._error(f"process {process} has an open operation already")
             self._pending[process] = len(self.events) - 1
             if event.f not in (F.ACQUIRE, F.RELEASE):
-                self.holding.acted_ns[process] = event.time
+                self.holding.worked_ns[process] = event.time
             if event.f == F.ACQUIRE and (not self.terms.reentrant or id(event) in self.given_up):
-                # It asks again without a release: it had given up, nobody knows when.
+                # It acquires again without a release: it gave up its hold at an unknown time.
                 self.holding.give_up(process, event.key or "", seen_before_ns)
             return
         invoke = self._open(process)
@@ -146,29 +146,29 @@ class Assembly:
         begun = self._pending.get(process)
         return None if begun is None else self.events[begun]
 
-    def _told_apart(self, event: Event) -> Event:
-        """A renewal that overlaps with another operation of its process belongs to a keeper that
-        was logged under its client's name: it gets a name of its own."""
+    def _with_keeper_named(self, event: Event) -> Event:
+        """Gives a keeper that was logged under its client's name a name of its own. A renewal that
+        overlaps another operation of its process is a keeper's."""
         process, is_renewal = event.process, event.f == F.RENEW
         own = self._open(process)
         if event.type is not EventType.INVOKE:
             if not is_renewal or (own is not None and own.f == F.RENEW):
                 return event
-            return self._handed_over(-1) if keeper_of(process) in self._pending else event
+            return self._moved_to_keeper(-1) if keeper_of(process) in self._pending else event
         if own is None or is_renewal == (own.f == F.RENEW):
             return event
         if is_renewal:
-            return self._handed_over(-1)
+            return self._moved_to_keeper(-1)
         if keeper_of(process) not in self._pending:
             begun = self._pending.pop(process)
-            self._pending[self._handed_over(begun).process] = begun
+            self._pending[self._moved_to_keeper(begun).process] = begun
         return event
 
-    def _handed_over(self, at: int) -> Event:
-        said = self.events[at]
-        of = said.process if said.of is None else said.of
-        keeper = keeper_of(said.process)
-        self.events[at] = msgspec.structs.replace(said, process=keeper, of=of)
+    def _moved_to_keeper(self, at: int) -> Event:
+        event = self.events[at]
+        of = event.process if event.of is None else event.of
+        keeper = keeper_of(event.process)
+        self.events[at] = msgspec.structs.replace(event, process=keeper, of=of)
         return self.events[at]
 
     def _add_notice(self, event: Event) -> None:
@@ -189,12 +189,13 @@ class Assembly:
         (self._waits if event.error == WAITED else self.stalls).append(stall)
 
     def _stalls(self) -> Iterable[Stall]:
-        """Stalls of the machine: to wait for a storage that one is cut off from is none."""
+        """The machine's stalls. Waiting for a storage that a fault has cut off or slowed down is
+        not one."""
         yield from self.stalls
         faults = self.faults.spans()
-        keeping = [fault for fault in faults if fault.effect in (Effect.CUTS, Effect.SLOWS)]
+        delaying = [fault for fault in faults if fault.effect in (Effect.CUTS, Effect.SLOWS)]
         for wait in self._waits:
-            if not any(fault.touches(wait.start_ns, wait.end_ns) for fault in keeping):
+            if not any(fault.touches(wait.start_ns, wait.end_ns) for fault in delaying):
                 yield wait
 
     def _add_ledger_entry(self, event: Event) -> None:

@@ -1,7 +1,7 @@
-"""Reads a history in JSON Lines directly into columns, by the compiled reader if there is one.
+"""Reads a history in JSON Lines directly into columns, with the compiled reader if there is one.
 
-The reader takes what it is sure of and refuses other histories. Those, and all histories on a
-machine without it, are read event by event: twenty times slower, with the same result.
+The reader refuses histories that it is not sure of. Those, and all histories on a machine without
+it, are read event by event: twenty times slower, with the same result.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from lockcheck.history.table import NOTHING, TYPES, Bytes, Codes, Ints, Symbols,
 from lockcheck.native import core
 
 PIECE = 1 << 20
-# The compiled reader's numbers of columns: first those of the table.
-BESIDE = (("node", np.int32), ("invoked_at", np.int64), ("answered_at", np.int64))
+# The compiled reader's columns by number: first those of the table, then these.
+EXTRA_COLUMNS = (("node", np.int32), ("invoked_at", np.int64), ("answered_at", np.int64))
 SPECIAL_AT, SEEN_LAST, SYMBOL_AT, ODD_SYMBOL, NUMBERED, NUMBER, BASED, BASE = range(15, 23)
 LEDGER = (
     ("at", np.int64),
@@ -33,16 +33,16 @@ LEDGER = (
     ("base", np.int32),
     ("why", np.int32),
 )
-RARE = ("argument", "second", "result", "ttl_ms", "node")  # they may be empty
+RARE = ("argument", "second", "result", "ttl_ms", "node")  # columns that may be empty
 VALUES = ("argument", "second", "result")
-VALUES_TOLD = ("value", "base")
+LEDGER_VALUES = ("value", "base")
 
 
 @dataclass(frozen=True, slots=True)
 class LedgerColumns:
     """The storage's ledger, in the order of its lines: see `LedgerEntry`."""
 
-    at: Ints  # where in the file each is
+    at: Ints  # offsets in the file
     f: Bytes  # an Op
     outcome: Bytes
     seq: Ints
@@ -55,21 +55,21 @@ class LedgerColumns:
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """All operations, and where in the file the rest is."""
+    """All operations, and where in the file the other events are."""
 
     table: Table
-    node: Codes  # a symbol, NOTHING where the operation names none
-    invoked_at: Ints  # where in the file its lines begin; -1: it was never answered
+    node: Codes  # a symbol, or NOTHING if the operation names no node
+    invoked_at: Ints  # offsets of the lines in the file; -1: never answered
     answered_at: Ints
-    special_at: Ints  # lines that are no operation of a client, and no entry of the ledger
-    seen_last: Ints  # by the symbol of a process: the time of its last event
-    numbered: Ints  # rows of reads and writes that a storage numbered, and the numbers
+    special_at: Ints  # lines that are neither a client's operation nor a ledger entry
+    seen_last: Ints  # by the process's symbol: the time of its last event
+    numbered: Ints  # rows of reads and writes that the storage numbered, with their numbers
     number: Ints
-    based: Ints  # rows, in their order, that name what they were computed from, and that
+    based: Ints  # rows with a base, in their order, and the bases
     base: Codes
-    told: LedgerColumns
-    lent: bool  # other operations than renewals are about another process's hold, too
-    began_ns: int  # time 0 by the clock of a log that counts from 1970; else 0
+    ledger: LedgerColumns
+    has_foreign_owners: bool  # operations other than renewals concern another process's hold
+    began_ns: int  # time 0 by the log's clock, if that counts from 1970; else 0
     end_ns: int
     events: int
 
@@ -77,7 +77,7 @@ class Columns:
 def read_columns(
     lines: IO[bytes], on_bytes: Callable[[int], object] | None = None
 ) -> Columns | None:
-    """None: there is no compiled reader, or it refused the history."""
+    """The columns of a history; None without a compiled reader, or if it refuses the history."""
     library = core()
     if library is None:
         return None
@@ -103,6 +103,7 @@ class _Reader:
         return function(*arguments)
 
     def feed_all(self, lines: IO[bytes], on_bytes: Callable[[int], object] | None) -> bool:
+        """Reads all lines; False if the compiled reader refused one."""
         rest, ended = b"", False
         while not ended:
             piece = lines.read(PIECE)
@@ -119,38 +120,38 @@ class _Reader:
 
     def columns(self) -> Columns:
         symbols = _ReaderSymbols(self)
-        names = [*TYPES.items(), *BESIDE]
+        names = [*TYPES.items(), *EXTRA_COLUMNS]
         read = {name: self.column(which, kind) for which, (name, kind) in enumerate(names)}
         for name in RARE:
             if not len(read[name]):
                 read[name] = np.broadcast_to(np.int32(NOTHING), len(read["f"]))
         if not len(read["owner"]):
             read["owner"] = read["process"]
-        told = {
+        ledger = {
             name: self.column(which, kind) for which, (name, kind) in enumerate(LEDGER, BASE + 1)
         }
         base = self.column(BASE, np.int32)
-        values = [*(read[name] for name in VALUES), *(told[name] for name in VALUES_TOLD), base]
+        values = [*(read[name] for name in VALUES), *(ledger[name] for name in LEDGER_VALUES), base]
         self._make_canonical(symbols, values)
-        beside = {name: read.pop(name) for name, _ in BESIDE}
+        extra = {name: read.pop(name) for name, _ in EXTRA_COLUMNS}
         return Columns(
             table=Table(**read, symbols=symbols),
-            **beside,
+            **extra,
             special_at=self.column(SPECIAL_AT, np.int64),
             seen_last=self.column(SEEN_LAST, np.int64),
             numbered=self.column(NUMBERED, np.int64),
             number=self.column(NUMBER, np.int64),
             based=self.column(BASED, np.int64),
             base=base,
-            told=LedgerColumns(**told),
-            lent=bool(self._call("lent", ctypes.c_int32, self._handle)),
+            ledger=LedgerColumns(**ledger),
+            has_foreign_owners=bool(self._call("lent", ctypes.c_int32, self._handle)),
             began_ns=self._call("began", ctypes.c_int64, self._handle),
             end_ns=self._call("time", ctypes.c_int64, self._handle),
             events=self._call("events", ctypes.c_int64, self._handle),
         )
 
     def _make_canonical(self, symbols: _ReaderSymbols, columns: list[Codes]) -> None:
-        """`[1, 2]` and `[1,2]` are the same value: they get the same number."""
+        """Gives equal values the same symbol: `[1, 2]` and `[1,2]` are equal."""
         odd = np.unique(self.column(ODD_SYMBOL, np.int32)).tolist()
         if not odd:
             return
@@ -161,7 +162,8 @@ class _Reader:
             column[:] = np.where(column == NOTHING, NOTHING, renumbered[column])
 
     def column(self, which: int, kind: Any) -> NDArray[Any]:
-        """Without a copy: the array refers to the reader's memory, and to the reader."""
+        """A column without a copy: the array refers to the reader's memory and keeps the reader
+        alive."""
         length = self._call("length", ctypes.c_int64, self._handle, which)
         if length == 0:
             return np.zeros(0, kind)
@@ -186,7 +188,7 @@ class _Reader:
 
 
 class _ReaderSymbols(Symbols):
-    """Symbols whose texts lie in the reader's memory: there can be millions of them."""
+    """Symbols whose texts stay in the reader's memory: there can be millions of them."""
 
     def __init__(self, reader: _Reader) -> None:
         super().__init__()

@@ -22,14 +22,14 @@ class _OpenFault:
 
 
 class FaultAssembly:
-    """Takes the nemesis's events, in the order of their times."""
+    """Builds the faults from the nemesis's events, which are added in the order of their times."""
 
     def __init__(self) -> None:
-        self.quiet_ns: int | None = None  # when the last one had been healed, and clients went on
+        self.quiet_ns: int | None = None  # when all faults were healed and clients went on
         self._open: dict[int, _OpenFault] = {}
 
     def add(self, event: Event) -> None:
-        """Raises ValueError if it makes no sense."""
+        """Adds an event of the nemesis; raises ValueError if it contradicts the earlier ones."""
         if event.fault is None:  # not about a fault
             if event.f == Notice.QUIET and event.type is EventType.INVOKE:
                 self.quiet_ns = event.time

@@ -1,4 +1,4 @@
-"""Histories as files: JSON Lines in and out, and the merge of what each client wrote."""
+"""Histories as files: JSON Lines in and out, and the merge of the clients' files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import msgspec
 from lockcheck.errors import HistoryError
 from lockcheck.history.event import Event, decode_event, encode_event
 
-# A line is an event, not a document: what is longer was not written by a lock's client.
+# No client writes a longer line: a line is one event, not a document.
 LONGEST_LINE = 1 << 20
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 BYTE = re.compile(r" \(byte (\d+)\)$")
@@ -28,9 +28,10 @@ CUT_OFF = "Input data was truncated"
 
 
 class EventWriter:
-    """Appends events, one write each: a killed writer loses its unfinished line, and nothing else.
+    """Appends events with one write each: a writer that is killed loses at most its unfinished
+    line.
 
-    The next writer of the file removes that line, and starts a new one.
+    The next writer of the file removes that line and starts a new one.
     """
 
     def __init__(self, path: Path) -> None:
@@ -41,7 +42,7 @@ class EventWriter:
         line = encode_event(event) + b"\n"
         written = os.write(self._fd, line)
         try:
-            while written < len(line):  # a disk that is filling up takes a part, refuses the rest
+            while written < len(line):  # a disk that fills up may take only a part
                 written += os.write(self._fd, line[written:])
         except OSError:
             os.ftruncate(self._fd, os.fstat(self._fd).st_size - written)
@@ -58,6 +59,7 @@ class EventWriter:
 
 
 def _cut_torn_end(file: int) -> None:
+    """Truncates the file after its last newline."""
     size = os.fstat(file).st_size
     whole, newline = size, -1
     while whole and newline < 0:
@@ -75,7 +77,7 @@ def write_events(path: Path, events: Iterable[Event]) -> None:
 
 @dataclass(slots=True)
 class Position:
-    """Where a reader is: the line of the last event."""
+    """The line of the last event that a reader has returned."""
 
     line: int = 0
 
@@ -83,7 +85,8 @@ class Position:
 def read_events(
     path: Path, *, allow_torn_end: bool = False, place: Position | None = None
 ) -> Iterator[Event]:
-    """The events of a file. With `allow_torn_end` a last line without its newline is dropped."""
+    """Yields the events of a file. With `allow_torn_end` a last line without a newline is
+    dropped."""
     try:
         with path.open("rb") as lines:
             yield from events_in(lines, str(path), allow_torn_end=allow_torn_end, place=place)
@@ -94,7 +97,7 @@ def read_events(
 def events_in(
     lines: IO[bytes], source: str, *, allow_torn_end: bool = False, place: Position | None = None
 ) -> Iterator[Event]:
-    """The events of any stream of lines, one at a time."""
+    """Yields the events of a stream of lines, one at a time."""
     place = place or Position()
     number = 0
     while line := lines.readline(LONGEST_LINE + 1):
@@ -114,6 +117,7 @@ def events_in(
 
 
 def decode_line(line: bytes, source: str, number: int) -> Event:
+    """The event of one line; raises HistoryError with the place of the mistake."""
     try:
         return decode_event(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -125,7 +129,7 @@ def decode_line(line: bytes, source: str, number: int) -> Event:
 
 
 def _located(reason: str, line: bytes) -> tuple[str, int]:
-    """What is wrong, and at which byte; if the event makes no sense, at its beginning."""
+    """The reason and the byte where the line is wrong; if it is no event, its beginning."""
     try:
         line.decode()
     except UnicodeDecodeError as error:
@@ -142,14 +146,15 @@ def _located(reason: str, line: bytes) -> tuple[str, int]:
 
 
 def lone_surrogate(reason: str, text: str) -> int | None:
-    """The place of the surrogate that a JSON decoder refused for that reason without naming it."""
-    if "surrogate" not in reason and reason != CUT_OFF:  # near the end it takes it for that
+    """Where the lone surrogate is that made a JSON decoder fail with this reason, if that was the
+    cause."""
+    if "surrogate" not in reason and reason != CUT_OFF:  # the reason given near the end of a line
         return None
     lone = next((escape for escape in ESCAPES.finditer(text) if escape["lone"]), None)
     return None if lone is None or lone.end() == len(text.rstrip()) else lone.start()
 
 
 def merge_event_files(paths: Iterable[Path]) -> Iterator[Event]:
-    """One history from the files of several writers; each of them is in order already."""
+    """Merges the files of several writers, each already in order, into one history."""
     files = [read_events(path, allow_torn_end=True) for path in paths]
     return heapq.merge(*files, key=attrgetter("time"))

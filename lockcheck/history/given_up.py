@@ -1,9 +1,9 @@
-"""Finds clients of a reentrant lock that ask again for what they had given up.
+"""Finds clients of a reentrant lock that start over: their earlier grants were given up.
 
-In a log of production a client may have crashed, and come back under the same name. A client leaves
-as often as it enters, and what it leaves is what it entered last. If none of its open levels is
-left later, it had given them up by the time at which it asks again. A release after one that was
-not answered may be a repetition: it need not be of another level.
+In a production log a client may have crashed and come back under the same name. A client releases
+as often as it acquires, the last level first. If none of its open levels is released later, it had
+given them up when it asks again. A release that follows an unanswered one may be its repetition,
+and then it releases no other level.
 """
 
 from __future__ import annotations
@@ -16,15 +16,17 @@ from lockcheck.history.model import Operation
 
 
 def given_up(operations: Iterable[Operation]) -> frozenset[int]:
-    """The ids of these invocations. `operations` are in the order of their invocations."""
+    """The ids of the invocations with which a client starts over. `operations` are in the order of
+    their invocations."""
     clients: defaultdict[tuple[int | str, str], list[Operation]] = defaultdict(list)
     for operation in operations:
         if operation.f in (F.ACQUIRE, F.RELEASE):
             clients[operation.process, operation.key].append(operation)
-    return frozenset(id(ask.invoke) for own in clients.values() for ask in _anew(own))
+    return frozenset(id(ask.invoke) for own in clients.values() for ask in _starting_over(own))
 
 
-def _anew(own: list[Operation]) -> Iterator[Operation]:
+def _starting_over(own: list[Operation]) -> Iterator[Operation]:
+    """The acquires of one client that come when none of its open levels is released any more."""
     left = {id(entered) for entered, _ in _levels(own)}
     inside: list[Operation] = []
     for operation in own:
@@ -39,7 +41,7 @@ def _anew(own: list[Operation]) -> Iterator[Operation]:
 
 
 def _levels(own: list[Operation]) -> Iterator[tuple[Operation, Operation]]:
-    """Each level that was entered, or may have been, and the release that left it."""
+    """Each level that was entered, or may have been, with the release that left it."""
     inside: list[Operation] = []
     before: Operation | None = None
     for operation in own:

@@ -1,4 +1,4 @@
-"""A history as a whole."""
+"""A whole history, as judges are given it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lockcheck.history.files import Position, read_events
 from lockcheck.history.given_up import given_up
 from lockcheck.history.model import FaultSpan, Hold, LedgerEntry, Operation, Stall
 
-if TYPE_CHECKING:  # columns take numpy, which clients of a run do without
+if TYPE_CHECKING:  # numpy is slow to import, and clients of a run do not need it
     from lockcheck.history.table import Table
 
 
@@ -29,14 +29,14 @@ class History:
     clock_steps: tuple[Event, ...]
     clocks: tuple[Event, ...]
     ledger: tuple[LedgerEntry, ...]
-    queued: tuple[Event, ...] = ()  # clients that learned that they have their place
-    quiet_ns: int | None = None  # when the last fault had been healed, and clients went on
-    known_clients: frozenset[str] = frozenset()  # of a part of a history, those of all of it
-    known_table: Table | None = field(default=None, compare=False)  # where it was made before
+    queued: tuple[Event, ...] = ()  # notices of clients that joined the lock's queue
+    quiet_ns: int | None = None  # when all faults were healed and clients went on
+    known_clients: frozenset[str] = frozenset()  # of a part of a history: those of the whole
+    known_table: Table | None = field(default=None, compare=False)  # if it exists already
 
     @cached_property
     def clients(self) -> frozenset[str]:
-        """The nodes of those who did anything."""
+        """The nodes of all operations."""
         return self.known_clients or frozenset(operation.node for operation in self.operations)
 
     @property
@@ -45,7 +45,7 @@ class History:
 
     @cached_property
     def table(self) -> Table:
-        """The same operations as columns, row by row."""
+        """The same operations as columns, one row per operation."""
         from lockcheck.history.table import Table
 
         return self.known_table or Table.of(self.operations)
@@ -58,8 +58,11 @@ class History:
         place: Position | None = None,
         terms: Terms | None = None,
     ) -> History:
-        """With the `place` that the reader of the events moves on, errors name its line. With
-        `terms` it is understood by them, whatever its own are."""
+        """The history of these events, which are in the order of their times.
+
+        `place` is the position that the reader of the events updates: errors then name its line.
+        `terms` replace the terms that the events contain.
+        """
         first = Assembly(source, place, given_terms=terms)
         first.read(events)
         if not (first.terms.partial and first.terms.reentrant):

@@ -1,4 +1,4 @@
-"""Who held what, and for how long: takes what clients do, in the order of the times."""
+"""Builds holds from operations, in the order of the times."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from lockcheck.history.model import Ending, Hold, Operation, believed_until_ns, 
 
 @dataclass(slots=True, eq=False)
 class OpenHold:
+    """A hold that may still be going on."""
+
     acquire: Operation
     renewals: list[Operation] = field(default_factory=list)
-    entered: int = 1  # how many grants have not been released: a reentrant lock's can be many
+    entered: int = 1  # grants not yet released: several for a reentrant lock
     deepest: int = 1
-    closed: Hold | None = None  # what became of it
+    closed: Hold | None = None  # once it has ended
 
     def enter_again(self) -> None:
         self.entered += 1
@@ -27,27 +29,32 @@ class OpenHold:
 
 @dataclass(slots=True)
 class Holding:
+    """Collects holds: `add` operations in the order of their answers, then `settle`."""
+
     terms: Terms
     holds: list[Hold] = field(default_factory=list)
     seen_ns: dict[int | str, int] = field(default_factory=dict)  # the last event of each process
-    told_ns: dict[tuple[int | str, str], int] = field(default_factory=dict)  # and of each key
-    acted_ns: dict[int | str, int] = field(default_factory=dict)  # as one who holds a lock does
+    seen_on_key_ns: dict[tuple[int | str, str], int] = field(default_factory=dict)  # and key
+    worked_ns: dict[int | str, int] = field(default_factory=dict)  # its last work under a lock
     held: dict[tuple[int | str, str], OpenHold] = field(default_factory=dict)
-    _strangers: dict[str, list[int]] = field(default_factory=dict)  # when they asked for releases
-    _unsure: set[tuple[int | str, str]] = field(default_factory=set)  # whose release may be none
+    _foreign_releases_ns: dict[str, list[int]] = field(default_factory=dict)  # when invoked, by key
+    _unsure: set[tuple[int | str, str]] = field(default_factory=set)  # may release without a hold
 
     def settle(self) -> None:
-        """Ends what has no end yet."""
+        """Ends the holds that are still open, and sorts all of them."""
         for process, key in list(self.held):
             self.give_up(process, key, self.seen_ns[process])
-        self.holds = [self._given_up(self.as_far_as_seen(hold)) for hold in self.holds]
+        self.holds = [
+            self._cut_at_foreign_release(self.cut_at_last_event(hold)) for hold in self.holds
+        ]
         self.holds.sort(key=lambda hold: hold.start_ns)
 
     def lose(self, process: int | str, key: str, time_ns: int) -> None:
         self._close(process, key, time_ns, Ending.LOST, None)
 
     def add(self, operation: Operation, under_way: Event | None) -> None:
-        """In the order of their answers; `under_way`: what the owner has under way then."""
+        """Adds the next operation, in the order of the answers; `under_way` is the owner's open
+        operation."""
         process = operation.process
         held = self.held.get((process, operation.key))
         if operation.f == F.RENEW:
@@ -61,18 +68,20 @@ class Holding:
             held.entered -= 1
             if held.entered == 0:
                 self._close(process, operation.key, operation.start_ns, Ending.RELEASED, operation)
-        elif self._is_a_strangers(operation):
-            insort(self._strangers.setdefault(operation.key, []), operation.start_ns)
+        elif self._may_be_foreign(operation):
+            insort(self._foreign_releases_ns.setdefault(operation.key, []), operation.start_ns)
         if self.terms.partial and operation.f in (F.ACQUIRE, F.RELEASE):
             self._note_unsure(operation, its_own=held is not None or operation.f == F.ACQUIRE)
 
-    def _is_a_strangers(self, release: Operation) -> bool:
-        """Its client holds nothing, so it may end somebody else's hold."""
+    def _may_be_foreign(self, release: Operation) -> bool:
+        """Whether this release may have ended another client's hold: its own client holds
+        nothing."""
         may_end = release.f == F.RELEASE and not release.failed and self.terms.released_by_anyone
         return may_end and (release.process, release.key) not in self._unsure
 
     def _note_unsure(self, operation: Operation, *, its_own: bool) -> None:
-        """A client that got no answer may release again, or what it may have been granted."""
+        """Remembers clients without an answer: they may release again, or release what they may
+        hold."""
         whose = operation.process, operation.key
         if not operation.unknown:
             self._unsure.discard(whose)
@@ -80,9 +89,9 @@ class Holding:
             self._unsure.add(whose)
 
     def _renew(self, renewal: Operation, under_way: Event | None) -> None:
-        """It is about the hold at the time of its invocation: a keeper's renewal that is still
-        under way when its client has released, and been granted the lock again, says nothing about
-        that."""
+        """Applies a renewal to the hold that was open at its invocation. A keeper's renewal can
+        still be under way when its client has released the lock and acquired it again: it is not
+        about the new hold."""
         held = self.held.get((renewal.owner, renewal.key))
         if held is None or not held.began_by(renewal.start_ns):
             return
@@ -90,22 +99,23 @@ class Holding:
         if leaving is None or leaving.f != F.RELEASE or (leaving.key or "") != renewal.key:
             leaving = None
         elif renewal.start_ns >= leaving.time:
-            return  # its client had let go already
+            return  # its client was releasing already
         held.renewals.append(renewal)
         if renewal.failed and renewal.answer is not None and leaving is None:
             self.lose(renewal.owner, renewal.key, renewal.answer.time)
 
-    def as_far_as_seen(self, hold: Hold) -> Hold:
-        """What a keeper is told is no sign of life of its client, which may have died before."""
+    def cut_at_last_event(self, hold: Hold) -> Hold:
+        """The hold up to its client's own last event. Answers to a keeper are no sign of life of
+        the client, which may have died before."""
         seen_ns = max(hold.start_ns, self.seen_ns.get(hold.process, hold.end_ns))
         if hold.end_ns <= seen_ns:
             return hold
         return replace(hold, end_ns=seen_ns, ending=Ending.LAST_SEEN)
 
-    def _given_up(self, hold: Hold) -> Hold:
-        """By a release of a client that held nothing: nobody knows whose hold it ended, so no hold
-        asked for by then is certain after it."""
-        released = self._strangers.get(hold.key, [])
+    def _cut_at_foreign_release(self, hold: Hold) -> Hold:
+        """The hold up to the first release by a client that held nothing. Whose hold such a release
+        ended is unknown, so every hold that was asked for before is uncertain after it."""
+        released = self._foreign_releases_ns.get(hold.key, [])
         first = bisect_right(released, hold.acquire.start_ns)
         if first == len(released) or released[first] >= hold.end_ns:
             return hold
@@ -117,12 +127,12 @@ class Holding:
     ) -> None:
         held = self.held.pop((process, key), None)
         if held is None:
-            return  # told of the loss twice, or releasing what it knows to be lost
+            return  # notified of the loss twice, or releasing what it knows to be lost
         held.closed = self._ended(held, end_ns, ending, release)
         self.holds.append(held.closed)
 
     def by_now(self, held: OpenHold) -> Hold:
-        """As it would be if nothing more came."""
+        """The hold if no more events came."""
         if held.closed is not None:
             return held.closed
         return self._ended(held, self.seen_ns[held.acquire.process], Ending.LAST_SEEN, None)
@@ -136,24 +146,25 @@ class Holding:
         return self._cut_at_validity(hold)
 
     def give_up(self, process: int | str, key: str, seen_ns: int) -> None:
-        """It may have crashed, and come back under the same name: a log of production does not say
-        so, and then what it does elsewhere says nothing about what it held here."""
+        """Ends the hold of a client that may have crashed and come back under the same name. A
+        production log does not record that, and what the client does on other keys then proves
+        nothing about this hold."""
         held = self.held.get((process, key))
         if held is None:
             return
         end_ns = seen_ns
         if self.terms.partial:
-            told_ns = self.told_ns[process, key]
+            seen_on_key_ns = self.seen_on_key_ns[process, key]
             promised_ns = promised_until_ns(held.acquire, held.renewals, self.terms.ttl_ms)
-            end_ns = min(seen_ns, max(told_ns, promised_ns or told_ns))
+            end_ns = min(seen_ns, max(seen_on_key_ns, promised_ns or seen_on_key_ns))
         self._close(process, key, end_ns, Ending.LAST_SEEN, None)
 
     def _cut_at_validity(self, hold: Hold) -> Hold:
         if not self.terms.honours_validity:
             return hold
         until_ns = believed_until_ns(hold, self.terms)
-        if until_ns is not None and self.terms.own_clocks:  # who acts believes that it holds it
-            until_ns = max(until_ns, self.acted_ns.get(hold.process, until_ns))
+        if until_ns is not None and self.terms.own_clocks:  # a client that works relies on its hold
+            until_ns = max(until_ns, self.worked_ns.get(hold.process, until_ns))
         if until_ns is None or until_ns >= hold.end_ns:
             return hold
         return replace(hold, end_ns=until_ns, ending=Ending.EXPIRED)

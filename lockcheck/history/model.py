@@ -1,4 +1,4 @@
-"""What the events mean: operations, holds, faults, stalls, and the storage's ledger."""
+"""Operations, holds, faults, stalls and ledger entries: what the events of a history mean."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from enum import StrEnum
 
 from lockcheck.history.event import NS_PER_MS, Effect, Event, EventType, F, Terms
 
-LONGEST_MS = 1e12  # thirty years: a longer time is not a measurement
+LONGEST_MS = 1e12  # about thirty years: a longer time is no measurement
 
 
 def name_of(process: object) -> str:
-    """As its log calls it; only a bare number says `process`, since it is no name."""
+    """The process's name for a reader; `process 3` if its name is a bare number."""
     name = str(process)
     return f"process {name}" if name.isdigit() else name
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """An invocation and, where there was one, its answer."""
+    """An invocation and its answer, if there was one."""
 
     invoke: Event
     answer: Event | None
@@ -30,8 +30,8 @@ class Operation:
 
     @property
     def owner(self) -> int | str:
-        """The process whose hold it is about: for a keeper's renewal, or a write that counts only
-        when the release is confirmed, that of the client."""
+        """The process whose hold the operation concerns: the client of a keeper's renewal, or of a
+        write that counts only once its release is confirmed."""
         return self.invoke.process if self.invoke.of is None else self.invoke.of
 
     @property
@@ -52,7 +52,7 @@ class Operation:
 
     @property
     def end_ns(self) -> int | None:
-        """None if nobody knows when, or whether, it took effect."""
+        """When the answer arrived; None if it is unknown whether the operation took effect."""
         return None if self.answer is None or self.unknown else self.answer.time
 
     @property
@@ -72,14 +72,14 @@ class Ending(StrEnum):
     """Why a client stopped holding a lock for certain."""
 
     RELEASED = "released"
-    LOST = "lost"  # it was told so
-    EXPIRED = "expired"  # its own clock told it, and it honours that
+    LOST = "lost"  # it was notified of the loss
+    EXPIRED = "expired"  # its validity ended by its own clock, and it checks that
     LAST_SEEN = "last-seen"  # it never released: certain only up to its last sign of life
 
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """What a client believes: certain from the grant's answer to the end named by `ending`."""
+    """A client's hold of a lock, certain from the grant's answer to the end named by `ending`."""
 
     key: str
     process: int | str
@@ -89,12 +89,12 @@ class Hold:
     ending: Ending
     release: Operation | None
     renewals: tuple[Operation, ...] = ()
-    entered: int = 1  # the most levels, of a reentrant lock
+    entered: int = 1  # of a reentrant lock: the deepest level reached
 
     @property
     def start_ns(self) -> int:
         answer = self.acquire.answer
-        assert answer is not None  # noqa: S101 - a hold is made of a granted acquire only
+        assert answer is not None  # noqa: S101 - a hold always has a granted acquire
         return answer.time
 
     @property
@@ -113,7 +113,8 @@ class Hold:
         since_ns: int | None = None,
         renewals: Sequence[Operation] | None = None,
     ) -> int | None:
-        """As below. With `as_of_ns` only answers up to then count, with `renewals` only these."""
+        """As the function `promised_until_ns`, but only answers up to `as_of_ns` count, and only
+        these `renewals` if they are given."""
         counted = self.renewals if renewals is None else renewals
         granted = [r for r in counted if _granted_by(r, as_of_ns)]
         return promised_until_ns(self.acquire, granted, default_ttl_ms, since_ns=since_ns)
@@ -126,13 +127,13 @@ def promised_until_ns(
     *,
     since_ns: int | None = None,
 ) -> int | None:
-    """Until when the lease was promised; None: a lock without a lease.
+    """Until when the service promised the lease; None for a lock without a lease.
 
-    It runs from an invocation, not from its answer: the server may have begun to count then.
-    `since_ns` is a later moment before which the grant cannot have been made.
+    A lease counts from the invocation, not from the answer: the server may have started counting
+    then. `since_ns` is the earliest moment at which the grant can have been made, if that is later.
 
-    A keeper's renewals can be under way together with others: each of them may have been the
-    last, and then it came after all the others had been invoked.
+    A keeper's renewals can overlap each other. Any of them may have been granted last, and then it
+    was granted after all others had been invoked.
     """
     latest_ns = max(acquire.start_ns, since_ns or acquire.start_ns)
     ttl_ms = acquire.invoke.ttl_ms or default_ttl_ms
@@ -149,16 +150,18 @@ def _granted_by(renewal: Operation, as_of_ns: int | None) -> bool:
 
 
 def _shortest(granted: list[Operation], latest_ns: int, default_ttl_ms: int | None) -> int | None:
-    """The lease of the last renewal; the shortest of those that may have been the last."""
+    """The TTL of the last renewal, or the shortest TTL of those that may have been the last."""
     last = (r for r in granted if r.answer is not None and r.answer.time >= latest_ns)
     return min((r.invoke.ttl_ms or default_ttl_ms or 0 for r in last), default=0) or None
 
 
 def validity_end_ns(granted: Operation, terms: Terms) -> int | None:
-    """Until when a client that checks its validity believes in this grant; None: it got none.
+    """Until when a client that checks its validity relies on this grant; None if the grant has
+    none.
 
-    Never longer than the lease: it counts from before the answer was written down, and may have
-    stood still in between. Of a lock at which clients wait, it may count from the answer itself.
+    Never longer than the lease. The lease counts from the invocation, since the client may have
+    been stopped before it recorded the answer. Where clients wait for the lock, it may count from
+    the answer.
     """
     answer = granted.answer
     if answer is None or answer.valid_ms is None:
@@ -172,9 +175,8 @@ def validity_end_ns(granted: Operation, terms: Terms) -> int | None:
 
 
 def believed_until_ns(hold: Hold, terms: Terms) -> int | None:
-    """A renewal extends it only when its answer came in time: once the validity is over, such a
-    client has stopped, and the hold that it certainly had is over with it.
-    """
+    """Until when the client relied on the hold. A renewal extends it only if its answer came in
+    time: when the validity is over, the client has stopped using the lock."""
     until_ns = validity_end_ns(hold.acquire, terms)
     for renewal in hold.renewals:
         extended_ns = validity_end_ns(renewal, terms) if renewal.ok else None
@@ -186,66 +188,68 @@ def believed_until_ns(hold: Hold, terms: Terms) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class FaultSpan:
-    """A fault from its beginning to the moment when it was seen to be healed."""
+    """A fault from its injection until it was seen to be healed."""
 
     id: int
     name: str
-    nodes: tuple[str, ...]  # empty: it struck no node in particular
-    effect: Effect | None  # None: nobody knows what it did
+    nodes: tuple[str, ...]  # empty: no particular node
+    effect: Effect | None  # None: unknown
     start_ns: int
-    since_ns: int | None  # when it took effect, where the history says so apart from its proof
+    since_ns: int | None  # when it took effect, if recorded separately from its proof
     proven_ns: int | None
     healed_ns: int | None
     proof: str
     why_unproven: str = ""
-    asked: str = ""  # the words that asked for it, where they are known
-    links: tuple[tuple[str, str], ...] = ()  # that it cut, where they are known: from whom, to whom
+    asked: str = ""  # as it was asked for, if known
+    links: tuple[tuple[str, str], ...] = ()  # the links that it cut (source, target), if known
     healing_ns: int | None = None  # when its heal began
-    waited_for: str = ""  # when it struck, in words, where that is known: "on write"
+    waited_for: str = ""  # the moment it was aimed at, if known: "on write"
 
     @property
     def where(self) -> str:
-        """Its nodes in words; empty: it struck none of them in particular."""
+        """Its nodes, joined by commas; empty if it struck no particular node."""
         return ", ".join(self.nodes)
 
     @property
-    def may_have_stood_still(self) -> bool:
-        """Its nodes may not have run. Whoever is cut off, slow, or has the wrong time does run."""
+    def may_have_stopped_nodes(self) -> bool:
+        """Whether its nodes may not have run. Nodes that are cut off, slow or have a wrong clock do
+        run."""
         return self.effect in (Effect.STOPS, Effect.ENDS, Effect.STARVES, None)
 
     @property
     def worked_from_ns(self) -> int:
-        """From when on it may have worked."""
+        """The earliest time at which it may have been in effect."""
         return self.start_ns if self.since_ns is None else self.since_ns
 
     @property
     def worked_by_ns(self) -> int | None:
-        """By when it certainly worked; None: it was never proven."""
+        """The time by which it was certainly in effect; None if it was never proven."""
         return self.proven_ns if self.since_ns is None else self.since_ns
 
     def concerns(self, node: str) -> bool:
-        """It struck it, or cut a link of its: a cut has two ends."""
+        """Whether it struck the node or cut one of its links; a cut has two ends."""
         return node in self.nodes or any(node in link for link in self.links)
 
     def touches(self, start_ns: int, end_ns: int) -> bool:
+        """Whether it may have been in effect at some time in this interval."""
         healed = self.healed_ns
         return self.start_ns <= end_ns and (healed is None or healed >= start_ns)
 
-    def mending_ns(self, start_ns: int, end_ns: int) -> int:
-        """For how long it was being healed then."""
+    def healing_overlap_ns(self, start_ns: int, end_ns: int) -> int:
+        """How much of this interval its heal took."""
         if self.healing_ns is None:
             return 0
         healed_ns = end_ns if self.healed_ns is None else self.healed_ns
         return max(0, min(end_ns, healed_ns) - max(start_ns, self.healing_ns))
 
-    def keeps_still(self, node: str, start_ns: int, end_ns: int) -> bool:
-        """At some time then that node may not have run because of it."""
-        return self.may_have_stood_still and node in self.nodes and self.touches(start_ns, end_ns)
+    def may_have_stopped(self, node: str, start_ns: int, end_ns: int) -> bool:
+        """Whether the node may not have run at some time in this interval because of this fault."""
+        return self.may_have_stopped_nodes and node in self.nodes and self.touches(start_ns, end_ns)
 
 
 @dataclass(frozen=True, slots=True)
 class Stall:
-    """A time in which a client did not run, whether a fault stopped it or not."""
+    """A time in which a client did not run, with or without a fault."""
 
     node: str
     start_ns: int
@@ -254,7 +258,7 @@ class Stall:
 
 @dataclass(frozen=True, slots=True)
 class LedgerEntry:
-    """One read or write as the storage remembers it."""
+    """One read or write as the storage recorded it."""
 
     seq: int
     f: str

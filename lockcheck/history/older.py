@@ -1,6 +1,6 @@
-"""Works out what histories of older runs or other tools do not say.
+"""Fills in what histories of older runs or other tools leave out.
 
-Current runs name the effect of each fault, and what their workload does. Nothing else draws
+Current runs record the effect of each fault and what their workload does. Only this module draws
 conclusions from names.
 """
 
@@ -12,8 +12,8 @@ import msgspec
 
 from lockcheck.history.event import Effect, Terms
 
-# Words in the names of faults. If there are several, the first effect here counts: a client that
-# may have been stopped is not accused.
+# Words in the names of faults. If several match, the first effect counts: a client that may have
+# been stopped is not blamed.
 _WORDS = {
     Effect.STOPS: {"pause", "stop", "sigstop", "suspend", "freeze", "hang", "stall"},
     Effect.ENDS: {
@@ -34,13 +34,14 @@ _WITHOUT_STORAGE = "mutex"
 
 
 def effect_of_name(name: str) -> Effect | None:
-    """None: nobody knows, so it may have done anything to its nodes."""
+    """The effect that the fault's name suggests; None if unknown: it may have done anything to its
+    nodes."""
     words = set(re.split(r"[^a-z]+", name.lower()))
     return next((effect for effect, known in _WORDS.items() if words & known), None)
 
 
 def completed(terms: Terms) -> Terms:
-    """With what the workload's and faults' names of older runs imply."""
+    """The terms with what the names of workload and faults imply in older runs."""
     aimed = tuple(asked for asked in terms.faults if asked.endswith(_AT_HOLDERS))
     return msgspec.structs.replace(
         terms,

@@ -1,4 +1,4 @@
-"""Sorts rows by several columns, and accumulates over them, as fast as possible."""
+"""Sorts rows by several columns, and accumulates over them, fast."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ from numpy.typing import NDArray
 
 from lockcheck.history.table import Ints
 
-BITS = 63  # of a number that is not negative
+BITS = 63  # of a non-negative number
 BITS_OF_DIGITS = 16
 BEFORE_ALL = -(1 << 62)
 
 
 def order_by(*columns: NDArray[np.integer]) -> Ints:
-    """The rows by the first column, then by the next one; those that are equal as they stand.
+    """The rows ordered by the first column, then by the next; a stable sort.
 
-    One column of small numbers is sorted by its digits. Otherwise, where all columns and the row's
-    own number fit into one word, sorting the words takes a fraction of what sorting by columns
-    does: they are compared at once, and nothing else is moved.
+    One column of small numbers is sorted by its digits. Otherwise, if all columns and the row
+    number fit into one word, sorting these words is several times faster than sorting by columns.
     """
     count = len(columns[0])
     if count == 0:
@@ -44,7 +43,8 @@ def order_by(*columns: NDArray[np.integer]) -> Ints:
 
 
 def latest_before(key: NDArray[np.integer], end: Ints) -> Ints:
-    """For each row the latest end of those above it with the same key; rows are sorted by key."""
+    """For each row the latest end of the rows above it with the same key; rows are sorted by
+    key."""
     if len(end) == 0:
         return end
     low = int(end.min())

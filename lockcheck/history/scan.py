@@ -1,7 +1,7 @@
 """A long history: its operations as columns, and its events only where they are needed.
 
-In most of a history the lock works. Judges clear that from the columns, and ask for the events of
-the few operations that they cannot clear.
+In most of a history the lock works. Judges clear that from the columns, and read the events of the
+few operations that they cannot clear.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lockcheck.history.columns import Columns, read_columns
-from lockcheck.history.event import Event, Terms, earlier, with_texts_once
+from lockcheck.history.event import Event, Terms, earlier, with_interned_texts
 from lockcheck.history.files import decode_line, events_in
 from lockcheck.history.history import History
 from lockcheck.history.model import Operation, name_of
@@ -28,30 +28,32 @@ AskTerms: TypeAlias = Callable[[Terms, int], Terms]
 
 @dataclass(frozen=True)
 class Holds:
-    """All grants, and how long each was held for certain, or longer: whatever ends a hold early (a
-    notice, a validity) is left to those who look at the events."""
+    """All grants, with the time each was held for certain, or longer: events that end a hold early
+    (a loss, a validity) are not considered."""
 
-    granted: Ints  # rows of acquires that were granted, in the order of their answers, by key
-    ended: Ints  # rows of what ended them: a release, or the next attempt; or -1
+    granted: Ints  # rows of granted acquires, by key and then in the order of their answers
+    ended: Ints  # rows of the release, or next attempt, that ended each; or -1
     start: Ints
     end: Ints
 
 
 class Events(Protocol):
-    """The events of a history by their places, which have the order of the times."""
+    """The events of a history by their places, which are in the order of the times."""
 
     def at(self, places: Ints) -> dict[int, Event]:
-        """In the order of their places; places below zero are ignored."""
+        """The events at these places, in their order; negative places are ignored."""
 
     def __iter__(self) -> Iterator[Event]: ...
 
 
 @dataclass(frozen=True)
 class Scan:
+    """A history of which only the columns have been read."""
+
     source: str
     events: Events
     columns: Columns
-    beside: History  # what is no operation: notices, stalls, faults
+    context: History  # all that is not an operation: notices, stalls, faults
     terms: Terms
 
     @property
@@ -74,12 +76,13 @@ class Scan:
             for row in wanted
         ]
 
-    def of(self, rows: Iterable[int], told: Ints | None = None) -> History:
-        """Only these operations, these lines of the ledger, and all events that are neither."""
+    def of(self, rows: Iterable[int], ledger_rows: Ints | None = None) -> History:
+        """A history of these operations, these rows of the ledger, and all events that are
+        neither."""
         chosen = np.fromiter(rows, np.int64)
         columns = self.columns
         at = [columns.invoked_at[chosen], columns.answered_at[chosen], columns.special_at]
-        at += [] if told is None else [columns.told.at[told]]
+        at += [] if ledger_rows is None else [columns.ledger.at[ledger_rows]]
         read = self.events.at(np.concatenate(at))
         part = History.of(read.values(), source=self.source, terms=self.terms)
         return replace(part, known_clients=self.clients)
@@ -95,22 +98,25 @@ class Scan:
         return frozenset([*names, *(name_of(symbols.value(each)) for each in nameless)])
 
     def around(
-        self, groups: Iterable[Ints], told: Ints | None = None, besides: Sequence[int] = ()
+        self, groups: Iterable[Ints], ledger_rows: Ints | None = None, besides: Sequence[int] = ()
     ) -> History:
-        """What concerned the same keys while each group of operations was under way. Every hold
-        in it is whole, so what judges find in it is so; what lies elsewhere they do not see, but
-        for the entries `told` of the ledger, and the rows `besides`."""
+        """The operations on the same keys that overlap any of these groups of operations.
+
+        Every hold in it is complete, so what judges find there is certain. Beyond that it has only
+        the given `ledger_rows` and the rows `besides`.
+        """
         inside = [self._at_the_time_of(group) for group in groups if len(group)]
         if not inside:
-            return replace(self.beside, known_clients=self.clients)
+            return replace(self.context, known_clients=self.clients)
         rows = np.unique(np.concatenate([np.zeros(0, np.int64), *inside]))
-        left = np.isin(self.holds.ended, rows)  # and who let go then: others waited for that
+        # Also the holds that were released then: others waited for that.
+        left = np.isin(self.holds.ended, rows)
         rows = np.union1d(rows, self.holds.granted[left])
         rows = np.union1d(rows, np.array(besides, np.int64))
-        return self.of(np.union1d(rows, self._rest_of_holds(rows)).tolist(), told)
+        return self.of(np.union1d(rows, self._rest_of_holds(rows)).tolist(), ledger_rows)
 
     def _at_the_time_of(self, rows: Ints) -> Ints:
-        """All on the same keys that was under way between the first and the last of these."""
+        """The rows on the same keys that were under way between the first and the last of these."""
         table, (end, latest_so_far) = self.table, self._ends
         low, high = table.start[rows].min(), max(table.start[rows].max(), end[rows].max())
         first = int(np.searchsorted(latest_so_far, low, "left"))
@@ -125,13 +131,13 @@ class Scan:
 
     @cached_property
     def _ends(self) -> tuple[Ints, Ints]:
-        """When each operation was last known to be under way, and the latest of these so far."""
+        """When each operation was last known to be under way, and the running maximum of that."""
         end = np.where(self.table.end == NEVER, self.table.start, self.table.end)
         return end, np.maximum.accumulate(end)
 
     def _rest_of_holds(self, rows: Ints) -> Ints:
-        """The other operations of clients that were granted a lock in these rows: until they
-        released it; or were granted it again, and then until that ended."""
+        """The other operations of clients that were granted a lock in these rows, up to the
+        release. If a client was granted the lock again instead, up to the end of that hold."""
         holds, table = self.holds, self.table
         ended = dict(zip(holds.granted.tolist(), holds.ended.tolist(), strict=True))
         waiting = [row for row in rows.tolist() if row in ended]
@@ -140,14 +146,14 @@ class Scan:
             first = waiting.pop()
             last = ended.pop(first, first)
             until = last + 1 if last >= 0 else len(table)
-            theirs = self._rows_of(int(table.process[first]))
-            found.append(theirs[slice(*np.searchsorted(theirs, (first, until)))])
+            own = self._rows_of(int(table.process[first]))
+            found.append(own[slice(*np.searchsorted(own, (first, until)))])
             if last in ended:
                 waiting.append(last)
         return np.concatenate(found)
 
     def _rows_of(self, process: int) -> Ints:
-        """Its operations, and its keeper's for it, in order."""
+        """The rows of the process, and of its keepers on its behalf, in order."""
         whose, rows = self._by_owner
         return rows[slice(*np.searchsorted(whose, (process, process + 1)))]
 
@@ -161,27 +167,28 @@ class Scan:
         return whose[order], rows[order]
 
     def rows(self) -> History:
-        """All of it, event by event."""
+        """The whole history, read event by event."""
         history = History.of(self.events, source=self.source, terms=self.terms)
         return replace(history, known_table=self.table)
 
     @staticmethod
     def of_columns(
-        columns: Columns, events: Events, source: str, terms: AskTerms = lambda said, _: said
+        columns: Columns, events: Events, source: str, terms: AskTerms = lambda given, _: given
     ) -> Scan:
-        """`terms` completes the history's own terms, given when the log began by its own clock."""
-        beside = History.of(events.at(columns.special_at).values(), source=source)
-        given = terms(beside.terms, columns.began_ns)
-        return Scan(source, events, columns, replace(beside, terms=given), given)
+        """The scan of these columns. `terms` completes the history's own terms; it is also given
+        when the log began by its own clock."""
+        context = History.of(events.at(columns.special_at).values(), source=source)
+        given = terms(context.terms, columns.began_ns)
+        return Scan(source, events, columns, replace(context, terms=given), given)
 
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """The events of JSON Lines; their places are the offsets of their lines."""
+    """The events of JSON Lines; a place is the offset of a line."""
 
     opener: Opener
     source: str
-    began_ns: int  # what is 0 in the columns
+    began_ns: int  # time 0 of the columns
 
     def at(self, places: Ints) -> dict[int, Event]:
         found = {}
@@ -194,7 +201,7 @@ class Lines:
 
     def __iter__(self) -> Iterator[Event]:
         with self.opener() as lines:
-            for event in with_texts_once(events_in(lines, self.source)):
+            for event in with_interned_texts(events_in(lines, self.source)):
                 yield earlier(event, self.began_ns)
 
 
@@ -202,9 +209,9 @@ def scan(
     opener: Opener,
     source: str,
     on_bytes: Callable[[int], object] | None = None,
-    terms: AskTerms = lambda said, _: said,
+    terms: AskTerms = lambda given, _: given,
 ) -> Scan | None:
-    """Of JSON Lines. None where the history has to be read event by event."""
+    """Scans JSON Lines; None if the history has to be read event by event."""
     with opener() as lines:
         columns = read_columns(lines, on_bytes)
     if columns is None:
@@ -213,8 +220,8 @@ def scan(
 
 
 def _holds(columns: Columns) -> Holds:
-    """As in a `History`: from a grant to the release that follows it, or to where its client asks
-    for it again. Of a lock that can be entered again they are read event by event."""
+    """The same holds as in a `History`: from a grant to the release that follows it, or to the
+    client's next attempt. Reentrant locks are read event by event instead."""
     table = columns.table
     locking = np.flatnonzero(among(table.f, (Op.ACQUIRE, Op.RELEASE)))
     of = locking[order_by(table.key[locking], table.process[locking])]

@@ -1,7 +1,7 @@
-"""A run's history ends with a seal: whatever is cut off, added or changed later is noticed.
+"""A seal at the end of a run's history: whatever is cut off, added or changed later is noticed.
 
-The second line announces it, so that a history whose end is missing is not taken for a shorter one.
-It is no signature: it protects against damage, not against intent.
+The second line announces the seal, so that a truncated history is not mistaken for a shorter one.
+The seal is no signature: it protects against damage, not against intent.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from lockcheck.errors import HistoryError
 from lockcheck.history.event import RUN, Event, EventType, Notice, decode_event, encode_event
 from lockcheck.history.files import LONGEST_LINE
 
-AT_ONCE = 1 << 20
+CHUNK = 1 << 20
 LONGEST_SEAL = 1 << 20
 CURE = "take it from where it was copied, or run again"
 
@@ -34,9 +34,9 @@ class Seal(msgspec.Struct, frozen=True):
 
 
 def sealed(events: Iterable[Event], facts: bytes) -> Iterator[bytes]:
-    """The lines of a history, the terms first; with its promise, and its seal."""
+    """The lines of a history, the terms first, with the announcement and the seal."""
     digest, counts, time = sha256(), Counter[str](), 0
-    for event in _promising(events):
+    for event in _with_announcement(events):
         line = encode_event(event) + b"\n"
         digest.update(line)
         counts[str(event.process)] += 1
@@ -51,7 +51,8 @@ def digest_of(facts: bytes) -> str:
     return sha256(facts).hexdigest()
 
 
-def _promising(events: Iterable[Event]) -> Iterator[Event]:
+def _with_announcement(events: Iterable[Event]) -> Iterator[Event]:
+    """The events with the announcement of the seal as the second."""
     for number, event in enumerate(events):
         yield event
         if number == 0:
@@ -67,14 +68,15 @@ def _mark(time: int, value: object) -> Event:
 
 
 def seal_of(path: Path, source: str) -> Seal | None:
-    """The seal of an undamaged history; None: it never had one. Raises HistoryError if damaged."""
+    """The seal of an undamaged history; None if it never had one. Raises HistoryError if it is
+    damaged."""
     with path.open("rb") as lines:
         first, second = (_event(lines.readline(LONGEST_LINE)) for _ in range(2))
-        promised = any(map(_is_mark, (first, second)))
+        announced = any(map(_is_mark, (first, second)))
         last, begin = _last_line(lines)
         event = _event(last)
         if event is None or not _is_mark(event) or event.value is None:
-            if promised:
+            if announced:
                 raise HistoryError("its end is missing: it was cut off", source=source, cure=CURE)
             return None
         seal = _value(event, source)
@@ -104,7 +106,7 @@ def _value(event: Event, source: str) -> Seal:
 
 
 def _last_line(lines: IO[bytes]) -> tuple[bytes, int]:
-    """And its offset."""
+    """The last line and its offset."""
     size = lines.seek(0, os.SEEK_END)
     begin = lines.seek(max(0, size - LONGEST_SEAL))
     end = lines.read().rstrip(b"\n")
@@ -113,9 +115,10 @@ def _last_line(lines: IO[bytes]) -> tuple[bytes, int]:
 
 
 def _digest(lines: IO[bytes], length: int, end: bytes) -> str:
+    """The digest of the first `length` bytes followed by `end`."""
     digest = sha256()
     lines.seek(0)
-    while length and (piece := lines.read(min(AT_ONCE, length))):
+    while length and (piece := lines.read(min(CHUNK, length))):
         digest.update(piece)
         length -= len(piece)
     digest.update(end)
@@ -123,6 +126,7 @@ def _digest(lines: IO[bytes], length: int, end: bytes) -> str:
 
 
 def _damage(lines: IO[bytes], length: int, seal: Seal) -> str:
+    """What is wrong with a history that does not match its seal."""
     lines.seek(0)
     there: Counter[str] = Counter()
     while lines.tell() < length:

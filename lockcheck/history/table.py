@@ -1,7 +1,7 @@
-"""Operations as columns: what engines read when a history has millions of them.
+"""Operations as columns, for engines that read histories with millions of them.
 
 Row `i` of every column is about the same operation; rows are in the order of their invocations.
-Texts, keys, processes and values are numbers here; `symbols` has what they stand for.
+Texts, keys, processes and values are numbers, which `symbols` translates.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ Ints: TypeAlias = NDArray[np.int64]
 Codes: TypeAlias = NDArray[np.int32]
 Bytes: TypeAlias = NDArray[np.int8]
 
-NEVER = 1 << 61  # the end of an operation that nobody confirmed: after everything else
+NEVER = 1 << 61  # the end of an unconfirmed operation: after everything else
 NO_TOKEN = -(1 << 63)
-NOTHING = -1  # no symbol: absent, or null
+NOTHING = -1  # the number of an absent value, or null
 
 
 class Op(IntEnum):
-    """The operations that the models know; everything else is OTHER."""
+    """The operations that the models know; every other one is OTHER."""
 
     ACQUIRE = 0
     RELEASE = 1
@@ -57,17 +57,17 @@ OP_OF = {
 class Outcome(IntEnum):
     OK = 0
     FAIL = 1
-    INFO = 2  # nobody knows; its end is NEVER
-    EITHER = 3  # confirmed, whether or not there was anything to do
+    INFO = 2  # unknown; its end is NEVER
+    EITHER = 3  # confirmed, but possibly without an effect
 
 
 class Symbols:
-    """Numbers for values and names; equal numbers for equal JSON only (`1` is not `true`)."""
+    """Numbers for values and names; equal numbers only for equal JSON (`1` is not `true`)."""
 
     def __init__(self) -> None:
         self._numbers: dict[bytes, int] = {}
         self._texts: list[bytes] = []
-        self._names: dict[str, int] = {}  # of those that are texts: most are asked for again
+        self._names: dict[str, int] = {}  # a cache of those that are texts
 
     def number(self, value: object) -> int:
         if value is None:
@@ -94,7 +94,7 @@ class Symbols:
         return None if number == NOTHING else msgspec.json.decode(self.text(number))
 
     def hashable(self, number: int) -> Hashable:
-        """The value as it can be compared: equal for equal JSON only."""
+        """The value in a form that can be compared: equal only for equal JSON."""
         value = self.value(number)
         return value if value is None or type(value) in (str, int) else (self.text(number),)
 
@@ -104,30 +104,32 @@ class Symbols:
 
 @dataclass(frozen=True, slots=True)
 class Table:
+    """The operations of a history, one array per column."""
+
     f: Bytes  # an Op
     outcome: Bytes  # an Outcome
     start: Ints  # nanoseconds
-    end: Ints  # NEVER where nobody knows
+    end: Ints  # nanoseconds, NEVER if unknown
     process: Codes  # a symbol
     key: Codes  # a symbol, NOTHING for the only key of a history without keys
-    argument: Codes  # what was asked: the value to write, to add, to run; of a cas the old one
+    argument: Codes  # the value to write, to add, to run; of a cas the expected one
     second: Codes  # of a cas the new value
-    result: Codes  # what was answered: of a read the value, of a renewal or release what it said
+    result: Codes  # the value of the answer
     token: Ints  # of the answer, or NO_TOKEN
     ttl_ms: Codes  # the lease that was asked for, or NOTHING
-    owner: Codes  # the symbol of whose hold it is about: not `process` where a keeper renews
+    owner: Codes  # the process whose hold it concerns: of a keeper's renewal the client
     symbols: Symbols
 
     def __len__(self) -> int:
         return len(self.f)
 
     def take(self, rows: NDArray[np.bool_] | NDArray[np.intp] | slice) -> Table:
-        """Some of the rows, in the same order."""
+        """These rows only, in the same order."""
         return Table(**{name: getattr(self, name)[rows] for name in TYPES}, symbols=self.symbols)
 
     @staticmethod
     def of(operations: Sequence[Operation], symbols: Symbols | None = None) -> Table:
-        """`operations` in the order of their invocations."""
+        """The table of `operations`, which are in the order of their invocations."""
         symbols = symbols or Symbols()
         rows = [_row(operation, symbols) for operation in operations]
         columns = iter(zip(*rows, strict=True) if rows else repeat((), len(TYPES)))
@@ -136,7 +138,7 @@ class Table:
 
 
 def among(codes: Bytes, some: Iterable[Op] | Iterable[Outcome]) -> NDArray[np.bool_]:
-    """Which of them are one of these. Fast for few rows, too."""
+    """Which of the codes are one of these; fast for few rows, too."""
     wanted = np.zeros(len(Op), dtype=np.bool_)
     wanted[list(some)] = True
     found: NDArray[np.bool_] = wanted[codes]
@@ -181,7 +183,7 @@ def _row(operation: Operation, symbols: Symbols) -> tuple[int, ...]:
 
 
 def _asked(operation: Operation) -> tuple[object, object]:
-    """The argument of a cas is a pair: the value that it expects, and the one that it writes."""
+    """The operation's argument; of a cas the expected and the new value."""
     value = operation.invoke.value
     if operation.f == F.CAS and isinstance(value, list | tuple) and len(value) == 2:
         return value[0], value[1]

@@ -12,7 +12,7 @@ from lockcheck.client.worker import WorkerOrders
 from lockcheck.config import RunConfig
 from lockcheck.durations import duration_words
 from lockcheck.history import Terms
-from lockcheck.history.event import EVERYBODY, TRANSACTION
+from lockcheck.history.event import TRANSACTION, UNLIMITED_PERMITS
 from lockcheck.nemesis import asked_for, at_holders, longest_ms, wants_faketime
 from lockcheck.nemesis.course.quiet import longest_quiet_ms
 from lockcheck.nodes.node import NodeFacts, NodeSpec, Role
@@ -77,7 +77,7 @@ def terms(config: RunConfig) -> Terms:
         own_clocks=config.lease_clock is not Clock.MONOTONIC,
         session=promises.session,
         fair=promises.fair,
-        permits=promises.permits if promises.excludes else EVERYBODY,
+        permits=promises.permits if promises.excludes else UNLIMITED_PERMITS,
         model=reentrant if promises.reentrant else "",
         stores=workload.stores,
         fewest=workload.fewest,

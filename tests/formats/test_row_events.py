@@ -53,7 +53,7 @@ def said(columns: Columns) -> dict[str, Any]:
         "seen": {text(n): int(columns.seen_last[n]) for n in processes},
         "numbered": sorted(told),
         "based": [(row, text(base)) for row, base in based],
-        "end": (columns.end_ns, columns.events, columns.lent),
+        "end": (columns.end_ns, columns.events, columns.has_foreign_owners),
     }
 
 

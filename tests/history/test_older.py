@@ -87,4 +87,4 @@ def test_when_it_took_effect(line: str, since: int | None, from_ns: int, by_ns: 
 def test_one_of_no_node_in_particular() -> None:
     (fault,) = history("fault odd - 10-50").faults
     assert (fault.nodes, fault.where, fault.effect) == ((), "", None)
-    assert not fault.keeps_still("n1", ns(10), ns(20))
+    assert not fault.may_have_stopped("n1", ns(10), ns(20))

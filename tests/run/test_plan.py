@@ -9,7 +9,7 @@ import pytest
 
 from lockcheck.config import RunConfig
 from lockcheck.errors import UserError
-from lockcheck.history.event import EVERYBODY
+from lockcheck.history.event import UNLIMITED_PERMITS
 from lockcheck.nodes.node import Role
 from lockcheck.run.plan import begin_orders, node_specs, plan_rows, storage_node, terms
 from lockcheck.run.validation import validated
@@ -41,7 +41,7 @@ def test_data_is_apart_or_in_the_locks_own_server(backend: str, where: str, guar
 
 
 def test_where_nobody_is_kept_out_everybody_may_be_in() -> None:
-    assert terms(config("optimistic")).permits == EVERYBODY
+    assert terms(config("optimistic")).permits == UNLIMITED_PERMITS
     assert terms(config("postgres-row")).permits == 1
 
 

@@ -39,7 +39,7 @@ def whole(scan: Scan) -> str:
 
 
 def most_places(scan: Scan) -> int:
-    return MOST_IN_A_RUN if scan.beside.faults else MOST_PLACES
+    return MOST_IN_A_RUN if scan.context.faults else MOST_PLACES
 
 
 def places(scan: Scan) -> dict[Code, list[Ints]]:
@@ -58,7 +58,7 @@ def places(scan: Scan) -> dict[Code, list[Ints]]:
 def suspected_writes(scan: Scan) -> Suspected | None:
     """Of a history that need not be judged event by event. None: it has no ledger."""
     written = stored(scan)
-    if written is not None and not len(scan.columns.told.at):
+    if written is not None and not len(scan.columns.ledger.at):
         return Suspected(written, [], [])  # else it is judged event by event
     return suspected(scan, written.take(written.accepted)) if written else None
 
@@ -72,7 +72,7 @@ def _has_loose_ends(scan: Scan) -> bool:
     written = stored(scan)
     if written is None:
         return True
-    if not len(scan.columns.told.at):
+    if not len(scan.columns.ledger.at):
         return len(written) > 0 and (scan.terms.stores or not all_follow(scan, written))
     if not (written.accepted | written.by_guard).all():
         return True
@@ -80,14 +80,14 @@ def _has_loose_ends(scan: Scan) -> bool:
 
 
 def _has_open_faults(scan: Scan) -> bool:
-    return any(fault.healed_ns is None for fault in scan.beside.faults)
+    return any(fault.healed_ns is None for fault in scan.context.faults)
 
 
 def _strikes_holders_of_several(scan: Scan) -> bool:
     """Of one lock the holds are in the order of their starts."""
-    freeing = any(fault.effect in FREEING for fault in scan.beside.faults)
+    freeing = any(fault.effect in FREEING for fault in scan.context.faults)
     several = len(np.unique(scan.table.key)) > 1
-    return several and bool(scan.beside.faults) and (freeing or bool(scan.terms.at_holders))
+    return several and bool(scan.context.faults) and (freeing or bool(scan.terms.at_holders))
 
 
 def _may_not_be_felt(scan: Scan) -> bool:

@@ -55,7 +55,7 @@ def stored(scan: Scan) -> Stored | None:
     """None: something does not fit together, or is of a kind that only events tell."""
     known = scan.__dict__
     if _KEPT not in known:
-        known[_KEPT] = _stored(scan) if len(scan.columns.told.at) else _answered(scan)
+        known[_KEPT] = _stored(scan) if len(scan.columns.ledger.at) else _answered(scan)
     found: Stored | None = known[_KEPT]
     return found
 
@@ -64,10 +64,10 @@ _KEPT = "_stored"
 
 
 def _stored(scan: Scan) -> Stored | None:
-    told = scan.columns.told
+    told = scan.columns.ledger
     written = np.flatnonzero(told.f == Op.WRITE)
     seq = told.seq[written]
-    if scan.columns.lent or (np.diff(seq) <= 0).any():
+    if scan.columns.has_foreign_owners or (np.diff(seq) <= 0).any():
         return None
     row = _rows(scan, written)
     if row is None:
@@ -120,7 +120,7 @@ def _answered(scan: Scan) -> Stored | None:
 def _rows(scan: Scan, written: Ints) -> Ints | None:
     """Of each entry the operation: by the number that both know, or by the mark that only this
     write wrote."""
-    table, told, columns = scan.table, scan.columns.told, scan.columns
+    table, told, columns = scan.table, scan.columns.ledger, scan.columns
     is_write = table.f[columns.numbered] == Op.WRITE
     numbered, number = columns.numbered[is_write], columns.number[is_write]
     place = np.searchsorted(told.seq[written], number)
@@ -140,7 +140,7 @@ def _rows(scan: Scan, written: Ints) -> Ints | None:
 
 def _by_marks(scan: Scan, written: Ints, row: Ints, numbered: Ints) -> bool:
     """Finds those of whose number no client was told; there are few. False: one is missing."""
-    table, told = scan.table, scan.columns.told
+    table, told = scan.table, scan.columns.ledger
     sent = np.setdiff1d(np.flatnonzero(table.f == Op.WRITE), numbered)
     marks = (table.process[sent], table.key[sent], table.argument[sent])
     known = dict(zip(zip(*(m.tolist() for m in marks), strict=True), sent.tolist(), strict=True))
@@ -161,7 +161,7 @@ def bases(scan: Scan, row: Ints) -> Codes:
 
 
 def _by_guard(scan: Scan, written: Ints) -> Mask:
-    why, symbols = scan.columns.told.why[written], scan.table.symbols
+    why, symbols = scan.columns.ledger.why[written], scan.table.symbols
     said = [n for n in np.unique(why).tolist() if n != NOTHING]
     words = [n for n in said if str(symbols.value(n)).startswith(GUARDS_WORDS)]
     return np.isin(why, words)

@@ -21,7 +21,7 @@ AIMED_AT = 8  # faults of one kind of which one will have struck a holder
 def doubtful(scan: Scan) -> list[FaultSpan]:
     """Faults that were proven, and are not certain to have struck somebody who was at it, or whom
     others missed: see `exercised`."""
-    proven = [fault for fault in scan.beside.faults if fault.proven_ns is not None]
+    proven = [fault for fault in scan.context.faults if fault.proven_ns is not None]
     return [fault for fault in proven if not _is_felt(scan, fault)]
 
 
@@ -75,7 +75,7 @@ def _held_at(scan: Scan, nodes: list[int], at_ns: int) -> Codes:
     that they lost it, the columns do not show when they stopped to believe."""
     holds, table = scan.holds, scan.table
     refused = (table.f == Op.RENEW) & (table.outcome == Outcome.FAIL)
-    told = any(event.f == Notice.LOST for event in scan.beside.events)
+    told = any(event.f == Notice.LOST for event in scan.context.events)
     if scan.terms.honours_validity or told or refused.any():
         return np.zeros(0, np.int32)
     past = int(np.searchsorted(holds.start, at_ns, "right"))
@@ -87,7 +87,7 @@ def _held_at(scan: Scan, nodes: list[int], at_ns: int) -> Codes:
 
 def all_granted_in_the_quiet(scan: Scan) -> bool:
     """Each lock was granted once more when all faults had been healed: see `progress`."""
-    quiet_ns, table = scan.beside.quiet_ns, scan.table
+    quiet_ns, table = scan.context.quiet_ns, scan.table
     if quiet_ns is None:
         return True
     acquires = table.f == Op.ACQUIRE
@@ -98,11 +98,11 @@ def all_granted_in_the_quiet(scan: Scan) -> bool:
 def struck(scan: Scan) -> Iterator[Ints]:
     """Holds of those whom a fault ended, or cut off, each with the first that was granted after
     it; and some of those that a fault was aimed at."""
-    for fault in scan.beside.faults:
+    for fault in scan.context.faults:
         if fault.effect in FREEING and fault.worked_by_ns is not None:
             yield from _freed_by(scan, fault, fault.worked_by_ns)
     for asked in scan.terms.at_holders:
-        aimed = (fault for fault in scan.beside.faults if was_asked(fault, asked))
+        aimed = (fault for fault in scan.context.faults if was_asked(fault, asked))
         for fault in islice(aimed, AIMED_AT):
             yield from _freed_by(scan, fault, fault.worked_by_ns or fault.start_ns)
 

@@ -100,7 +100,7 @@ class ColumnSubject:
 
     @property
     def losses(self) -> list[Event]:
-        return [event for event in self.scan.beside.events if event.f == Notice.LOST]
+        return [event for event in self.scan.context.events if event.f == Notice.LOST]
 
     @property
     def ends(self) -> list[ClientEnd]:

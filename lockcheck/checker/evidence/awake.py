@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from lockcheck.checker.evidence.stalls import clipped
 from lockcheck.history import Effect, FaultSpan, History, Stall
 
-EVERYBODY = ""
+UNLIMITED_PERMITS = ""
 
 
 class StoodStill:
@@ -20,7 +20,7 @@ class StoodStill:
             healed_ns = history.end_ns if fault.healed_ns is None else fault.healed_ns
             for node in _disturbed(fault, clients):
                 self._disturbed[node].append(Stall(node, fault.start_ns, healed_ns))
-            for node in fault.nodes if fault.may_have_stood_still else ():
+            for node in fault.nodes if fault.may_have_stopped_nodes else ():
                 self._still[node].append(Stall(node, fault.start_ns, healed_ns))
         for stall in history.stalls:
             self._still[stall.node].append(stall)
@@ -32,7 +32,9 @@ class StoodStill:
 
     def out_of_touch(self, nodes: set[str], start_ns: int, end_ns: int) -> tuple[Stall, ...]:
         """When one of them did not run, or what it sent or was sent may not have arrived."""
-        disturbed = (one for node in (*nodes, EVERYBODY) for one in self._disturbed.get(node, ()))
+        disturbed = (
+            one for node in (*nodes, UNLIMITED_PERMITS) for one in self._disturbed.get(node, ())
+        )
         return (*self.during(nodes, start_ns, end_ns), *clipped(disturbed, start_ns, end_ns))
 
 
@@ -41,5 +43,5 @@ def _disturbed(fault: FaultSpan, clients: frozenset[str]) -> tuple[str, ...]:
     whoever it is sent to."""
     slow_server = fault.effect is Effect.SLOWS and not clients.issuperset(fault.nodes)
     if fault.effect is Effect.CUTS or slow_server or not fault.nodes:
-        return (EVERYBODY,)
+        return (UNLIMITED_PERMITS,)
     return fault.nodes

@@ -161,7 +161,7 @@ class Attribution:
         """To make the clock of a server right again it may have been started anew: long enough for
         a heartbeat to be missed."""
         mends = (
-            fault.mending_ns(start_ns, end_ns)
+            fault.healing_overlap_ns(start_ns, end_ns)
             for fault in self._faults
             if fault.effect is Effect.SKEWS and not self._clients.issuperset(fault.nodes)
         )
@@ -274,7 +274,7 @@ class Attribution:
         """
         start_ns = hold.acquire.start_ns
         at_the_time = self._faults_at(start_ns, done_ns)
-        struck = any(f.keeps_still(hold.node, start_ns, done_ns) for f in at_the_time)
+        struck = any(f.may_have_stopped(hold.node, start_ns, done_ns) for f in at_the_time)
         if promised_ns is None or struck or done_ns <= promised_ns:
             return ()
         stalls = clipped(self._stalls[hold.node], start_ns, done_ns)

@@ -99,7 +99,7 @@ def _waited_until_ns(history: History, acquire: Operation) -> int:
         return acquire.answer.time
     end_ns = history.end_ns
     node, asked_ns = acquire.node, acquire.start_ns
-    struck = any(fault.keeps_still(node, asked_ns, end_ns) for fault in history.faults)
+    struck = any(fault.may_have_stopped(node, asked_ns, end_ns) for fault in history.faults)
     return asked_ns if struck else end_ns
 
 

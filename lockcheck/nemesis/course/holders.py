@@ -11,7 +11,7 @@ from pathlib import Path
 
 from lockcheck.client.aims import AIMS, stands_there
 from lockcheck.history import Event, EventType, F, Terms
-from lockcheck.history.following import Following
+from lockcheck.history.live_holds import LiveHolds
 from lockcheck.nemesis.course.leases import Leases
 
 
@@ -19,7 +19,7 @@ class Holders:
     def __init__(self, workdir: Path) -> None:
         self._workdir = workdir
         # Of what lock it is, is not known here, so whoever is granted it twice releases it twice.
-        self._following = Following(Terms(model="reentrant"))
+        self._following = LiveHolds(Terms(model="reentrant"))
         self._process: dict[str, int | str] = {}  # the last process of each node's client
         self._listening: list[asyncio.Queue[str]] = []
         self._leases = Leases()

@@ -194,6 +194,6 @@ def why_idle(fault: FaultSpan) -> str:
     """Words for both clients and servers: what was struck may be either."""
     it, its = ("it", "its") if len(fault.nodes) == 1 else ("they", "their")
     nobody = f"nobody waited for {its} answer, or for a lock that {it} held"
-    if fault.may_have_stood_still:
+    if fault.may_have_stopped_nodes:
         return f"meanwhile {nobody}"
     return f"meanwhile {nobody}; {it} sent no request either"

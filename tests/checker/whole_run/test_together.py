@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lockcheck.history.event import EVERYBODY
+from lockcheck.history.event import UNLIMITED_PERMITS
 from tests.checker.dsl import judged
 
 READER = "{n}@n{n} acquire {a}-{b} shared=true\n {n}@n{n} release {c}-{d}"
@@ -71,7 +71,7 @@ def test_how_deep_it_was_entered() -> None:
         (TURNS, {"permits": 2}, "no more than 1 of 2 permits"),
         ((*TURNS, holder(4, 130, 150), holder(5, 140, 160)), {"permits": 2}, ""),
         ((*TURNS, holder(4, 130, 150), holder(5, 140, 160)), {"permits": 3}, "than 2 of 3"),
-        (TURNS, {"permits": EVERYBODY}, ""),
+        (TURNS, {"permits": UNLIMITED_PERMITS}, ""),
         (TURNS, {"model": "reentrant"}, ""),
         ((*TURNS, "4 acquire 130-131\n4 acquire 132-133!"), {"model": "reentrant"}, "let in again"),
         ((*TURNS, "4 acquire 130-131\n4 acquire 132-133"), {"model": "reentrant"}, ""),

@@ -15,7 +15,7 @@ def own_stalls(history: History, stalls: Iterable[Stall]) -> tuple[Stall, ...]:
     """What remains of them where no fault that kept the same node from running covers them."""
     by_node: dict[str, list[FaultSpan]] = {}
     for fault in sorted(history.faults, key=lambda fault: fault.start_ns):
-        for node in fault.nodes if fault.may_have_stood_still else ():
+        for node in fault.nodes if fault.may_have_stopped_nodes else ():
             by_node.setdefault(node, []).append(fault)
     return tuple(
         part for stall in stalls for part in _uncovered(stall, by_node.get(stall.node, ()))

@@ -1,7 +1,7 @@
-"""Who holds what, by the files of clients that still write to them.
+"""The current holders of locks, from files that clients still write to.
 
-Each file is read in its own order, and no matter in which order they are read among each other:
-what is known of a hold is what its own client, and its keepers, have written.
+Each file is read in its own order, and the order among files does not matter: what is known of a
+hold comes from its own client and that client's keepers.
 """
 
 from __future__ import annotations
@@ -11,20 +11,22 @@ from lockcheck.history.holding import Holding, OpenHold
 from lockcheck.history.model import Operation
 
 BEFORE_ALL_NS = -(1 << 61)
-NOT_OF_THE_CLIENT_ITSELF = frozenset({Notice.STALL, Notice.CLOCK_STEP, Notice.CLOCKS, Notice.TERMS})
+NOT_BY_THE_PROCESS = frozenset({Notice.STALL, Notice.CLOCK_STEP, Notice.CLOCKS, Notice.TERMS})
 
 
-class Following:
+class LiveHolds:
+    """Tracks open holds while events are fed to it."""
+
     def __init__(self, terms: Terms) -> None:
         self._holding = Holding(terms)
-        # By what was asked, too: a keeper can be logged under the name of its client.
+        # By operation, too: a keeper may be logged under the name of its client.
         self._pending: dict[tuple[int | str, str], Event] = {}
-        self._last: dict[int | str, Event] = {}  # of each process
-        self._ended_ns: dict[str, int] = {}  # of each node: its client was ended
+        self._last: dict[int | str, Event] = {}  # by process
+        self._ended_ns: dict[str, int] = {}  # by node: when its client was killed
 
     def feed(self, event: Event) -> OpenHold | None:
-        """Returns the hold that begins with it."""
-        if event.process in (NEMESIS, STORAGE) or event.f in NOT_OF_THE_CLIENT_ITSELF:
+        """Takes the next event of its file; returns the hold that begins with it, if one does."""
+        if event.process in (NEMESIS, STORAGE) or event.f in NOT_BY_THE_PROCESS:
             return None
         process, seen_ns = event.process, self._holding.seen_ns
         seen_before_ns = seen_ns.get(process, event.time)
@@ -34,13 +36,13 @@ class Following:
         if event.type is EventType.INVOKE:
             self._pending[process, event.f] = event
             if event.f == F.ACQUIRE and not self._holding.terms.reentrant:
-                # It asks again without a release: it had given up, nobody knows when.
+                # It acquires again without a release: it gave up its hold at an unknown time.
                 self._holding.give_up(process, event.key or "", seen_before_ns)
         elif event.f == Notice.LOST:
             self._holding.lose(process, event.key or "", event.time)
         elif event.f != Notice.QUEUED:
             begun = self._answered(event)
-        self._holding.holds.clear()  # each is known to whoever asked for it
+        self._holding.holds.clear()  # only open holds are kept
         return begun
 
     def _answered(self, event: Event) -> OpenHold | None:
@@ -52,34 +54,35 @@ class Following:
         before = self._holding.held.get(whose)
         self._holding.add(operation, self._pending.get((operation.owner, F.RELEASE)))
         if event.type is EventType.INFO:
-            self._forget(event.process)  # nobody knows what it did, so it does nothing more
+            self._forget(event.process)  # the outcome is unknown: the process is retired
         held = self._holding.held.get(whose)
         return None if held is before else held
 
     def ended(self, node: str, time_ns: int) -> None:
-        """Its client does nothing more of what it was about to do."""
+        """Records that the client on this node was killed: its open operations will not finish."""
         self._ended_ns[node] = max(time_ns, self._ended_ns.get(node, BEFORE_ALL_NS))
 
     def certain_until_ns(self, held: OpenHold) -> int:
-        return self._holding.as_far_as_seen(self._holding.by_now(held)).end_ns
+        """Until when this hold is certain by the events so far."""
+        return self._holding.cut_at_last_event(self._holding.by_now(held)).end_ns
 
     def holders(self) -> list[OpenHold]:
-        """Of those who believe that they hold a lock, by time of grant. Whoever was ended since it
-        was heard of last believes nothing any more."""
+        """The open holds of clients that were not killed since their last event, by time of
+        grant."""
         believed = [
             held
             for (process, key), held in self._holding.held.items()
-            if not self._leaves(held, process, key) and not self._is_over(self._last[process])
+            if not self._is_releasing(held, process, key) and not self._is_over(self._last[process])
         ]
         return sorted(believed, key=lambda held: held.acquire.end_ns or 0)
 
-    def _leaves(self, held: OpenHold, process: int | str, key: str) -> bool:
+    def _is_releasing(self, held: OpenHold, process: int | str, key: str) -> bool:
         release = self._pending.get((process, F.RELEASE))
         return held.entered == 1 and release is not None and (release.key or "") == key
 
     def settle(self, now_ns: int) -> None:
-        """All events up to `now_ns` have been fed: whoever was ended by then is forgotten. With
-        each life of a client there would be one more."""
+        """Drops clients that were killed by `now_ns`, once all events up to then have been fed.
+        Otherwise each restart of a client would leave one more behind."""
         over = [process for process, last in self._last.items() if self._is_over(last, now_ns)]
         for process in over:
             self._forget(process)
