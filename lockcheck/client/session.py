@@ -71,13 +71,15 @@ class Session:
         return self.settings.choices.choice(self.keys)
 
     def locked(self, key: str, section: Section, mode: Mode = Mode.EXCLUSIVE) -> bool:
-        """Acquire, section, release. Returns whether it was let in."""
+        """Acquire, section, release. Returns whether it was let in. Within a section it raises
+        SectionOver if its process was retired: that holds nothing any more."""
         held = self.try_acquire(key, mode)
         if held is None:
             return False
         with suppress(SectionOver):  # the history says why
             section(self, held)
-        self._give_back(held)
+        self.release(held)
+        self._stop_if_retired()
         return True
 
     @contextmanager
@@ -91,24 +93,17 @@ class Session:
         try:
             yield again
         finally:
-            left = self._give_back(again)
+            left = self.release(again)
+        self._stop_if_retired()
         if not left:
             self._lose(held, "its release of the inner level was not confirmed")
             raise SectionOver
 
-    def _give_back(self, held: Held) -> bool:
-        """Returns whether the release was confirmed."""
-        if self.recorder.process == held.claim.process:
-            return self.release(held)
-        self._forget(held)  # a retired process releases nothing
-        self.lock.leave(held.grant)
-        self._settle(held, EventType.FAIL, "never committed")
-        return False
-
     # --- the lock ----------------------------------------------------------------------------
 
     def try_acquire(self, key: str, mode: Mode = Mode.EXCLUSIVE) -> Held | None:
-        """None if it was not granted, or nobody knows."""
+        """None if it was refused, or was not answered. In the latter case its process is retired,
+        so within a section it raises SectionOver."""
         claim = self._claim(key, mode)
         shared = mode is Mode.SHARED
         pending = self.recorder.invoke(F.ACQUIRE, key, ttl_ms=self.settings.ttl_ms, shared=shared)
@@ -118,6 +113,7 @@ class Session:
         except (Refused, WireFailure) as failure:
             claim.end()
             self.recorder.answer(pending, *classify(self.backend.errors, failure))
+            self._stop_if_retired()
             return None
         claim.granted(grant.valid_ms)
         self.recorder.answer(pending, EventType.OK, token=grant.token, valid_ms=grant.valid_ms)
@@ -152,7 +148,12 @@ class Session:
         held.claim.extended(since, held.grant.valid_ms)
 
     def release(self, held: Held) -> bool:
-        """Whether it was confirmed."""
+        """Whether it was confirmed. A retired process releases nothing: its lock expires."""
+        if self._is_retired(held):
+            self._forget(held)
+            self.lock.leave(held.grant)
+            self._settle(held, EventType.FAIL, "never committed")
+            return False
         if len(self._held) == 1 and not held.lost:  # else it holds on, or holds nothing
             self._aims.stand(Point.RELEASE)
         self._forget(held)
@@ -197,9 +198,18 @@ class Session:
         if lost:
             raise SectionOver
 
+    def _is_retired(self, held: Held) -> bool:
+        """Whether the process that was granted it left something unanswered since."""
+        return held.claim.process != self.recorder.process
+
+    def _stop_if_retired(self) -> None:
+        """The sections around the one that retired the process end, too."""
+        if any(map(self._is_retired, self._held)):
+            raise SectionOver
+
     def _lose(self, held: Held, why: str) -> None:
-        """On all levels; recorded once, unless the process of the claim is retired."""
-        if not held.lost and held.claim.process == self.recorder.process:
+        """On all levels; recorded once."""
+        if not held.lost:
             self.recorder.lost(held.key, why)
         for each in self._held:
             each.lost |= each.key == held.key
@@ -209,7 +219,7 @@ class Session:
         self._held.remove(held)
 
     def _stop_unless_valid(self, held: Held) -> None:
-        if held.lost:
+        if held.lost or self._is_retired(held):
             raise SectionOver
         if not self.still_valid(held):
             self._lose(held, "its own clock says that the lease has run out")

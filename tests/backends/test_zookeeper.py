@@ -15,6 +15,7 @@ from lockcheck.backends.zookeeper.zookeeper import BACKEND, CONTENDER, ZooKeeper
 from lockcheck.backends.zookeeper.zookeeper_nodes import QueueNode
 from lockcheck.backends.zookeeper.zookeeper_queue import predecessor
 from lockcheck.backends.zookeeper.zookeeper_session import ZooKeeperSession
+from lockcheck.errors import ClusterError
 from lockcheck.history import EventType
 from lockcheck.servers.wire import Address, Phase, Refused, WireFailure, classify
 from tests.backends.claims import NotedClaim, queued
@@ -222,3 +223,13 @@ def test_what_errors_mean() -> None:
         for cause in (ConnectionLoss, SessionExpiredError, OperationTimeoutError)
     ]
     assert outcomes == [EventType.INFO, EventType.FAIL, EventType.INFO]
+
+
+def test_a_hold_is_left_only_with_its_session(locks: list[ZooKeeperLock], key: str) -> None:
+    """As after a request for a second lock that was not answered, which ended the session."""
+    grant, session = locks[0].acquire(NotedClaim(key)), locks[0]._session
+    assert session is not None
+    with pytest.raises(ClusterError, match="the session that holds"):
+        locks[0].leave(grant)
+    locks[0]._end(session)
+    locks[0].leave(grant)

@@ -139,7 +139,10 @@ class SessionLock(Lock):
         return {"removed": 1}
 
     def leave(self, grant: Grant) -> None:
-        """A session cannot be left to run out, and its end would be a release unrecorded."""
+        """A session cannot be left to run out, and its end would be an unrecorded release. Where a
+        second lock was asked for in vain, the session has ended already."""
+        if _place(grant).session is not self._session:
+            return
         raise ClusterError(
             f"the storage did not answer, and the session that holds {grant.key} goes on",
             cure="the machine is overloaded, or the storage hangs: see its output.log",
