@@ -26,7 +26,7 @@ class Promises:
     reentrant: bool = False
     shared: bool = False  # it can be acquired in the mode `shared`
     permits: int = 1  # how many may hold it at once
-    renews: bool = False  # a hold can be extended by `renew`
+    renews: bool = False  # its keeper renews a hold until it is released
     waits: bool = False  # an acquire waits for its turn; else it is one attempt
     # Writes under it count when the release is confirmed: both are one transaction.
     commits: bool = False
@@ -113,10 +113,6 @@ class Lock(ABC):
     def acquire(self, claim: Claim) -> Grant:
         """One attempt; the caller decides on the next. Or, if the promises say that it waits: in
         the queue until its turn has come or `claim.left_s()` is over."""
-
-    def renew(self, grant: Grant) -> Grant:
-        """If the promises say that it can be extended."""
-        raise InternalError(f"{type(self).__name__} cannot extend its hold of {grant.key}")
 
     @abstractmethod
     def release(self, grant: Grant) -> object:

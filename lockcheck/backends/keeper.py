@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 from lockcheck.backends.base import Claim, Grant, Lock
@@ -132,11 +132,6 @@ class KeptAliveLock(Lock):
         kept.keeper.hold()
         self._kept.append(kept)
         return Grant(claim.key, kept, token, valid_ms, claim.mode)
-
-    def renew(self, grant: Grant) -> Grant:
-        keeper = _kept(grant).keeper
-        keeper.extend()
-        return replace(grant, valid_ms=keeper.left_s() * 1000)
 
     def leave(self, grant: Grant) -> None:
         self._let_go(grant)

@@ -133,20 +133,6 @@ class Session:
             now=self.settings.now_s,
         )
 
-    def renew(self, held: Held) -> None:
-        """By the client itself, if the lock promises that it can be renewed."""
-        self._heed()
-        pending = self.recorder.invoke(F.RENEW, held.key, ttl_ms=self.settings.ttl_ms)
-        since = held.claim.now()
-        try:
-            held.grant = self.lock.renew(held.grant)
-        except (Refused, WireFailure) as failure:
-            outcome, why = classify(self.backend.errors, failure)
-            self.recorder.answer(pending, outcome, why)
-            raise SectionOver from failure
-        self.recorder.answer(pending, EventType.OK, valid_ms=held.grant.valid_ms)
-        held.claim.extended(since, held.grant.valid_ms)
-
     def release(self, held: Held) -> bool:
         """Whether it was confirmed. A retired process releases nothing: its lock expires."""
         if self._is_retired(held):

@@ -7,6 +7,7 @@ import time
 from dataclasses import dataclass, field
 
 from lockcheck.backends.base import Grant, Lock, Mode, Renewal
+from lockcheck.backends.keeper import Keeper, KeptAlive
 from lockcheck.servers.wire import Refused, WireFailure
 
 
@@ -71,3 +72,8 @@ def queued(lock: Lock, claim: NotedClaim) -> Acquiring:
     waiting = Acquiring(lock, claim)
     assert claim.has_its_place.wait(30)
     return waiting
+
+
+def keeper_of(grant: Grant) -> Keeper:
+    assert isinstance(grant.handle, KeptAlive)
+    return grant.handle.keeper

@@ -18,7 +18,7 @@ from lockcheck.servers.base import Question
 from lockcheck.servers.consul import CONSUL
 from lockcheck.servers.wire import Address, Phase, Refused, WireFailure, classify
 from lockcheck.servers.wire.consul import CONSUL_ERRORS, ConsulMembers
-from tests.backends.claims import NotedClaim, queued
+from tests.backends.claims import NotedClaim, keeper_of, queued
 from tests.backends.servers import NOWHERE, Started, clients, consul, said, stopped
 from tests.waiting import wait_for
 
@@ -121,13 +121,12 @@ def test_a_wait_is_bounded_and_leaves_no_session_behind(
     assert left == sessions - {held.handle.id}  # type: ignore[attr-defined]
 
 
-def test_a_renewal_by_the_client_itself(locks: list[Lock], address: Address, key: str) -> None:
+def test_a_renewal_of_a_session_that_is_gone(locks: list[Lock], address: Address, key: str) -> None:
     held = locks[0].acquire(NotedClaim(key))
-    renewed = locks[0].renew(held)
-    assert renewed.token == held.token
+    keeper_of(held).extend()
     end_session(address, held)
     with pytest.raises(Refused, match="session is gone"):
-        locks[0].renew(renewed)
+        keeper_of(held).extend()
 
 
 def test_close_ends_the_keepers(address: Address, key: str) -> None:

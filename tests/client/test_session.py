@@ -40,9 +40,6 @@ class ToldLock(Lock):
         self.before_the_grant(claim)
         return Grant(claim.key, len(self.claims), valid_ms=self.valid_ms, mode=claim.mode)
 
-    def renew(self, grant: Grant) -> Grant:
-        return Grant(grant.key, grant.handle, valid_ms=20_000)
-
     def release(self, grant: Grant) -> object:
         if self.refuses_releases:
             raise Refused("not-owner")
@@ -292,15 +289,6 @@ def test_validity_runs_from_the_invocation_but_not_in_a_queue(client: Client) ->
     before = client.names().count("read!")
     client.session.locked("k1", lambda session, held: session.read(held))
     assert client.names().count("read!") == before + 1
-
-
-def test_a_client_can_renew_by_itself(client: Client) -> None:
-    def section(session: Session, held: Held) -> None:
-        session.renew(held)
-        assert held.grant.valid_ms == 20_000
-
-    client.session.locked("k1", section)
-    assert client.names()[2:4] == ["renew", "renew!"]
 
 
 def test_a_client_that_is_aimed_at_works_until_it_no_longer_is(client: Client) -> None:
