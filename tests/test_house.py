@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
+import tomllib
 from collections import Counter
+from collections.abc import Iterator
+from importlib.metadata import packages_distributions
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -47,6 +52,7 @@ FLOORS = (
 )
 
 
+ONLY_FOR_MYPY = ("typing_extensions",)
 MOST_FILES = 20  # in one room: as many as a newcomer can take in
 
 
@@ -57,19 +63,20 @@ def floor_of(module: str) -> str:
     return name if name in FLOORS else room
 
 
-def imports_of(path: Path) -> set[str]:
-    """The floors of the package that a file imports from, wherever in the file it does."""
-    found = set()
+def modules_imported(path: Path) -> Iterator[str]:
+    """By a file, wherever in it."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom) and node.module:
-            names = [node.module]
+            yield node.module
         elif isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        else:
-            continue
-        own = [name.removeprefix("lockcheck.") for name in names if name.startswith("lockcheck.")]
-        found |= set(map(floor_of, own))
-    return found
+            yield from (alias.name for alias in node.names)
+
+
+def imports_of(path: Path) -> set[str]:
+    """The floors of the package that a file imports from."""
+    names = modules_imported(path)
+    own = (name.removeprefix("lockcheck.") for name in names if name.startswith("lockcheck."))
+    return set(map(floor_of, own))
 
 
 def module_of(path: Path) -> str:
@@ -110,6 +117,17 @@ def test_a_violation_of_the_order_would_be_seen(tmp_path: Path) -> None:
     sinner = tmp_path / "sinner.py"
     sinner.write_text("def f():\n    from lockcheck.cli.commands import main\n    return main\n")
     assert imports_of(sinner) == {"cli"}
+
+
+def test_every_library_that_is_imported_is_declared() -> None:
+    names = {name.partition(".")[0] for path in FILES for name in modules_imported(path)}
+    project = tomllib.loads((PACKAGE.parent / "pyproject.toml").read_text())["project"]
+    wanted = [*project["dependencies"], *chain(*project["optional-dependencies"].values())]
+    declared = {re.split(r"[^\w-]", each)[0].lower() for each in wanted}
+    brought_by = packages_distributions()
+    outside = names - sys.stdlib_module_names - {"lockcheck", *ONLY_FOR_MYPY}
+    undeclared = {each for each in outside if not declared & {*map(str.lower, brought_by[each])}}
+    assert undeclared == set()
 
 
 def test_the_public_names() -> None:

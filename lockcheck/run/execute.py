@@ -29,7 +29,6 @@ from lockcheck.history import History
 from lockcheck.results.publish import publish
 from lockcheck.run.experiment import Watcher, await_ready, conduct, keep_running
 from lockcheck.run.plan import Rows, node_specs, plan_rows, servers_of, terms
-from lockcheck.run.room import available_bytes, too_long
 from lockcheck.run.validation import validated
 from lockcheck.runs.facts import RunFacts, now_in_words
 from lockcheck.runs.store import Store, out_of_space
@@ -69,8 +68,6 @@ def execute(config: RunConfig, watcher: Watcher) -> RunOutcome:
     watcher.plan(rows)
     if _outlives_its_lease(config):
         watcher.say("some holders will work for longer than their lease: expect overlaps")
-    if said := too_long(config, available_bytes()):
-        watcher.say(said)
     started_at, versions = now_in_words(), _own_versions(config)
     facts = RunFacts(
         run_id=store.run_id,

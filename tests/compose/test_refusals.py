@@ -7,6 +7,8 @@ import os
 from pathlib import Path
 
 import pytest
+import requests
+import urllib3
 
 from lockcheck.compose.docker.engine import engine_trouble
 from lockcheck.compose.local import runtime
@@ -19,6 +21,14 @@ def test_a_full_folder_is_no_lost_engine() -> None:
         raise full
     with pytest.raises(ClusterError, match="lost the Docker engine"), engine_trouble("asking"):
         raise ConnectionResetError
+
+
+@pytest.mark.parametrize(
+    "error", [requests.Timeout("slow"), urllib3.exceptions.ProtocolError("cut")], ids=repr
+)
+def test_errors_of_the_libraries_below_the_docker_client_name_the_engine(error: Exception) -> None:
+    with pytest.raises(ClusterError, match="lost the Docker engine"), engine_trouble("asking"):
+        raise error
 
 
 def test_an_unshare_that_hangs_gives_no_namespaces(

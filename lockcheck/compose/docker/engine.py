@@ -72,15 +72,10 @@ def why_no_engine() -> str:
 def engine_trouble(doing: str) -> Iterator[None]:
     """Errors of the engine, or on the way to it, become a ClusterError that says during what."""
     import docker
-    import requests
     import urllib3
 
-    lost = (
-        docker.errors.DockerException,
-        requests.RequestException,
-        urllib3.exceptions.HTTPError,
-        OSError,
-    )
+    # Errors of `requests` are OSErrors; while an answer is streamed, urllib3's come as they are.
+    lost = docker.errors.DockerException, urllib3.exceptions.HTTPError, OSError
     try:
         yield
     except docker.errors.APIError as error:
