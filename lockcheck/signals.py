@@ -1,18 +1,20 @@
-"""Handles signals differently for a while, and restores the handlers on every way out."""
+"""Sets signal handlers for a while and restores them on every way out."""
 
 from __future__ import annotations
 
 import signal
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from types import FrameType
 
 Handler = Callable[[int, FrameType | None], object] | signal.Handlers
 TERMINATING = (signal.SIGTERM, signal.SIGHUP)
+INTERRUPTED = 130  # the exit code of a run that was interrupted, by whichever of them
 
 
 class Terminated(BaseException):
-    """Like KeyboardInterrupt: no error, and nobody on the way out takes it for one."""
+    """Like KeyboardInterrupt: not an Exception, so that no handler of errors catches it."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -21,6 +23,10 @@ class Terminated(BaseException):
 
 @contextmanager
 def handling(numbers: Iterable[signal.Signals], handler: Handler) -> Iterator[None]:
+    """Does nothing on other threads than the main one: Python runs handlers on that alone."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
     before = {number: signal.signal(number, handler) for number in numbers}
     try:
         yield
@@ -52,7 +58,7 @@ def interrupted_once() -> AbstractContextManager[None]:
 
 
 def unwinding_when_terminated() -> AbstractContextManager[None]:
-    """Cleans up on the way out, and the exit code still names the signal."""
+    """Cleans up on the way out; the exit code still names the signal."""
 
     def leave(number: int, _frame: FrameType | None) -> None:
         raise Terminated(number)

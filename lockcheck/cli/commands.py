@@ -15,7 +15,7 @@ from lockcheck.cli.gate import print_error, printable, say
 from lockcheck.cli.options import DURATION, SIZE, LateChoice, read_config_file
 from lockcheck.cli.run_options import RunCommand, config_from, stored_config
 from lockcheck.errors import InternalError, UserError
-from lockcheck.signals import unwinding_when_terminated
+from lockcheck.signals import interrupted_once, unwinding_when_terminated
 
 if TYPE_CHECKING:
     from lockcheck.check.recheck import Checked
@@ -69,11 +69,12 @@ def run_command(
 
 
 def _run_and_tell(config: RunConfig, *, as_json: bool) -> int:
-    from lockcheck.cli.terminal import Terminal, print_verdict
+    from lockcheck.cli.progress import Terminal
+    from lockcheck.cli.terminal import print_verdict
     from lockcheck.run.execute import execute
 
-    with Terminal() as terminal:
-        outcome = execute(config, terminal)
+    with Terminal() as terminal, interrupted_once():
+        outcome = execute(config, terminal.show)
     if as_json:
         _print_json(outcome)
     else:

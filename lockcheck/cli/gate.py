@@ -25,6 +25,13 @@ def lines_of(text: str) -> list[str]:
     return [printable(line) for line in text.split("\n")]
 
 
+def plain(text: str) -> str:
+    """On one line, and without markup where rich prints it."""
+    from rich.markup import escape
+
+    return escape(printable(text))
+
+
 def as_json(value: object) -> str:
     """Without characters that a terminal might interpret: JSON can escape them all."""
     return json.dumps(msgspec.to_builtins(value))

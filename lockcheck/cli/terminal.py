@@ -1,4 +1,4 @@
-"""What a person, or the log of a nightly job, sees of a run. Progress goes to stderr, always."""
+"""Prints a verdict to the terminal, and the progress of reading a long history."""
 
 from __future__ import annotations
 
@@ -7,28 +7,23 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 from lockcheck.checker.finding import Judgement, Verdict
-from lockcheck.cli.gate import lines_of, printable
+from lockcheck.cli.gate import lines_of, plain
 from lockcheck.words import amount, full_stop, moment
 
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
-    from rich.live import Live
+    from rich.console import Console
 
     from lockcheck.history import History
     from lockcheck.results.story.narrative import Narrative
     from lockcheck.results.story.steps.step import Step
     from lockcheck.results.story.wording.reasons import Reason
-    from lockcheck.run.monitor import LiveState
-    from lockcheck.run.plan import Rows
     from lockcheck.runs.facts import RunFacts
 
 COLOURS = {Verdict.OK: "green", Verdict.VIOLATION: "red", Verdict.UNKNOWN: "yellow"}
 SHOWN_AFTER_S = 1.0  # what is done by then needs no bar
-QUIET_PROGRESS_S = 5.0  # where lines are kept for ever, one in this time is enough
 WIDEST = 120  # longer lines are hard to read
 WIDTH_OF_A_LOG = 100
 LABELS_WIDE = 13
@@ -39,92 +34,6 @@ EACH_END = 4  # of an explanation, in sentences
 OBJECTS_SHOWN = 2
 DOUBTS_SHOWN = 5
 ACCENTS = {"harm": "red", "overlap": "bold", "fault": "yellow", "refused": "magenta"}
-
-
-class Terminal:
-    """A Watcher: live on a terminal, a line now and then elsewhere."""
-
-    def __init__(self) -> None:
-        from rich.console import Console
-
-        self._console: Console = Console(stderr=True, highlight=False, soft_wrap=True)
-        self._live: Live | None = None
-        self._last_line = time.monotonic()
-        self._mute = False
-
-    def __enter__(self) -> Terminal:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._stop_live()
-
-    def plan(self, rows: Rows) -> None:
-        from rich.table import Table
-
-        table = Table.grid(padding=(0, 2, 0, 0))
-        table.add_column(style="dim")
-        table.add_column(overflow="fold")
-        for label, value in rows:
-            table.add_row(label, _plain(value))
-        self._print(table)
-
-    def say(self, line: str) -> None:
-        self._print(f"[dim]·[/] {_plain(line)}")
-
-    def live(self, state: LiveState) -> None:
-        if self._console.is_terminal:
-            self._quietly(lambda: self._live_display().update(_live_line(state)))
-        elif time.monotonic() - self._last_line > QUIET_PROGRESS_S:
-            self._last_line = time.monotonic()
-            self._print(_live_line(state))
-
-    def keep(self, commands: Rows) -> None:
-        self._stop_live()
-        self._print("\nThe cluster is kept. Look around in a node; Ctrl-C ends it.")
-        for name, command in commands:
-            self._print(f"  {name:>4}  {_plain(command)}")
-
-    def _live_display(self) -> Live:
-        from rich.live import Live
-
-        if self._live is None:
-            self._live = Live(console=self._console, refresh_per_second=10, transient=True)
-            self._live.start()
-        return self._live
-
-    def _stop_live(self) -> None:
-        if self._live is not None:
-            self._live.stop()
-            self._live = None
-
-    def _print(self, *what: RenderableType) -> None:
-        self._quietly(lambda: self._console.print(*what))
-
-    def _quietly(self, show: Callable[[], None]) -> None:
-        """Progress is a courtesy: where nobody can read it, the run goes on all the same."""
-        if self._mute:
-            return
-        try:
-            show()
-        except (OSError, ValueError, SystemExit):  # rich leaves by SystemExit when a pipe is closed
-            self._mute = True
-
-
-def _live_line(state: LiveState) -> RenderableType:
-    from rich.text import Text
-
-    line = Text(f"{state.elapsed_s:5.1f} s  {state.operations:>6,} operations  ")
-    line.append(f"{state.acquisitions:>5,} acquired")
-    line.append(f"  held by {', '.join(state.holders[:4]) or 'nobody'}", style="cyan")
-    line.append(f"  fault: {', '.join(state.faults)}" if state.faults else "", style="yellow")
-    overlaps = f"  {state.overlaps} overlap{'' if state.overlaps == 1 else 's'}"
-    line.append(overlaps, style="bold red" if state.overlaps else "dim")
-    return line
 
 
 def print_verdict(
@@ -142,31 +51,31 @@ def print_verdict(
     console.width = min(console.width, WIDEST) if console.is_terminal else WIDTH_OF_A_LOG
     console.print()
     if facts.problem:
-        problem = "\n".join(map(_plain, lines_of(facts.problem)))
+        problem = "\n".join(map(plain, lines_of(facts.problem)))
         _print_beside(console, "[bold black on yellow] NOT FINISHED [/]", problem)
         console.print()
     verdict = judgement.verdict
     badge = f"[bold reverse {COLOURS[verdict]}] {verdict.upper()} [/]"
-    _print_beside(console, badge, f"[bold]{_plain(narrative.headline)}[/]")
+    _print_beside(console, badge, f"[bold]{plain(narrative.headline)}[/]")
     console.print()
     _print_worst_incident(console, narrative)
     _print_doubts(console, "?" if verdict is Verdict.UNKNOWN else "besides", doubts_told(judgement))
     _print_definitions(console, judgement)
     there = [f"{number} {what}" for what, number in counted(history, judgement)]
     judged = ". ".join(filter(None, (", ".join(filter(None, (*there, seal))), judgement.cut)))
-    _print_rows(console, [("judged", f"[dim]{_plain(judged)}[/]")])
+    _print_rows(console, [("judged", f"[dim]{plain(judged)}[/]")])
     if ended := ended_early(history, judgement, facts):
-        _print_rows(console, [("ended early", _plain(ended))])
+        _print_rows(console, [("ended early", plain(ended))])
     if free := freed_again(history.terms, judgement):
-        _print_rows(console, [("free again", _plain(free))])
+        _print_rows(console, [("free again", plain(free))])
     if idle := not_exercised(judgement):
-        _print_rows(console, [("no effect", _plain(idle))])
+        _print_rows(console, [("no effect", plain(idle))])
     # Whole, however long: a path or a command that is broken in two cannot be copied.
     if report is not None:
-        console.print(_label("report") + "  " + _plain(str(report)), soft_wrap=True)
+        console.print(_label("report") + "  " + plain(str(report)), soft_wrap=True)
     if facts.rerun_command:
         command, _ = again(history.terms, facts.rerun_command)
-        console.print(_label("run again") + "  " + _plain(command), soft_wrap=True)
+        console.print(_label("run again") + "  " + plain(command), soft_wrap=True)
 
 
 def _print_worst_incident(console: Console, narrative: Narrative) -> None:
@@ -177,7 +86,7 @@ def _print_worst_incident(console: Console, narrative: Narrative) -> None:
     for incident, story in narrative.stories(1):
         more = len(narrative.incidents) - 1
         if incident is not narrative.told_above:  # else the headline has it
-            _print_beside(console, "", f"[bold]{_plain(story.title)}[/]")
+            _print_beside(console, "", f"[bold]{plain(story.title)}[/]")
         steps = weightiest(story.steps, STEPS_SHOWN)
         _print_steps(console, steps)
         if left_out := len(story.steps) - len(steps) + story.left_out:
@@ -187,8 +96,8 @@ def _print_worst_incident(console: Console, narrative: Narrative) -> None:
         console.print()
         if incident.main in told_by_evidence(incident):  # of the others the steps say it already
             _print_reason(console, note(incident.main), story.reasons[:1])
-        _print_rows(console, [("whose fault", _plain(story.blame))])
-        _print_rows(console, [("what helps", _plain(story.prevention))])
+        _print_rows(console, [("whose fault", plain(story.blame))])
+        _print_rows(console, [("what helps", plain(story.prevention))])
         if more:
             rest = amount(more, "more incident")
             _print_rows(console, [("", f"[dim]{rest} in the report[/]")])
@@ -202,7 +111,7 @@ def _print_reason(console: Console, note: str, reasons: Sequence[Reason]) -> Non
     sentences = [full_stop(note)] if note else []
     sentences += [s for reason in reasons for s in shortened(reason.sentences, EACH_END)]
     for number, said in enumerate(sentences):
-        _print_rows(console, [("" if number else "because", _plain(said))])
+        _print_rows(console, [("" if number else "because", plain(said))])
 
 
 def _print_definitions(console: Console, judgement: Judgement) -> None:
@@ -210,8 +119,8 @@ def _print_definitions(console: Console, judgement: Judgement) -> None:
 
     compared = side_by_side(judgement.definitions, OBJECTS_SHOWN)
     lines = [SECOND_LOOK] if compared.locks and compared.lines else []
-    lines += map(_plain, compared.lines)
-    lines += [f"[dim]{_plain(compared.summary)}[/]"] if compared.summary else []
+    lines += map(plain, compared.lines)
+    lines += [f"[dim]{plain(compared.summary)}[/]"] if compared.summary else []
     name = "cross-check" if compared.locks else "objects"
     _print_rows(console, [("" if number else name, line) for number, line in enumerate(lines)])
 
@@ -222,14 +131,14 @@ def _print_steps(console: Console, steps: Sequence[Step]) -> None:
     for step in steps:
         accent = ACCENTS.get(step.kind.value, "default")
         when, who = f"{moment(step.time_ns):>{clock}}", f"{step.who[:LONGEST_NAME]:<{wide}}"
-        mark = f"  [dim]{when}[/]  [{accent}]{_plain(who)}[/]"
-        _print_beside(console, mark, f"[{accent}]{_plain(step.text)}[/]")
+        mark = f"  [dim]{when}[/]  [{accent}]{plain(who)}[/]"
+        _print_beside(console, mark, f"[{accent}]{plain(step.text)}[/]")
 
 
 def _print_doubts(console: Console, name: str, doubts: Sequence[str]) -> None:
     mark = "[bold yellow]?[/]" if name == "?" else _label(name)
     for doubt in doubts[:DOUBTS_SHOWN]:
-        _print_beside(console, mark, _plain(doubt))
+        _print_beside(console, mark, plain(doubt))
     if (more := len(doubts) - DOUBTS_SHOWN) > 0:
         console.print(f"[dim]  and {amount(more, 'more doubt')} in the report[/]")
     if doubts:
@@ -254,13 +163,6 @@ def _print_beside(console: Console, mark: str, text: str) -> None:
     for number, line in enumerate(Text.from_markup(text).wrap(console, room)):
         line.rstrip()
         console.print((Text(" " * left.cell_len) if number else left) + line, soft_wrap=True)
-
-
-def _plain(text: str) -> str:
-    """What comes out of a history or a server is words, never markup or control codes."""
-    from rich.markup import escape
-
-    return escape(printable(text))
 
 
 @contextmanager

@@ -9,9 +9,8 @@ from __future__ import annotations
 import logging
 import os
 import tempfile
-import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager, nullcontext
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -193,10 +192,9 @@ def _plan(lock: str, specs: Sequence[NodeSpec], seed: int) -> Plan:
 @contextmanager
 def _ending(nodes: Nodes, *, collect: bool) -> Iterator[None]:
     """On every way out; a second Ctrl-C does not cut it short."""
-    ours = threading.current_thread() is threading.main_thread()
     try:
         yield
     finally:
-        with ignoring_signals() if ours else nullcontext(), closing(nodes):
+        with ignoring_signals(), closing(nodes):
             if collect:
                 nodes.collect()

@@ -27,14 +27,15 @@ from lockcheck.errors import LockcheckError, UserError
 from lockcheck.formats import Asked
 from lockcheck.history import History
 from lockcheck.results.publish import publish
-from lockcheck.run.experiment import Watcher, await_ready, conduct, keep_running
+from lockcheck.run.experiment import await_ready, conduct, keep_running
+from lockcheck.run.notes import LeaseOutlived, Message, Planned, Ready, Watcher, silent
 from lockcheck.run.plan import Rows, node_specs, plan_rows, servers_of, terms
 from lockcheck.run.validation import validated
 from lockcheck.runs.facts import RunFacts, now_in_words
 from lockcheck.runs.store import Store, out_of_space
 from lockcheck.servers.base import NOT_INSTALLED, check_drivers, driver_versions
 from lockcheck.servers.versions import check_versions, server_of
-from lockcheck.signals import ignoring_signals, interrupted_once
+from lockcheck.signals import INTERRUPTED, ignoring_signals
 
 CUT_SHORT = "The run was killed, or has not ended yet; this is what had happened by then."
 
@@ -52,22 +53,25 @@ class RunOutcome:
     @property
     def exit_code(self) -> int:
         if self.interrupted:
-            return 130
+            return INTERRUPTED
         if self.error is not None:
             return self.error.exit_code
         return self.judgement.verdict.exit_code
 
 
-def execute(config: RunConfig, watcher: Watcher) -> RunOutcome:
-    """Cluster, clients, history, judgement, report: the report is written in any case."""
+def execute(config: RunConfig, watcher: Watcher = silent) -> RunOutcome:
+    """Cluster, clients, history, judgement, report: the report is written in any case.
+
+    Works on any thread. A KeyboardInterrupt ends the run early, and is not raised again.
+    """
     config = validated(config)
     runtime, why = choose_runtime(config.runtime, servers_of(config))
     _check_what_is_here(config, runtime.name)
     store = Store.create(Path(config.out))
     rows = plan_rows(config, store.folder, f"{runtime.name} ({why})")
-    watcher.plan(rows)
+    watcher(Planned(rows))
     if _outlives_its_lease(config):
-        watcher.say("some holders will work for longer than their lease: expect overlaps")
+        watcher(LeaseOutlived())
     started_at, versions = now_in_words(), _own_versions(config)
     facts = RunFacts(
         run_id=store.run_id,
@@ -81,32 +85,31 @@ def execute(config: RunConfig, watcher: Watcher) -> RunOutcome:
     )
     error: LockcheckError | None = None
     interrupted = False
-    with interrupted_once():
-        try:
-            store.begin(config, terms(config), facts)
-            began = time.monotonic()
-            with ExitStack() as stack:
-                folder = stack.enter_context(store.held())
-                plan = ClusterPlan(store.run_id, node_specs(config), folder)
-                cluster = stack.enter_context(_collecting(runtime.start(plan, watcher.say)))
-                versions += tuple(cluster.versions.items())
-                check_versions(servers_of(config), cluster.versions)
-                cluster.agent.ask("check_nemesis", config.nemesis)
-                nodes = await_ready(cluster)
-                took_ms = (time.monotonic() - began) * 1000
-                watcher.say(f"{len(nodes)} nodes ready {took_ms:,.0f} ms after the start")
-                interrupted = conduct(config, cluster, nodes, watcher)
-                if config.keep and not interrupted:
-                    keep_running(cluster, nodes, watcher)
-        except LockcheckError as failed:
-            error = failed
-        except OSError as failed:
-            error = out_of_space(failed, store.folder)
-        except KeyboardInterrupt:
-            interrupted = True
-        facts = replace(facts, versions=versions, problem=_problem(error, interrupted))
-        with ignoring_signals():
-            return _conclude(config, store, facts, error, interrupted=interrupted)
+    try:
+        store.begin(config, terms(config), facts)
+        began = time.monotonic()
+        with ExitStack() as stack:
+            folder = stack.enter_context(store.held())
+            plan = ClusterPlan(store.run_id, node_specs(config), folder)
+            start = runtime.start(plan, lambda line: watcher(Message(line)))
+            cluster = stack.enter_context(_collecting(start))
+            versions += tuple(cluster.versions.items())
+            check_versions(servers_of(config), cluster.versions)
+            cluster.agent.ask("check_nemesis", config.nemesis)
+            nodes = await_ready(cluster)
+            watcher(Ready(len(nodes), took_ms=(time.monotonic() - began) * 1000))
+            interrupted = conduct(config, cluster, nodes, watcher)
+            if config.keep and not interrupted:
+                keep_running(cluster, nodes, watcher)
+    except LockcheckError as failed:
+        error = failed
+    except OSError as failed:
+        error = out_of_space(failed, store.folder)
+    except KeyboardInterrupt:
+        interrupted = True
+    facts = replace(facts, versions=versions, problem=_problem(error, interrupted))
+    with ignoring_signals():
+        return _conclude(config, store, facts, error, interrupted=interrupted)
 
 
 def _conclude(

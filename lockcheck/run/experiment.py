@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from typing import Protocol
 
 import msgspec
 
@@ -12,22 +11,14 @@ from lockcheck.compose.runtime import Cluster
 from lockcheck.config import RunConfig
 from lockcheck.errors import ClusterError
 from lockcheck.nodes.node import NodeFacts, Role
-from lockcheck.run.monitor import LiveState, Monitor
-from lockcheck.run.plan import Rows, begin_orders, longest_aftermath_s, storage_node, terms
+from lockcheck.run.monitor import Monitor
+from lockcheck.run.notes import Kept, Stop, Stopping, Watcher
+from lockcheck.run.plan import begin_orders, longest_aftermath_s, storage_node, terms
 
 LOOK_S = 0.1  # how often the command line checks what happened
 # A section under way may still have to wait for servers that answer slowly.
 LEAVING_GRACE_S = 15.0
 LONGEST_GRACE_S = 120.0
-
-
-class Watcher(Protocol):
-    """Follows the run: a terminal, a log of a nightly job, nobody."""
-
-    def plan(self, rows: Rows) -> None: ...
-    def say(self, line: str) -> None: ...
-    def live(self, state: LiveState) -> None: ...
-    def keep(self, commands: Rows) -> None: ...
 
 
 def await_ready(cluster: Cluster) -> dict[str, NodeFacts]:
@@ -47,7 +38,7 @@ def conduct(
         _watch(config, cluster, monitor, watcher)
     except KeyboardInterrupt:
         interrupted = True
-        watcher.say("interrupted: healing the faults and ending the clients")
+        watcher(Stopping(Stop.INTERRUPTED))
     try:
         ended = _end(config, cluster, at_once=interrupted)
     finally:
@@ -62,21 +53,20 @@ def _watch(config: RunConfig, cluster: Cluster, monitor: Monitor, watcher: Watch
     deadline = time.monotonic() + config.time_limit_ms / 1000
     while time.monotonic() < deadline:
         state = monitor.state()
-        watcher.live(state)
+        watcher(state)
         if monitor.broken or cluster.agent.gone.is_set():
             return
         if config.stops_at_overlaps() and state.overlaps:
-            watcher.say(f"{_too_many(config)} at once: waiting for open operations and faults")
+            watcher(Stopping(_at_overlap(config)))
             return
         time.sleep(LOOK_S)
-    watcher.say("time limit reached: waiting for open operations and faults")
+    watcher(Stopping(Stop.TIME_LIMIT))
 
 
-def _too_many(config: RunConfig) -> str:
+def _at_overlap(config: RunConfig) -> Stop:
     promises = config.backend_under_test().promises
-    if promises.permits > 1 or promises.shared:
-        return "more clients hold the lock than may"
-    return "two clients hold the lock"
+    several = promises.permits > 1 or promises.shared
+    return Stop.TOO_MANY_HOLDERS if several else Stop.OVERLAP
 
 
 def _end(config: RunConfig, cluster: Cluster, *, at_once: bool) -> Ended:
@@ -104,7 +94,7 @@ def _check_how_they_left(ended: Ended) -> None:
 
 def keep_running(cluster: Cluster, nodes: dict[str, NodeFacts], watcher: Watcher) -> None:
     kept = [node.name for node in nodes.values() if node.role is not Role.CLIENT]
-    watcher.keep(tuple((name, cluster.enter_command(name)) for name in kept))
+    watcher(Kept({name: cluster.enter_command(name) for name in kept}))
     try:
         while not cluster.agent.gone.wait(LOOK_S):
             pass

@@ -4,25 +4,15 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import dataclass
 
 from lockcheck.agent.link import Message
 from lockcheck.checker.live import OverlapWatch
 from lockcheck.history import Event, EventType, F, Notice, Terms
 from lockcheck.history.event import NEMESIS, NS_PER_MS
+from lockcheck.run.notes import LiveState
 
 # Everything that happened this long ago has arrived: the agent reads the clients every 2 ms.
 SETTLED_AFTER_NS = 250 * NS_PER_MS
-
-
-@dataclass(frozen=True, slots=True)
-class LiveState:
-    elapsed_s: float
-    operations: int
-    acquisitions: int
-    holders: tuple[str, ...]  # `k1: c3`
-    faults: tuple[str, ...]  # `pause of c3`
-    overlaps: int
 
 
 class Monitor:

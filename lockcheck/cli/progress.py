@@ -1,0 +1,135 @@
+"""Shows a run while it lasts, on a terminal or in the log of a nightly job; always on stderr."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from lockcheck.cli.gate import plain
+from lockcheck.run.notes import (
+    Kept,
+    LeaseOutlived,
+    LiveState,
+    Message,
+    Note,
+    Planned,
+    Ready,
+    Stop,
+    Stopping,
+)
+
+QUIET_PROGRESS_S = 5.0  # between lines of progress where output is kept, as in a log
+STOPPING = {
+    Stop.TIME_LIMIT: "time limit reached: waiting for open operations and faults",
+    Stop.OVERLAP: "two clients hold the lock at once: waiting for open operations and faults",
+    Stop.TOO_MANY_HOLDERS: (
+        "more clients hold the lock than may at once: waiting for open operations and faults"
+    ),
+    Stop.INTERRUPTED: "interrupted: healing the faults and ending the clients",
+}
+
+
+class Terminal:
+    """Updates one line on a terminal; elsewhere prints a line every few seconds."""
+
+    def __init__(self) -> None:
+        self._console = Console(stderr=True, highlight=False, soft_wrap=True)
+        self._live: Live | None = None
+        self._last_line = time.monotonic()
+        self._mute = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stop_live()
+
+    def show(self, note: Note) -> None:
+        match note:
+            case LiveState():
+                self._show_state(note)
+            case Planned():
+                self._print(_table(note.rows))
+            case Kept():
+                self._show_commands(note.commands)
+            case _:
+                self._print(f"[dim]·[/] {plain(_words(note))}")
+
+    def _show_state(self, state: LiveState) -> None:
+        if self._console.is_terminal:
+            self._quietly(lambda: self._live_display().update(_live_line(state)))
+        elif time.monotonic() - self._last_line > QUIET_PROGRESS_S:
+            self._last_line = time.monotonic()
+            self._print(_live_line(state))
+
+    def _show_commands(self, commands: dict[str, str]) -> None:
+        self._stop_live()
+        self._print("\nThe cluster is kept. Look around in a node; Ctrl-C ends it.")
+        for name, command in commands.items():
+            self._print(f"  {name:>4}  {plain(command)}")
+
+    def _live_display(self) -> Live:
+        if self._live is None:
+            self._live = Live(console=self._console, refresh_per_second=10, transient=True)
+            self._live.start()
+        return self._live
+
+    def _stop_live(self) -> None:
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+    def _print(self, *what: RenderableType) -> None:
+        self._quietly(lambda: self._console.print(*what))
+
+    def _quietly(self, show: Callable[[], None]) -> None:
+        """A stream that is closed ends the progress, and not the run."""
+        if self._mute:
+            return
+        try:
+            show()
+        except (OSError, ValueError, SystemExit):  # rich leaves by SystemExit when a pipe is closed
+            self._mute = True
+
+
+def _table(rows: tuple[tuple[str, str], ...]) -> Table:
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(style="dim")
+    table.add_column(overflow="fold")
+    for label, value in rows:
+        table.add_row(label, plain(value))
+    return table
+
+
+def _words(note: Message | LeaseOutlived | Ready | Stopping) -> str:
+    match note:
+        case Message():
+            return note.text
+        case LeaseOutlived():
+            return "some holders will work for longer than their lease: expect overlaps"
+        case Ready():
+            return f"{note.nodes} nodes ready {note.took_ms:,.0f} ms after the start"
+        case Stopping():
+            return STOPPING[note.why]
+
+
+def _live_line(state: LiveState) -> RenderableType:
+    line = Text(f"{state.elapsed_s:5.1f} s  {state.operations:>6,} operations  ")
+    line.append(f"{state.acquisitions:>5,} acquired")
+    line.append(f"  held by {', '.join(state.holders[:4]) or 'nobody'}", style="cyan")
+    line.append(f"  fault: {', '.join(state.faults)}" if state.faults else "", style="yellow")
+    overlaps = f"  {state.overlaps} overlap{'' if state.overlaps == 1 else 's'}"
+    line.append(overlaps, style="bold red" if state.overlaps else "dim")
+    return line

@@ -1,0 +1,62 @@
+"""The notes of a run as lines of JSON, and as words on a terminal."""
+
+from __future__ import annotations
+
+import io
+
+import msgspec
+import pytest
+
+from lockcheck.cli.progress import Terminal
+from lockcheck.run.notes import (
+    Kept,
+    LeaseOutlived,
+    LiveState,
+    Message,
+    Note,
+    Planned,
+    Ready,
+    Stop,
+    Stopping,
+    json_lines,
+)
+
+NOTES: dict[str, Note] = {
+    "seed": Planned((("seed", "7"),)),
+    "building an image": Message("building an image"),
+    "expect overlaps": LeaseOutlived(),
+    "7 nodes ready 1,234 ms after the start": Ready(7, 1234.4),
+    "time limit reached": Stopping(Stop.TIME_LIMIT),
+    "two clients hold the lock at once": Stopping(Stop.OVERLAP),
+    "more clients hold the lock than may at once": Stopping(Stop.TOO_MANY_HOLDERS),
+    "interrupted: healing the faults": Stopping(Stop.INTERRUPTED),
+    "enter r1": Kept({"r1": "enter r1"}),
+}
+STATE = LiveState(1.5, 1200, 30, ("k1: c3",), ("pause of c3",), 1)
+
+
+def test_each_note_is_a_line_of_json() -> None:
+    out = io.BytesIO()
+    write = json_lines(out)
+    for note in (*NOTES.values(), STATE):
+        write(note)
+    lines = out.getvalue().splitlines()
+    assert [msgspec.json.decode(line, type=Note) for line in lines] == [*NOTES.values(), STATE]
+    assert lines[-2] == b'{"note":"kept","commands":{"r1":"enter r1"}}'
+
+
+@pytest.mark.parametrize(("words", "note"), NOTES.items())
+def test_a_terminal_puts_notes_into_words(
+    words: str, note: Note, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Terminal() as terminal:
+        terminal.show(note)
+    said = capsys.readouterr()
+    assert words in said.err
+    assert said.out == ""
+
+
+def test_text_from_outside_moves_no_cursor(capsys: pytest.CaptureFixture[str]) -> None:
+    with Terminal() as terminal:
+        terminal.show(Message("\x1b[2Jpulling [red]it"))
+    assert capsys.readouterr().err == "· ?[2Jpulling [red]it\n"
