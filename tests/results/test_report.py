@@ -208,6 +208,13 @@ def test_nothing_from_a_history_becomes_markup() -> None:
     assert ATTACK in json.loads(page.data)["keys"]  # as data it arrives unharmed
 
 
+def test_the_glossary_goes_only_where_the_page_has_a_place_for_it() -> None:
+    html = report(of_one_incident(), run_id="<!--words here-->", problem="<!--words below-->")
+    assert html.count('<dl class="glossary">') == 2
+    assert "<!--words" not in html
+    assert "&lt;!--words here--&gt;" in html
+
+
 def test_half_a_character_does_not_stop_the_report() -> None:
     report(of_one_incident(), problem="\ud800").encode()
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from base64 import b64encode
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from hashlib import sha256
 from html import unescape
 from pathlib import Path
@@ -52,6 +53,8 @@ OPEN_AT_FIRST = 3
 DOUBTS_LISTED = 12
 COMPARED = 12
 CLOSEST_LOOK_NS = 20_000_000
+# Where the glossary goes once the page's words are known. No text of a history holds a tag.
+WORDS_HERE, WORDS_BELOW = Markup("<!--words here-->"), Markup("<!--words below-->")
 
 Rows = tuple[tuple[str, str], ...]
 
@@ -86,50 +89,59 @@ def render(history: History, judgement: Judgement, facts: RunFacts) -> str:
     doubts = doubts_told(judgement)
     refused = refused_writes(history)
     drawn = timeline(history, judgement, incidents, [_window(each) for each in incidents])
-    page = partial(
-        _template().render,
-        facts=facts,
-        terms=history.terms,
-        judgement=judgement,
-        verdict=judgement.verdict,
-        headline=narrative.headline,
-        tested=_tested(history, judgement, facts),
-        answer=told[0].story if told and _asks_whose_fault(judgement) else None,
-        again=again(history.terms, facts.rerun_command),
-        counts=list(counted(history, judgement)),
-        told=told,
-        above=narrative.told_above,
-        brief=list(enumerate(incidents[FULLY_TOLD:], FULLY_TOLD + 1)),
-        unlisted=len(narrative.incidents) - len(incidents),
-        refused=refused[:REFUSED_LISTED],
-        refused_total=len(refused),
-        data=drawn.json,
-        kinds=drawn.kinds,
-        clocks=charts(history),
-        lasted_ns=last_moment_ns(history),
-        compared=side_by_side(judgement.definitions, COMPARED),
-        about_locks=narrative.about_locks,
-        doubts=doubts[:DOUBTS_LISTED],
-        doubts_unlisted=max(0, len(doubts) - DOUBTS_LISTED),
+    page = (
+        _environment()
+        .get_template("page.html")
+        .render(
+            facts=facts,
+            terms=history.terms,
+            judgement=judgement,
+            verdict=judgement.verdict,
+            headline=narrative.headline,
+            tested=_tested(history, judgement, facts),
+            answer=told[0].story if told and _asks_whose_fault(judgement) else None,
+            again=again(history.terms, facts.rerun_command),
+            counts=list(counted(history, judgement)),
+            told=told,
+            above=narrative.told_above,
+            brief=list(enumerate(incidents[FULLY_TOLD:], FULLY_TOLD + 1)),
+            unlisted=len(narrative.incidents) - len(incidents),
+            refused=refused[:REFUSED_LISTED],
+            refused_total=len(refused),
+            data=drawn.json,
+            kinds=drawn.kinds,
+            clocks=charts(history),
+            lasted_ns=last_moment_ns(history),
+            compared=side_by_side(judgement.definitions, COMPARED),
+            about_locks=narrative.about_locks,
+            doubts=doubts[:DOUBTS_LISTED],
+            doubts_unlisted=max(0, len(doubts) - DOUBTS_LISTED),
+        )
     )
-    said = " ".join([_visible(page(words=((), ()), data="")), *map(plain, drawn.names)])
-    html = page(words=_words_of(narrative, said))
+    html = _with_glossary(page, narrative, drawn.names)
     # A lone surrogate can hide in what somebody else's file said; a file of UTF-8 cannot hold it.
     return html.encode("utf-8", "replace").decode()
 
 
-def _visible(html: str) -> str:
-    """What a reader sees of it; what the script draws has its own words."""
-    body = html.partition("</head>")[2]
-    text = re.sub(r"<(script|style|pre)\b.*?</\1>", " ", body, flags=re.DOTALL)
-    return unescape(re.sub(r"<[^>]*>", " ", text))
-
-
-def _words_of(narrative: Narrative, said: str) -> tuple[Rows, Rows]:
-    """Of the words on the page those of the headline, explained right there; and the others."""
-    known = glossary(narrative, said)
+def _with_glossary(page: str, narrative: Narrative, drawn: Iterable[str]) -> str:
+    """The page, with the words that occur on it explained: those of the headline right there.
+    `drawn`: names that its script draws."""
+    known = glossary(narrative, " ".join([_visible(page), *map(plain, drawn)]))
     first = set(glossary(narrative, narrative.headline))
-    return tuple(row for row in known if row in first), tuple(r for r in known if r not in first)
+    here, below = [r for r in known if r in first], [r for r in known if r not in first]
+    page = page.replace(f"{WORDS_HERE}\n", _explained(here), 1)
+    return page.replace(WORDS_BELOW, _explained(below), 1)
+
+
+def _explained(rows: list[tuple[str, str]]) -> str:
+    return _environment().get_template("words.html").render(rows=rows) + "\n" if rows else ""
+
+
+def _visible(page: str) -> str:
+    """What a reader sees without the script."""
+    body = page.partition("</head>")[2].partition("<script")[0]
+    text = re.sub(r"<pre\b.*?</pre>", " ", body, flags=re.DOTALL)
+    return unescape(re.sub(r"<[^>]*>", " ", text))
 
 
 def _window(incident: Incident) -> range:
@@ -194,7 +206,7 @@ def _words(command: str) -> Markup:
 
 
 @cache
-def _template() -> jinja2.Template:
+def _environment() -> jinja2.Environment:
     script = "\n".join((HERE / name).read_text("utf-8") for name in SCRIPTS)
     script = f"'use strict';\n(() => {{\n{script}\n}})();"
     style = (HERE / "page.css").read_text("utf-8")
@@ -216,8 +228,10 @@ def _template() -> jinja2.Template:
             "base-uri 'none'; form-action 'none'"
         ),
         open_at_first=OPEN_AT_FIRST,
+        words_here=WORDS_HERE,
+        words_below=WORDS_BELOW,
     )
-    return environment.get_template("page.html")
+    return environment
 
 
 def _hash(text: str) -> str:
