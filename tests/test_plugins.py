@@ -25,6 +25,7 @@ LOCK = '''
 """`SET NX PX` with a counter beside it: a lock of somebody else's."""
 
 from lockcheck.backends.base import Backend, Claim, Grant, Lock, LockSettings, Promises
+from lockcheck.history import Refusal
 from lockcheck.nodes.node import NodeSpec, Role
 from lockcheck.servers.redis import REDIS_ERRORS, RedisNode
 from lockcheck.servers.wire import Address, Refused
@@ -38,7 +39,7 @@ class CountedLock(Lock):
     def acquire(self, claim: Claim) -> Grant:
         name, ttl_ms = f"lock:{claim.key}", self._settings.ttl_ms
         if self._node.call("SET", name, self._settings.owner, "NX", "PX", ttl_ms) is None:
-            raise Refused("held")
+            raise Refused(Refusal.HELD)
         return Grant(claim.key, None, token=int(self._node.call("INCR", "count")))
 
     def release(self, grant: Grant) -> object:

@@ -21,6 +21,7 @@ from lockcheck.backends.base import Backend, Claim, Grant, LockSettings, Promise
 from lockcheck.backends.expected import SHORT, Expected
 from lockcheck.backends.expected_usual import DISK_FAILS
 from lockcheck.backends.keeper import Keeper, KeptAlive, KeptAliveLock
+from lockcheck.history import Refusal
 from lockcheck.nodes.node import NodeSpec, Role
 from lockcheck.servers.wire import NOT_WITHDRAWN, Address, Refused, WireFailure, not_withdrawn
 from lockcheck.servers.wire.consul import CONSUL_ERRORS, ConsulMembers
@@ -63,7 +64,7 @@ class ConsulLock(KeptAliveLock):
         try:
             opened = self._members.open_session(self._ttl_ms, lock_delay_ms=self._ttl_ms)
         except WireFailure as failure:  # whatever became of it holds nothing
-            raise Refused(f"no session: {failure}") from failure
+            raise Refused(Refusal.UNAVAILABLE, f"no session: {failure}") from failure
         keeper = Keeper(
             claim,
             lambda timeout_s: keeping.renew_session(opened, timeout_s),
@@ -91,16 +92,15 @@ class ConsulLock(KeptAliveLock):
             if not told:
                 claim.queued()
                 told = True
-        raise Refused(session.keeper.why_lost or f"waited too long; {why or 'it is held'}")
+        if session.keeper.why_lost:
+            raise Refused(Refusal.GONE, session.keeper.why_lost)
+        raise Refused(Refusal.HELD, f"waited too long; {why or 'it is held'}")
 
     # --- out ---------------------------------------------------------------------------------
 
     def release(self, grant: Grant) -> object:
         session = self._let_go(grant)
-        try:
-            self._members.unlock(_path(grant.key), session.id)
-        except Refused as refusal:
-            raise Refused(f"not-owner: {refusal}") from refusal
+        self._members.unlock(_path(grant.key), session.id)
         self._withdraw(session)  # it holds nothing any more: this is only tidy
         return {"released": 1}
 

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from msgspec import structs
 
-from lockcheck.history import Event, EventType, F, Notice
+from lockcheck.history import Event, EventType, F, Notice, Refusal
 from lockcheck.history.event import NS_PER_MS
 
 # A client that was ended and started again is another one, and what it does is told apart: its
@@ -103,6 +103,7 @@ class Recorder:
         pending: Pending,
         outcome: EventType,
         error: str | None = None,
+        refused: Refusal | None = None,
         *,
         value: object = None,
         token: int | None = None,
@@ -117,6 +118,7 @@ class Recorder:
             valid_ms=None if valid_ms is None else round(valid_ms, 3),
             seq=seq,
             error=error,
+            refused=refused,
             ttl_ms=None,
         )
         self._write(answer)

@@ -13,7 +13,7 @@ from lockcheck.backends.base import Backend, Lock, LockSettings, Mode
 from lockcheck.client.aims import POLL_S, Aims, Point
 from lockcheck.client.claims import Held, RecordedClaim
 from lockcheck.client.recorder import Recorder
-from lockcheck.history import EventType, F
+from lockcheck.history import EventType, F, Refusal
 from lockcheck.history.event import WAITED
 from lockcheck.servers.wire import Address, Refused, WireFailure, classify
 from lockcheck.storage.base import Ask, Storage
@@ -147,18 +147,24 @@ class Session:
         try:
             said = self.lock.release(held.grant)
         except (Refused, WireFailure) as failure:
-            outcome, why = classify(self.backend.errors, failure)
-            self._settle(held, outcome, why)
-            self.recorder.answer(pending, outcome, why)
+            failed = classify(self.backend.errors, failure)
+            self._settle(held, *failed)
+            self.recorder.answer(pending, *failed)
             return False
         self._settle(held, EventType.OK)
         self.recorder.answer(pending, EventType.OK, value=said)
         return True
 
-    def _settle(self, held: Held, outcome: EventType, why: str | None = None) -> None:
+    def _settle(
+        self,
+        held: Held,
+        outcome: EventType,
+        why: str | None = None,
+        refused: Refusal | None = None,
+    ) -> None:
         """The outcome of the release is that of the writes under it."""
         for pending, served in held.writes:
-            self.recorder.answer(pending, outcome, why, value=served.value, seq=served.seq)
+            self.recorder.answer(pending, outcome, why, refused, value=served.value, seq=served.seq)
         held.writes.clear()
 
     def still_valid(self, held: Held) -> bool:

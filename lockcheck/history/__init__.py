@@ -8,7 +8,7 @@
 `history`  all of it together: what judges are given
 """
 
-from lockcheck.history.event import Effect, Event, EventType, F, Notice, Terms
+from lockcheck.history.event import Effect, Event, EventType, F, Notice, Refusal, Terms
 from lockcheck.history.files import EventWriter, merge_event_files, read_events, write_events
 from lockcheck.history.history import History, read_history
 from lockcheck.history.model import Ending, FaultSpan, Hold, LedgerEntry, Operation, Stall
@@ -26,6 +26,7 @@ __all__ = [
     "LedgerEntry",
     "Notice",
     "Operation",
+    "Refusal",
     "Stall",
     "Terms",
     "merge_event_files",

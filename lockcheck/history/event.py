@@ -65,6 +65,15 @@ class Effect(StrEnum):
     STARVES = "starves"  # its disk refuses writes: it may go on, hang, or exit
 
 
+class Refusal(StrEnum):
+    """Why an operation certainly did not happen."""
+
+    HELD = "held"  # by another client, or by as many as it lets in
+    GONE = "gone"  # the client's own session, lease or place in the queue had ended
+    UNAVAILABLE = "unavailable"  # no server could decide: not reached, not ready, too few, too late
+    NOT_OWNER = "not-owner"  # the caller does not hold what it wanted to release
+
+
 class Notice:
     """Names of events that are not operations: `info` without an invocation."""
 
@@ -109,6 +118,7 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     links: tuple[tuple[str, str], ...] | None = None  # that a fault cuts: (source, target)
     asked: str | None = None  # of a fault: as it was asked for
     since: Time | None = None  # of a fault's proof: when the fault took effect
+    refused: Refusal | None = None  # of an answer `fail`; `error` has the details in words
 
     @property
     def struck(self) -> tuple[str, ...]:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from lockcheck.history.event import NS_PER_MS, Effect, Event, EventType, F, Terms
+from lockcheck.history.event import NS_PER_MS, Effect, Event, EventType, F, Refusal, Terms
+from lockcheck.history.older import refusal_in_words
 
 LONGEST_MS = 1e12  # about thirty years: a longer time is no measurement
 
@@ -66,6 +67,15 @@ class Operation:
     @property
     def unknown(self) -> bool:
         return self.answer is None or self.answer.type is EventType.INFO
+
+    @property
+    def refusal(self) -> Refusal | None:
+        """Why it failed; None: it did not, or the history does not say why."""
+        if self.answer is None or not self.failed:
+            return None
+        if self.answer.refused is None and self.f == F.ACQUIRE:
+            return refusal_in_words(self.answer.error or "")
+        return self.answer.refused
 
 
 class Ending(StrEnum):

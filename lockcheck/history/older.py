@@ -10,7 +10,7 @@ import re
 
 import msgspec
 
-from lockcheck.history.event import Effect, Terms
+from lockcheck.history.event import Effect, Refusal, Terms
 
 # Words in the names of faults. If several match, the first effect counts: a client that may have
 # been stopped is not blamed.
@@ -29,6 +29,9 @@ _WORDS = {
     Effect.STARVES: {"disk", "enospc", "erofs"},
 }
 _AT_HOLDERS = ":holder"
+# What a lock says that refuses because it is held, and what one says that could not be reached.
+_HELD = re.compile(r"(?i)\b(held|locked|taken|busy|owned|queued?|exists|waited too long)\b")
+_NO_ANSWER = re.compile(r"(?i)connect|reach|reset|refused|quorum|unavailable")
 _STORED = "register"
 _WITHOUT_STORAGE = "mutex"
 
@@ -38,6 +41,12 @@ def effect_of_name(name: str) -> Effect | None:
     nodes."""
     words = set(re.split(r"[^a-z]+", name.lower()))
     return next((effect for effect, known in _WORDS.items() if words & known), None)
+
+
+def refusal_in_words(error: str) -> Refusal | None:
+    """Of an acquire that failed without a code; without words it is a plain no. None: unknown."""
+    held = _HELD.search(error) is not None and _NO_ANSWER.search(error) is None
+    return Refusal.HELD if held or not error else None
 
 
 def completed(terms: Terms) -> Terms:

@@ -66,7 +66,7 @@ typedef struct {
 
 enum field {
     TIME, PROCESS_, TYPE, F_, KEY_, VALUE_, NODE_, TOKEN_, SEQ_, TTL_, SHARED_, ERROR_, BASE_,
-    VALID_, FAULT_, OF_, REST, FIELDS
+    VALID_, FAULT_, OF_, REFUSED_, REST, FIELDS
 };
 
 /* What each may be, besides absent. A field that nobody knows may be anything. */
@@ -88,6 +88,7 @@ static const int ALLOWED[FIELDS] = {
     [VALID_] = MAY(INTEGER) | MAY(NUMBER) | MAY(NULLED),
     [FAULT_] = MAY(INTEGER) | MAY(NULLED),
     [OF_] = MAY(INTEGER) | MAY(TEXT) | MAY(NULLED),
+    [REFUSED_] = MAY(TEXT) | MAY(NULLED),
     [REST] = ~0,
 };
 
@@ -260,6 +261,7 @@ static enum field field_named(Span name) {
     case 'b': return IS("base") ? BASE_ : REST;
     case 'o': return IS("of") ? OF_ : REST;
     case 'n': return IS("node") ? NODE_ : REST;
+    case 'r': return IS("refused") ? REFUSED_ : REST;
     case 's':
         if (IS("seq")) return SEQ_;
         return IS("shared") ? SHARED_ : REST;
@@ -476,6 +478,11 @@ static int outcome_named(const Value *type) {
     }
 }
 
+/* As `Refusal` in event.py. */
+static int is_refusal(const Value *value) {
+    return is(value, "held") || is(value, "gone") || is(value, "unavailable") || is(value, "not-owner");
+}
+
 /* The number of a value; -2 on failure. */
 static int32_t number_of_value(Reader *reader, const Value *value) {
     if (value->kind == ABSENT || value->kind == NULLED) return NOTHING;
@@ -644,6 +651,7 @@ static int line(Reader *reader, Span text, int64_t offset) {
         return 0;
     if (outcome < 0 || time->integer > LATEST || time->integer < -LATEST) return 0;
     if (ttl->kind == INTEGER && (ttl->integer < 0 || ttl->integer > INT32_MAX)) return 0;
+    if (fields[REFUSED_].kind == TEXT && !is_refusal(&fields[REFUSED_])) return 0;
     if (reader->events == 0 && time->integer >= SINCE_1970) reader->began = time->integer;
     time->integer -= reader->began;
     if (reader->events++ > 0 && time->integer < reader->time) {

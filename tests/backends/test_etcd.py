@@ -12,7 +12,7 @@ import pytest
 from lockcheck.backends.base import Grant, Lock, LockSettings
 from lockcheck.backends.etcd.etcd import BACKEND
 from lockcheck.backends.etcd.etcd_leased import QueueKey
-from lockcheck.history import EventType
+from lockcheck.history import EventType, Refusal
 from lockcheck.servers.wire import Address, Phase, Refused, WireFailure, classify
 from lockcheck.servers.wire.etcd import ETCD_ERRORS, EtcdMembers, EtcdNode, as_bytes
 from tests.backends.claims import Acquiring, NotedClaim, keeper_of, queued
@@ -178,8 +178,9 @@ def test_what_errors_mean(server: Started, key: str) -> None:
     put = {"success": [{"request_put": {"key": as_bytes(key), "lease": 12345}}]}
     with pytest.raises(WireFailure) as caught:
         node(address).call("kv/txn", put)
-    outcome, meaning = classify(ETCD_ERRORS, caught.value)
+    outcome, meaning, refused = classify(ETCD_ERRORS, caught.value)
     assert (outcome, meaning.partition(":")[0]) == (EventType.FAIL, "the lease is gone")
+    assert refused is Refusal.GONE
     with pytest.raises(WireFailure) as caught:
         node(address).call("kv/range", {"key": "no base64"})
     assert classify(ETCD_ERRORS, caught.value)[0] is EventType.INFO

@@ -115,7 +115,7 @@ def test_a_hold_whose_lease_is_gone_is_told_and_its_release_unknown(
     assert claim.lost_something.wait(30)
     with pytest.raises(WireFailure) as caught:
         locks[0].release(held)
-    outcome, meaning = classify(BACKEND.errors, caught.value)
+    outcome, meaning, _ = classify(BACKEND.errors, caught.value)
     assert outcome is EventType.INFO
     assert "gone already" in meaning
 

@@ -10,6 +10,7 @@ import pytest
 
 from lockcheck.backends.etcd.etcd_lock_service import TrustingKeeper
 from lockcheck.backends.keeper import Keeper
+from lockcheck.history import Refusal
 from lockcheck.servers.wire import Phase, Refused, WireFailure
 from tests.backends.claims import NotedClaim
 from tests.waiting import wait_for
@@ -67,7 +68,7 @@ def test_a_place_is_kept_alive_too_and_that_renews_no_hold(
 
 
 def test_a_refusal_ends_it(keeper: Keeper, lease: Lease, claim: NotedClaim) -> None:
-    keeper.holds, lease.failure = True, Refused("gone")
+    keeper.holds, lease.failure = True, Refused(Refusal.GONE)
     assert claim.lost_something.wait(30)
     assert claim.told == ["renewing", "not renewed: gone", "lost: its renewal was refused: gone"]
     assert lease.asked == 1
@@ -117,7 +118,7 @@ def test_one_that_takes_the_servers_word_tells_of_a_loss_only_when_it_holds(
     keeper = TrustingKeeper(claim, lease.extend, TTL_S, time.monotonic())
     keeper.start()
     wait_for(lambda: lease.asked >= 2, "it keeps a place alive")
-    lease.failure = Refused("the lease is gone")
+    lease.failure = Refused(Refusal.GONE, "the lease is gone")
     wait_for(lambda: not keeper.left_s(), "its lease has run out")
     assert claim.told == []
     keeper.hold()

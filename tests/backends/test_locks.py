@@ -96,8 +96,8 @@ def test_redlock_says_when_it_does_not_know_what_it_released(redis_address: Addr
     lock = client("redlock", (redis_address, NOWHERE, NOWHERE), "c1")
     with pytest.raises(WireFailure) as caught:
         lock.release(Grant("k", "not the secret"))
-    outcome, meaning = classify(BACKENDS["redlock"].errors, caught.value)
-    assert outcome is EventType.INFO
+    outcome, meaning, refused = classify(BACKENDS["redlock"].errors, caught.value)
+    assert (outcome, refused) == (EventType.INFO, None)
     assert "some servers" in meaning
 
 
@@ -129,8 +129,8 @@ def test_what_was_not_answered_is_unknown(redis_address: Address) -> None:
 
 def test_what_no_row_lists_is_unknown() -> None:
     failure = WireFailure(Phase.COMMAND, "r1", RuntimeError("never seen before"))
-    outcome, meaning = classify(REDIS_ERRORS, failure)
-    assert outcome is EventType.INFO
+    outcome, meaning, refused = classify(REDIS_ERRORS, failure)
+    assert (outcome, refused) == (EventType.INFO, None)
     assert "not in the table" in meaning
 
 

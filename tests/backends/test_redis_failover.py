@@ -88,7 +88,8 @@ def test_a_grant_that_no_replica_has_is_taken_back(cluster: Cluster) -> None:
 
 
 def outcome(failure: WireFailure) -> tuple[Phase, EventType, str]:
-    return (failure.phase, *classify(REDIS_ERRORS, failure))
+    failed = classify(REDIS_ERRORS, failure)
+    return failure.phase, failed.outcome, failed.error
 
 
 def test_without_sentinels_nothing_was_sent() -> None:

@@ -33,12 +33,12 @@ import msgspec
 import numpy as np
 
 from lockcheck.checker import Judgement, judge
-from lockcheck.history import Effect, Event, EventType, History, Notice, Terms
+from lockcheck.history import Effect, Event, EventType, History, Notice, Refusal, Terms
 from lockcheck.history.event import NEMESIS, NS_PER_MS, RUN, STORAGE, WAITED
 from lockcheck.history.model import Operation
 from lockcheck.history.table import NEVER, Ints, Table
 
-ANSWERED = {"token", "seq", "error", "valid_ms"}
+ANSWERED = {"token", "seq", "error", "refused", "valid_ms"}
 OUTCOMES = {"": EventType.OK, "!": EventType.FAIL, "?": EventType.INFO}
 SPAN = re.compile(r"(?P<start>[\d.]+)-(?P<end>[\d.]*)(?P<mark>[!?]?)$")
 UNTIL = re.compile(r" until=(\d+)")
@@ -241,4 +241,6 @@ def _operation(text: str, key: str | None = "k") -> list[Event]:
 def _fields(words: list[str]) -> tuple[list[str], dict[str, Any]]:
     plain = [word for word in words if "=" not in word]
     pairs = (word.split("=", 1) for word in words if "=" in word)
-    return plain, {name: literal(text) for name, text in pairs}
+    return plain, {
+        name: Refusal(text) if name == "refused" else literal(text) for name, text in pairs
+    }

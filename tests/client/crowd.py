@@ -14,7 +14,7 @@ from msgspec import structs
 from lockcheck.backends.base import Backend, Claim, Grant, Lock, LockSettings, Mode, Promises
 from lockcheck.client.recorder import Recorder
 from lockcheck.client.session import Session
-from lockcheck.history import EventWriter, F, History, Terms
+from lockcheck.history import EventWriter, F, History, Refusal, Terms
 from lockcheck.history.event import terms_event
 from lockcheck.history.files import merge_event_files
 from lockcheck.servers.wire import ErrorRow, Refused
@@ -75,7 +75,7 @@ class MemoryLock(Lock):
 
     def acquire(self, claim: Claim) -> Grant:
         if not self.memory.let_in(claim.key, self.owner, claim.mode):
-            raise Refused("held")
+            raise Refused(Refusal.HELD)
         return Grant(claim.key, None, valid_ms=TTL_MS, mode=claim.mode)
 
     def release(self, grant: Grant) -> object:

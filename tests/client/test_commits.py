@@ -13,7 +13,7 @@ from lockcheck.backends.base import Backend, Claim, Grant, Lock, LockSettings, P
 from lockcheck.checker.case import Case
 from lockcheck.client.recorder import Recorder
 from lockcheck.client.session import Session
-from lockcheck.history import Ending, EventWriter, History, read_history
+from lockcheck.history import Ending, EventWriter, History, Refusal, read_history
 from lockcheck.servers.wire import Address, Phase, Refused, WireFailure
 from lockcheck.storage.base import Ask, Served
 from lockcheck.workloads.jobs import WORKLOAD as JOBS
@@ -21,7 +21,7 @@ from lockcheck.workloads.jobs import after
 
 Failure = Refused | WireFailure
 UNKNOWN = WireFailure(Phase.COMMAND, "p1", TimeoutError())
-ROLLED_BACK = Refused("rolled back")
+ROLLED_BACK = Refused(Refusal.GONE, "rolled back")
 
 
 class Database(Lock):

@@ -16,7 +16,7 @@ from lockcheck.client.claims import Held
 from lockcheck.client.recorder import Recorder
 from lockcheck.client.session import SectionOver, Session
 from lockcheck.errors import InternalError
-from lockcheck.history import Event, EventWriter, read_history
+from lockcheck.history import Event, EventWriter, Refusal, read_history
 from lockcheck.history.model import Ending
 from lockcheck.servers.wire import Address, ErrorRow, Phase, Refused, WireFailure
 from lockcheck.storage.base import Ask, Served, Storage
@@ -42,7 +42,7 @@ class ToldLock(Lock):
 
     def release(self, grant: Grant) -> object:
         if self.refuses_releases:
-            raise Refused("not-owner")
+            raise Refused(Refusal.NOT_OWNER)
         return {"removed": 1}
 
     def leave(self, grant: Grant) -> None:
@@ -241,7 +241,7 @@ def test_a_refused_renewal_is_written_by_the_keeper(client: Client) -> None:
     def section(session: Session, held: Held) -> None:
         claim = client.lock.claims[0]
         renewal = claim.renewing()
-        renewal.failed(Refused("lease not found"))
+        renewal.failed(Refused(Refusal.GONE, "lease not found"))
         claim.lost("the lease is gone")
         session.think()
 
@@ -249,6 +249,7 @@ def test_a_refused_renewal_is_written_by_the_keeper(client: Client) -> None:
     assert client.names()[2:5] == ["renew", "renew!", "lost"]
     renewal = client.events()[3]
     assert (renewal.type, renewal.error, renewal.of) == ("fail", "lease not found", 0)
+    assert renewal.refused is Refusal.GONE
 
 
 def test_validity_moves_with_renewals_that_come_in_time(client: Client) -> None:
@@ -403,7 +404,7 @@ def test_a_lock_is_entered_again_and_left_as_often(client: Client) -> None:
 
 def test_who_is_not_let_in_again_has_lost_the_lock(client: Client) -> None:
     def refuse(_claim: Claim) -> None:
-        raise Refused("held")
+        raise Refused(Refusal.HELD)
 
     def section(session: Session, held: Held) -> None:
         client.lock.before_the_grant = refuse

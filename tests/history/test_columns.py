@@ -14,7 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lockcheck.errors import HistoryError
-from lockcheck.history import Event, EventType, History, Terms
+from lockcheck.history import Event, EventType, History, Refusal, Terms
 from lockcheck.history.columns import Columns, read_columns
 from lockcheck.history.event import encode_event
 from lockcheck.history.files import events_in
@@ -82,6 +82,7 @@ def clients(draw: st.DrawFn) -> list[Event]:
                 valid_ms=draw(st.none() | st.sampled_from([0.5, 3.0, 1e9])),
                 error=draw(st.sampled_from([None, "held", "a", "b", "c", "d", "e", "ünder"])),
                 of=draw(st.sampled_from([None, None, 0, 1, 7, "1", "c1"])),
+                refused=draw(st.sampled_from([None, *Refusal])),
             )
         )  # fmt: skip
         if draw(st.integers(0, 9)) == 0:
@@ -142,6 +143,7 @@ REFUSED = {
     "a shared lock": b'{"time":1,"process":0,"type":"invoke","f":"acquire","shared":true}',
     "an operation that it does not know": b'{"time":1,"process":0,"type":"invoke","f":"drain"}',
     "an error that is a number": b'{"time":1,"process":0,"type":"invoke","f":"read","error":1}',
+    "a refusal without a code": b'{"time":1,"process":0,"type":"fail","f":"read","refused":"no"}',
     "a leading zero": b'{"time":01,"process":0,"type":"invoke","f":"read"}',
     "deep nesting": ACQUIRE.replace(b"}", b',"value":' + b"[" * 99 + b"]" * 99 + b"}"),
     "a line too long": b'{"time":1,"process":0,"type":"invoke","f":"' + b"x" * (1 << 20) + b'"}',

@@ -24,6 +24,7 @@ from lockcheck.backends.etcd.etcd_leased import (
 )
 from lockcheck.backends.expected_usual import DISK_FAILS, KEPT_ALIVE, MEMBERS_CUT
 from lockcheck.backends.keeper import KeptAlive
+from lockcheck.history import Refusal
 from lockcheck.servers.wire import Refused, WireFailure
 from lockcheck.servers.wire.etcd import Body, as_bytes, end_of_prefix, from_bytes
 
@@ -59,7 +60,9 @@ class EtcdLock(LeasedLock):
                     return
             except WireFailure:  # it only looked: another member can tell as well
                 time.sleep(AFTER_A_FAILURE_S)
-        raise Refused(place.keeper.why_lost or "waited too long in the queue")
+        if place.keeper.why_lost:
+            raise Refused(Refusal.GONE, place.keeper.why_lost)
+        raise Refused(Refusal.HELD, "waited too long in the queue")
 
     def _is_its_turn(self, claim: Claim, place: QueueKey, left_s: Callable[[], float]) -> bool:
         before = {**_range(_prefix(claim.key)), "max_create_revision": place.revision - 1}
@@ -71,7 +74,7 @@ class EtcdLock(LeasedLock):
             return False  # there may be another one, further ahead
         place.keeper.extend()
         if not self._has_key(place):
-            raise Refused("its session expired while it waited")
+            raise Refused(Refusal.GONE, "its session expired while it waited")
         return True
 
     def _has_key(self, place: QueueKey) -> bool:

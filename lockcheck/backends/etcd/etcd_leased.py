@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from lockcheck.backends.base import Claim, Grant, LockSettings
 from lockcheck.backends.keeper import Keeper, KeptAlive, KeptAliveLock
+from lockcheck.history import Refusal
 from lockcheck.nodes.node import NodeSpec, Role
 from lockcheck.servers.wire import NOT_WITHDRAWN, Address, Refused, WireFailure, not_withdrawn
 from lockcheck.servers.wire.etcd import ETCD_ERRORS, Body, EtcdMembers, EtcdNotFoundError, as_bytes
@@ -73,7 +74,7 @@ class LeasedLock(KeptAliveLock):
     ) -> Refused | WireFailure:
         refused = isinstance(failure, Refused)
         if self._revoked(lease) is not None:
-            return failure if refused else Refused(f"withdrawn: {failure}")
+            return failure if refused else Refused(Refusal.UNAVAILABLE, f"withdrawn: {failure}")
         if refused and self.queues:
             return not_withdrawn(claim.key, failure)
         return failure
@@ -83,7 +84,7 @@ class LeasedLock(KeptAliveLock):
         try:
             said = self._members.call("lease/grant", {"TTL": self._ttl_ms // 1000})
         except WireFailure as failure:  # no key was put: whatever became of it holds nothing
-            raise Refused(f"no lease: {failure}") from failure
+            raise Refused(Refusal.UNAVAILABLE, f"no lease: {failure}") from failure
         lease, keeping = str(said["ID"]), self._new_members()
         keeper = self.keeper(
             claim, lambda timeout_s: _keep_alive(keeping, lease, timeout_s), ttl_s, since
@@ -96,7 +97,7 @@ class LeasedLock(KeptAliveLock):
         place = self._let_go(grant)
         said = self._members.call("kv/txn", _delete_if_own(place))
         if not said.get("succeeded"):
-            raise Refused("not-owner")
+            raise Refused(Refusal.NOT_OWNER)
         self._revoked(place)  # the key is gone already: this is only tidy
         return {"removed": 1}
 
@@ -125,7 +126,7 @@ class LeasedLock(KeptAliveLock):
 def _keep_alive(members: EtcdMembers, lease: str, timeout_s: float) -> None:
     said = members.call("lease/keepalive", {"ID": lease}, timeout_s)
     if int(said["result"].get("TTL", 0)) <= 0:
-        raise Refused("the lease is gone")
+        raise Refused(Refusal.GONE, "the lease is gone")
 
 
 def put_on(lease: KeptAlive, key: str) -> Body:

@@ -33,7 +33,7 @@ from lockcheck.backends.etcd.etcd_leased import (
 )
 from lockcheck.backends.expected_usual import MEMBERS_KILLED, SESSION
 from lockcheck.backends.keeper import Keeper, KeptAlive
-from lockcheck.history import EventType
+from lockcheck.history import EventType, Refusal
 from lockcheck.servers.wire import Address, ErrorRow, Phase, Refused, WireFailure
 from lockcheck.servers.wire.etcd import as_bytes
 
@@ -82,7 +82,7 @@ class EtcdServiceLock(LeasedLock):
             node.call_patiently("lock/lock", {"name": as_bytes(name), "lease": lease.id}, goes_on)
         lease.keeper.try_to_extend()
         if not (revision := revision or self._created(key)):
-            raise Refused("granted, but its key was gone before it was seen")
+            raise Refused(Refusal.GONE, "granted, but its key was gone before it was seen")
         return QueueKey.on(lease, key, revision)
 
     def _created(self, key: str) -> int:

@@ -19,6 +19,7 @@ from lockcheck.backends.etcd.etcd_leased import (
 )
 from lockcheck.backends.expected_usual import KEPT_ALIVE
 from lockcheck.backends.keeper import KeptAlive
+from lockcheck.history import Refusal
 from lockcheck.servers.wire import Refused
 
 
@@ -30,7 +31,7 @@ class EtcdTxnLock(LeasedLock):
         create = {"compare": [created_at(key, 0)], "success": [put_on(lease, key)]}
         said = self._members.call("kv/txn", create)
         if not said.get("succeeded"):
-            raise Refused("held")
+            raise Refused(Refusal.HELD)
         lease.keeper.start()
         return QueueKey.on(lease, key, int(said["header"]["revision"]))
 

@@ -16,7 +16,7 @@ from lockcheck.backends.expected import Expected, forgotten
 from lockcheck.backends.redis.redis_expected import WITHOUT_TOKEN
 from lockcheck.backends.redis.redis_lock import RELEASE_IF_OWN
 from lockcheck.backends.redis.redis_single import SingleLock
-from lockcheck.history import EventType
+from lockcheck.history import EventType, Refusal
 from lockcheck.nodes.node import NodeSpec, Role
 from lockcheck.servers.redis import REDIS_ERRORS
 from lockcheck.servers.redis_primary import RedisPrimary
@@ -47,7 +47,7 @@ class WaitLock(FailoverLock):
             self._await_replicas()
         except (Refused, WireFailure) as failure:
             self._take_back(claim.key, secret, failure)
-            raise Refused(f"taken back: {failure}") from failure
+            raise Refused(Refusal.UNAVAILABLE, f"taken back: {failure}") from failure
         return None
 
     def _await_replicas(self) -> None:
@@ -55,7 +55,8 @@ class WaitLock(FailoverLock):
         limit_ms = self._settings.ttl_ms // WAIT_PART_OF_TTL
         have_it = self._primary.call_next("WAIT", WAIT_FOR_REPLICAS, limit_ms)
         if not isinstance(have_it, int) or have_it < WAIT_FOR_REPLICAS:
-            raise Refused(f"{have_it} replicas have it, after {limit_ms} ms")
+            too_few = f"{have_it} replicas have it, after {limit_ms} ms"
+            raise Refused(Refusal.UNAVAILABLE, too_few)
 
     def _take_back(self, key: str, secret: str, why: Exception) -> None:
         """On the present primary. If the key was never set there, it is gone as well."""

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from lockcheck.backends.base import Backend, Claim, Grant, Lock, LockSettings, Promises
 from lockcheck.backends.redis.redis_expected import WITH_TOKEN
 from lockcheck.backends.redis.redis_lock import NOW_MS, ONE_SERVER, new_secret, one_server
+from lockcheck.history import Refusal
 from lockcheck.servers.redis import REDIS_ERRORS, Script
 from lockcheck.servers.wire import (
     NOT_WITHDRAWN,
@@ -149,10 +150,10 @@ class FairLock(Lock):
                 time.sleep(AFTER_A_FAILURE_S)
                 continue
             if said.token == GONE:
-                raise Refused("it was not heard of for too long, and lost its place")
+                raise Refused(Refusal.GONE, "it was not heard of for too long, and lost its place")
             if said.token != WAITS:
                 return said, since
-        raise Refused("waited too long in the queue")
+        raise Refused(Refusal.HELD, "waited too long in the queue")
 
     def _await_word(self, secret: str, at_most_s: float) -> None:
         """It does not lose its place meanwhile: it asks again soon enough."""
@@ -169,7 +170,7 @@ class FairLock(Lock):
 
     def release(self, grant: Grant) -> object:
         if not (removed := self._run(LEAVE, grant.key, str(grant.handle))):
-            raise Refused("not-owner")
+            raise Refused(Refusal.NOT_OWNER)
         return {"removed": removed}
 
     def close(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 
 from lockcheck.backends.base import Claim, Grant, Lock, LockSettings
+from lockcheck.history import Refusal
 from lockcheck.nodes.node import NodeSpec, Role
 from lockcheck.servers.redis import RedisNode, Script
 from lockcheck.servers.redis_primary import RedisPrimary
@@ -60,7 +61,7 @@ class RedisLock(Lock):
     def release(self, grant: Grant) -> object:
         removed = self._give_back(grant, str(grant.handle))
         if removed == 0:
-            raise Refused("not-owner")
+            raise Refused(Refusal.NOT_OWNER)
         return {"removed": removed}
 
     def close(self) -> None:
@@ -81,5 +82,5 @@ class RedisLock(Lock):
         """Runs a script that grants: the answer is above 0 if it did."""
         answer = self._node.run(script, keys, [secret, self._settings.ttl_ms, *more])
         if not isinstance(answer, int) or answer <= 0:
-            raise Refused("held")
+            raise Refused(Refusal.HELD)
         return answer

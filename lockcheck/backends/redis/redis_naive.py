@@ -6,6 +6,7 @@ from lockcheck.backends.base import Backend, Claim, Grant, Promises
 from lockcheck.backends.expected import SHORT, Expected
 from lockcheck.backends.redis.redis_expected import FREED, QUIET
 from lockcheck.backends.redis.redis_lock import ONE_SERVER, RedisLock, one_server
+from lockcheck.history import Refusal
 from lockcheck.servers.redis import REDIS_ERRORS
 from lockcheck.servers.wire import Refused
 
@@ -17,7 +18,7 @@ class NaiveLock(RedisLock):
     def _take(self, claim: Claim, secret: str) -> int | None:
         seconds = self._settings.ttl_ms // 1000
         if self._node.call("SET", f"lock:{claim.key}", secret, "NX", "EX", seconds) is None:
-            raise Refused("held")
+            raise Refused(Refusal.HELD)
         return None
 
     def release(self, grant: Grant) -> object:  # whoever holds it now: blind is the point

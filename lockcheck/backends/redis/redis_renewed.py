@@ -18,6 +18,7 @@ from lockcheck.backends.redis.redis_lock import (
     new_secret,
     one_server,
 )
+from lockcheck.history import Refusal
 from lockcheck.servers.redis import REDIS_ERRORS, RedisNode, Script
 from lockcheck.servers.wire import Address, Refused
 
@@ -41,7 +42,7 @@ class RenewedLock(KeptAliveLock):
         keys = [f"lock:{claim.key}", f"fence:{claim.key}"]
         token = self._node.run(ACQUIRE_WITH_TOKEN, keys, [secret, ttl_ms])
         if not isinstance(token, int) or token == 0:
-            raise Refused("held")
+            raise Refused(Refusal.HELD)
         kept = self._keep(claim, secret, since)
         grant = self._granted(claim, kept, token)
         kept.keeper.start()
@@ -54,7 +55,7 @@ class RenewedLock(KeptAliveLock):
         def extend(timeout_s: float) -> None:
             asked = node.run(RENEW_IF_OWN, [f"lock:{claim.key}"], [secret, ttl_ms], timeout_s)
             if asked != 1:
-                raise Refused("it is not its own any more")
+                raise Refused(Refusal.GONE, "it is not its own any more")
 
         return KeptAlive(secret, Keeper(claim, extend, ttl_ms / 1000, since), node)
 
@@ -62,7 +63,7 @@ class RenewedLock(KeptAliveLock):
         kept = self._let_go(grant)
         removed = self._node.run(RELEASE_IF_OWN, [f"lock:{grant.key}"], [kept.id])
         if removed == 0:
-            raise Refused("not-owner")
+            raise Refused(Refusal.NOT_OWNER)
         return {"removed": removed}
 
     def close(self) -> None:

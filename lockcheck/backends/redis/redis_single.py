@@ -22,6 +22,7 @@ from lockcheck.backends.redis.redis_lock import (
     RedisLock,
     one_server,
 )
+from lockcheck.history import Refusal
 from lockcheck.servers.redis import REDIS_ERRORS
 from lockcheck.servers.wire import Refused
 
@@ -30,7 +31,7 @@ class SingleLock(RedisLock):
     def _take(self, claim: Claim, secret: str) -> int | None:
         ttl_ms = self._settings.ttl_ms
         if self._node.call("SET", f"lock:{claim.key}", secret, "NX", "PX", ttl_ms) is None:
-            raise Refused("held")
+            raise Refused(Refusal.HELD)
         return None
 
 

@@ -22,7 +22,7 @@ from lockcheck.backends.redis.redis_expected import (
     in_turn,
 )
 from lockcheck.backends.redis.redis_lock import RELEASE_IF_OWN, new_secret
-from lockcheck.history import EventType
+from lockcheck.history import EventType, Refusal
 from lockcheck.nodes.node import NodeSpec, Role
 from lockcheck.servers.redis import REDIS_ERRORS, RedisNode
 from lockcheck.servers.wire import Address, ErrorRow, Phase, Refused, WireFailure
@@ -59,7 +59,7 @@ class Redlock(Lock):
         if answers.count("OK") >= self._quorum and valid_ms > 0:
             return Grant(claim.key, secret, valid_ms=valid_ms)
         list(self._release_everywhere(claim.key, secret))
-        raise Refused(self._why_not(answers, valid_ms))
+        raise self._refused(answers, valid_ms)
 
     def _set(self, node: RedisNode, key: str, secret: str) -> str:
         try:
@@ -68,13 +68,14 @@ class Redlock(Lock):
             return str(failure)
         return "held" if reply is None else "OK"
 
-    def _why_not(self, answers: list[str], valid_ms: float) -> str:
+    def _refused(self, answers: list[str], valid_ms: float) -> Refused:
         if answers.count("OK") >= self._quorum:
-            return f"too late: {valid_ms:.0f} ms of validity left"
+            late = f"too late: {valid_ms:.0f} ms of validity left"
+            return Refused(Refusal.UNAVAILABLE, late)
         failures = [answer for answer in answers if answer not in ("OK", "held")]
         if len(failures) > len(answers) - self._quorum:
-            return f"no-quorum: {'; '.join(failures)}"
-        return "held"
+            return Refused(Refusal.UNAVAILABLE, f"no-quorum: {'; '.join(failures)}")
+        return Refused(Refusal.HELD)
 
     def release(self, grant: Grant) -> object:
         """On all servers: those that did not confirm the grant may have granted it all the same."""
@@ -86,7 +87,7 @@ class Redlock(Lock):
         if failures or removed:
             cause = PartialReleaseError(f"removed on {removed}")
             raise WireFailure(Phase.COMMAND, "; ".join(map(str, failures)) or "a minority", cause)
-        raise Refused("not-owner")
+        raise Refused(Refusal.NOT_OWNER)
 
     def _release_everywhere(self, key: str, secret: str) -> Iterator[object]:
         for node in self._nodes:

@@ -18,6 +18,7 @@ import time
 from lockcheck.backends.base import Backend, Claim, Grant, Lock, LockSettings, Promises
 from lockcheck.backends.connection_keeper import ConnectionKeeper, HeldSession
 from lockcheck.backends.expected import SHORT, Expected
+from lockcheck.history import Refusal
 from lockcheck.nodes.node import NodeSpec, Role
 from lockcheck.servers.wire import Address, Refused
 from lockcheck.servers.wire.mariadb import MARIADB_ERRORS, MariadbSession
@@ -56,13 +57,13 @@ class GetLock(Lock):
                 since = time.monotonic()
                 session.ping(self._ttl_s)
                 return since
-        raise Refused("waited too long: it is held")
+        raise Refused(Refusal.HELD, "waited too long")
 
     def _get_lock(self, claim: Claim, session: MariadbSession, wait_s: float) -> bool:
         patience_s = self._ttl_s + wait_s
         (got,) = session.ask("SELECT GET_LOCK(%s, %s)", claim.key, wait_s, timeout_s=patience_s)
         if got is None:  # it was interrupted, or has no memory
-            raise Refused("the server could not wait for it")
+            raise Refused(Refusal.UNAVAILABLE, "the server could not wait for it")
         return got == 1
 
     def _open_session(self) -> MariadbSession:
@@ -77,7 +78,7 @@ class GetLock(Lock):
         held = self._let_go(grant)
         (released,) = held.session.ask("SELECT RELEASE_LOCK(%s)", grant.key)
         if released != 1:
-            raise Refused("not-owner")
+            raise Refused(Refusal.NOT_OWNER)
         return {"released": 1}
 
     def leave(self, grant: Grant) -> None:

@@ -20,6 +20,7 @@ from lockcheck.backends.base import Backend, Claim, Grant, Lock, LockSettings, P
 from lockcheck.backends.connection_keeper import ConnectionKeeper, HeldSession
 from lockcheck.backends.expected import SHORT, Expected
 from lockcheck.backends.expected_usual import DISK_FAILS
+from lockcheck.history import Refusal
 from lockcheck.nodes.node import NodeSpec, Role
 from lockcheck.servers.wire import Address, Refused, WireFailure
 from lockcheck.servers.wire.postgres import POSTGRES_ERRORS, PostgresSession
@@ -52,7 +53,7 @@ class AdvisoryLock(Lock):
             session.close()  # no error takes back a lock that was taken before it
             raise
         if token is None:
-            raise Refused("held")
+            raise Refused(Refusal.HELD)
         keeper = ConnectionKeeper(claim, session, self._ttl_ms / 1000, since)
         keeper.start()
         held = HeldSession(session, keeper)
@@ -63,7 +64,7 @@ class AdvisoryLock(Lock):
         held = self._let_go(grant)
         [(removed,)] = held.session.ask(GIVE, grant.key)
         if removed != "t":
-            raise Refused("not-owner")
+            raise Refused(Refusal.NOT_OWNER)
         return {"removed": 1}
 
     def leave(self, grant: Grant) -> None:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from lockcheck.backends.base import Backend, Claim, Grant, Lock, LockSettings, Promises
 from lockcheck.backends.expected import SHORT, Expected
 from lockcheck.backends.expected_usual import DISK_FAILS
-from lockcheck.history import EventType
+from lockcheck.history import EventType, Refusal
 from lockcheck.nodes.node import NodeSpec, Role
 from lockcheck.servers.wire import Address, Refused, WireFailure, classify
 from lockcheck.servers.wire.postgres import POSTGRES_ERRORS, PostgresSession
@@ -55,10 +55,10 @@ class RowLock(Lock):
         try:
             session.ask(TAKE, claim.key, timeout_s=self._ttl_ms / 1000 + GRACE_S)
         except WireFailure as failure:
-            if classify(POSTGRES_ERRORS, failure)[0] is not EventType.FAIL:
+            if classify(POSTGRES_ERRORS, failure).outcome is not EventType.FAIL:
                 raise
             session.ask("ROLLBACK")
-            raise Refused("held") from failure
+            raise Refused(Refusal.HELD) from failure
         since = time.monotonic()  # its turn has come: from now on it has to give signs of life
         session.ping(self._ttl_ms / 1000)
         return Grant(claim.key, Transaction(claim, session, data), valid_ms=self._left_ms(since))
@@ -74,7 +74,7 @@ class RowLock(Lock):
         except WireFailure as failure:
             renewal.failed(failure)
             transaction.session.close()
-            raise Refused(f"rolled back: {failure}") from failure
+            raise Refused(Refusal.GONE, f"rolled back: {failure}") from failure
         renewal.granted(self._left_ms(since))
         return served
 

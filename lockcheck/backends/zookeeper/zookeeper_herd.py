@@ -21,6 +21,7 @@ from lockcheck.backends.zookeeper.zookeeper_nodes import (
     QueueNode,
     SessionLock,
 )
+from lockcheck.history import Refusal
 from lockcheck.servers.wire import Refused, WireFailure
 
 if TYPE_CHECKING:
@@ -40,8 +41,8 @@ class HerdLock(SessionLock):
             elif session.holds(claim, seen):
                 return place
             else:  # the connection was gone for a while, and perhaps the session with it
-                self._give_up(place, "its connection broke")
-        raise Refused("waited too long")
+                self._give_up(place)
+        raise Refused(Refusal.HELD, "waited too long")
 
     def _created(self, claim: Claim, session: ZooKeeperSession, path: str) -> QueueNode | None:
         """None if somebody else has it."""
@@ -59,11 +60,11 @@ class HerdLock(SessionLock):
             self._await_change(claim, session, path)
         except WireFailure as failure:  # it only looked
             if session.over:
-                raise Refused("its session expired while it waited") from failure
+                raise Refused(Refusal.GONE, "its session expired while it waited") from failure
             time.sleep(AFTER_A_FAILURE_S)
 
-    def _give_up(self, place: QueueNode, why: str) -> None:
-        refusal = Refused(why)
+    def _give_up(self, place: QueueNode) -> None:
+        refusal = Refused(Refusal.UNAVAILABLE, "its connection broke")
         self._withdraw(place, refusal)
         raise refusal
 

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from lockcheck.backends.base import Claim, Grant, Lock, LockSettings
 from lockcheck.errors import ClusterError
-from lockcheck.history import EventType
+from lockcheck.history import EventType, Refusal
 from lockcheck.nodes.node import NodeSpec, Role
 from lockcheck.servers.wire import (
     NOT_WITHDRAWN,
@@ -53,7 +53,9 @@ FAIL, INFO = EventType.FAIL, EventType.INFO
 # kazoo does not tell what was never sent, with two exceptions: what it had only queued when the
 # session expired, or when the client was closed.
 ERRORS = (
-    ErrorRow("command", "SessionExpiredError", FAIL, "the session expired: nothing is left"),
+    ErrorRow(
+        "command", "SessionExpiredError", FAIL, "the session expired: nothing is left", Refusal.GONE
+    ),
     ErrorRow("command", "ConnectionClosedError", FAIL, "closed, so nothing was sent"),
     ErrorRow("command", "ConnectionLoss", INFO, "perhaps sent, but the connection broke"),
     ErrorRow("command", "KazooTimeoutError", INFO, "perhaps sent, but not answered in time"),
@@ -96,7 +98,7 @@ class SessionLock(Lock):
             session.ask(lambda client: client.ensure_path_async(folder), self._ttl_s)
         except WireFailure as failure:  # there is no node yet, whatever became of it
             self._end(session)
-            raise Refused(f"no place to queue: {failure}") from failure
+            raise Refused(Refusal.UNAVAILABLE, f"no place to queue: {failure}") from failure
         place = self._enter(claim, session, folder)
         return Grant(claim.key, place, place.czxid, mode=claim.mode)
 
@@ -135,7 +137,7 @@ class SessionLock(Lock):
         place = _place(grant)
         place.session.drop(place.claim)
         if not self._deleted(place):
-            raise Refused("not-owner")
+            raise Refused(Refusal.NOT_OWNER)
         return {"removed": 1}
 
     def leave(self, grant: Grant) -> None:
@@ -190,7 +192,7 @@ class SessionLock(Lock):
         while not self._session.connected(LOOK_S):
             if self._session.over or claim.left_s() <= 0:
                 self._end(self._session)
-                raise Refused("no session: no server answered")
+                raise Refused(Refusal.UNAVAILABLE, "no session: no server answered")
         return self._session
 
     def _end(self, session: ZooKeeperSession) -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from lockcheck.backends.base import Claim, Mode
 from lockcheck.backends.zookeeper.zookeeper_nodes import AFTER_A_FAILURE_S, QueueNode, SessionLock
+from lockcheck.history import Refusal
 from lockcheck.servers.wire import Refused, WireFailure
 
 if TYPE_CHECKING:
@@ -58,16 +59,16 @@ class QueueLock(SessionLock):
                 self._await_change(claim, session, f"{place.folder}/{predecessor}")
             except WireFailure as failure:  # it only looked
                 if session.over:
-                    raise Refused("its session expired while it waited") from failure
+                    raise Refused(Refusal.GONE, "its session expired while it waited") from failure
                 time.sleep(AFTER_A_FAILURE_S)
-        raise Refused("waited too long in the queue")
+        raise Refused(Refusal.HELD, "waited too long in the queue")
 
     def _predecessor(self, place: QueueNode) -> str | None:
         names = place.session.ask(
             lambda client: client.get_children_async(place.folder), self._ttl_s
         )
         if place.name not in names:
-            raise Refused("its session expired while it waited")
+            raise Refused(Refusal.GONE, "its session expired while it waited")
         return predecessor(place.name, names, self._rivals(place.claim.mode))
 
 

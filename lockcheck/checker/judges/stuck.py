@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -12,16 +11,13 @@ from lockcheck.checker.evidence.blame import Attribution
 from lockcheck.checker.evidence.guard import effect_of
 from lockcheck.checker.evidence.stalls import clipped, total_ns
 from lockcheck.checker.finding import Blame, Code, Culprit, Finding, Reason, Rule
-from lockcheck.history import Ending, F, Hold, Operation, Stall, Terms
+from lockcheck.history import Ending, F, Hold, Operation, Refusal, Stall, Terms
 from lockcheck.history.event import NS_PER_MS
 
 FEWEST_REFUSED = 5  # one after the other
 FEWEST_UNDISTURBED = 2
 SHORTEST_NS = 1_000 * NS_PER_MS
 LEASES = 2  # so often a lease is waited for: servers count it by clocks of their own
-# A lock that says why it refuses says something like this, and not that it could not be reached.
-HELD = re.compile(r"(?i)\b(held|locked|taken|busy|owned|queued?|exists|waited too long)\b")
-NO_ANSWER = re.compile(r"(?i)connect|reach|reset|refused|quorum|unavailable")
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,19 +117,12 @@ def _refuses_for_ever(acquires: list[Operation], needed_ns: int) -> bool:
     answered = [acquire for acquire in acquires if acquire.answer is not None]
     if not answered or not all(acquire.failed for acquire in answered):
         return False
-    refused = [acquire for acquire in answered if _says_held(acquire)]
+    refused = [acquire for acquire in answered if acquire.refusal is Refusal.HELD]
     if _one_after_the_other(refused) < FEWEST_REFUSED or _lasted_ns(refused) < needed_ns:
         return False
-    alone = [acquire for acquire in _undisturbed(acquires) if _says_held(acquire)]
+    alone = [acquire for acquire in _undisturbed(acquires) if acquire.refusal is Refusal.HELD]
     waited = [acquire for acquire in refused if _last_ns(acquire) - acquire.start_ns > needed_ns]
     return len(alone) + len(waited) >= FEWEST_UNDISTURBED
-
-
-def _says_held(acquire: Operation) -> bool:
-    """As far as it says why. A server that cannot be reached says nothing of the lock."""
-    error = (acquire.answer.error or "") if acquire.answer else ""
-    held = HELD.search(error) is not None and NO_ANSWER.search(error) is None
-    return acquire.failed and (held or not error)
 
 
 def _lasted_ns(refused: list[Operation]) -> int:
@@ -160,7 +149,7 @@ def _undisturbed(acquires: list[Operation]) -> Iterator[Operation]:
 
 
 def _finding(case: Case, free: _Free, asked: list[Operation]) -> Finding:
-    refused = [acquire for acquire in asked if _says_held(acquire)]
+    refused = [acquire for acquire in asked if acquire.refusal is Refusal.HELD]
     first, since_ns = refused[0], free.since_ns
     end_ns = max(_last_ns(acquire) for acquire in refused)
     blame = _blame(case.history.stalls, case.attribution, free, end_ns)

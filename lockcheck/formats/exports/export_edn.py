@@ -14,7 +14,21 @@ import msgspec
 from lockcheck.history.event import NEMESIS, RUN, STORAGE, Event
 
 PLAIN_NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9-]*")
-BESIDE = ("key", "node", "token", "error", "seq", "base", "ttl_ms", "valid_ms", "fault", "of")
+BESIDE = (
+    *(
+        "key",
+        "node",
+        "token",
+        "error",
+        "refused",
+        "seq",
+        "base",
+        "ttl_ms",
+        "valid_ms",
+        "fault",
+        "of",
+    ),
+)
 NOT_CLIENTS = (NEMESIS, STORAGE, RUN)
 _json = msgspec.json.Encoder(order="deterministic").encode
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
-from lockcheck.history import EventType
+from lockcheck.history import EventType, Refusal
 
 Address = tuple[str, int]
 
@@ -29,7 +30,11 @@ class ConnectionEndedError(Exception):
 
 
 class Refused(Exception):
-    """The server refused explicitly: the operation certainly did not happen."""
+    """The lock refused: the operation certainly did not happen. `detail` is for people."""
+
+    def __init__(self, code: Refusal, detail: str = "") -> None:
+        super().__init__(detail or code.value)
+        self.code = code
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +45,7 @@ class ErrorRow:
     exception: str  # the name of the class, or of one that it inherits from
     outcome: EventType
     meaning: str
+    refused: Refusal = Refusal.UNAVAILABLE  # where the outcome is `fail`
 
 
 class NotWithdrawnError(Exception):
@@ -55,12 +61,21 @@ def not_withdrawn(key: str, why: Exception) -> WireFailure:
     return WireFailure(Phase.COMMAND, key, NotWithdrawnError(str(why)))
 
 
-def classify(errors: tuple[ErrorRow, ...], failure: Refused | WireFailure) -> tuple[EventType, str]:
-    """Whether an operation that failed certainly did not happen, and why, in a few words."""
+class Failure(NamedTuple):
+    """How an operation that was not confirmed goes into the history."""
+
+    outcome: EventType
+    error: str
+    refused: Refusal | None
+
+
+def classify(errors: tuple[ErrorRow, ...], failure: Refused | WireFailure) -> Failure:
+    """`fail` where the operation certainly did not happen, else `info`."""
     if isinstance(failure, Refused):
-        return EventType.FAIL, str(failure)
+        return Failure(EventType.FAIL, str(failure), failure.code)
     names = {kind.__name__ for kind in type(failure.cause).__mro__}
     for row in errors:
         if row.phase == failure.phase and row.exception in names:
-            return row.outcome, f"{row.meaning}: {failure}"
-    return EventType.INFO, f"not in the table of errors: {failure}"
+            refused = row.refused if row.outcome is EventType.FAIL else None
+            return Failure(row.outcome, f"{row.meaning}: {failure}", refused)
+    return Failure(EventType.INFO, f"not in the table of errors: {failure}", None)

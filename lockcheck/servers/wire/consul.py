@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from lockcheck.history import EventType
+from lockcheck.history import EventType, Refusal
 from lockcheck.servers.wire import Address, ErrorRow, Phase, Refused, WireFailure
 from lockcheck.servers.wire.http import HTTP_ERRORS, HttpNode, Response
 
@@ -65,7 +65,7 @@ class ConsulMembers:
     def renew_session(self, session: str, timeout_s: float) -> None:
         path = f"session/renew/{session}"
         if self._ask("PUT", path, timeout_s=timeout_s, passed=(NOT_FOUND,)).status == NOT_FOUND:
-            raise Refused("the session is gone")
+            raise Refused(Refusal.GONE, "the session is gone")
 
     def destroy_session(self, session: str) -> None:
         self._ask("PUT", f"session/destroy/{session}")
@@ -74,11 +74,13 @@ class ConsulMembers:
 
     def lock(self, key: str, session: str) -> int:
         """The lock index: it counts how often the key was locked."""
-        done = self._transact({"Verb": "lock", "Key": key, "Value": "", "Session": session})
+        step = {"Verb": "lock", "Key": key, "Value": "", "Session": session}
+        done = self._transact(step, Refusal.HELD)
         return int(done["LockIndex"])
 
     def unlock(self, key: str, session: str) -> None:
-        self._transact({"Verb": "unlock", "Key": key, "Value": "", "Session": session})
+        step = {"Verb": "unlock", "Key": key, "Value": "", "Session": session}
+        self._transact(step, Refusal.NOT_OWNER)
 
     def look(self, key: str, seen: int = 0, wait_s: float = 0.0) -> Look:
         """At once; or, after an earlier look, when it has changed or the time is over."""
@@ -91,12 +93,12 @@ class ConsulMembers:
             return "", index
         return str(self._read(answer)[0].get("Session", "")), index
 
-    def _transact(self, step: Mapping[str, str]) -> Body:
-        """One step, as a transaction: returns its result, or says why it was rolled back."""
+    def _transact(self, step: Mapping[str, str], refusal: Refusal) -> Body:
+        """One step, as a transaction: returns its result, or raises Refused (rolled back)."""
         answer = self._ask("PUT", "txn", [{"KV": step}], passed=(CONFLICT,))
         said = self._read(answer)
         if answer.status == CONFLICT:
-            raise Refused("; ".join(error["What"] for error in said["Errors"]))
+            raise Refused(refusal, "; ".join(error["What"] for error in said["Errors"]))
         done: Body = said["Results"][0]["KV"]
         return done
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from lockcheck.history import EventType
+from lockcheck.history import EventType, Refusal
 from lockcheck.servers.wire import Address, ErrorRow, Phase, WireFailure
 from lockcheck.servers.wire.http import HTTP_ERRORS, HttpNode
 
@@ -56,7 +56,7 @@ LOOK_S = 0.05  # how often a watch checks whether to go on
 
 # The first row that fits decides.
 ETCD_ERRORS = (
-    ErrorRow("command", "EtcdNotFoundError", EventType.FAIL, "the lease is gone"),
+    ErrorRow("command", "EtcdNotFoundError", EventType.FAIL, "the lease is gone", Refusal.GONE),
     ErrorRow("command", "EtcdExhaustedError", EventType.FAIL, "refused before it was proposed"),
     ErrorRow(
         "command", "EtcdUnavailableError", EventType.INFO, "sent, but the cluster could not say"

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from lockcheck.history import EventType
+from lockcheck.history import EventType, Refusal
 from lockcheck.servers.postgres import DATABASE, USER
 from lockcheck.servers.wire import Address, ConnectionEndedError, ErrorRow, Phase, WireFailure
 
@@ -209,16 +209,16 @@ def _rows(result: PGresult) -> Iterator[Row]:
         yield tuple(None if value is None else value.decode() for value in values)
 
 
-FAIL, INFO = EventType.FAIL, EventType.INFO
+FAIL, INFO, GONE = EventType.FAIL, EventType.INFO, Refusal.GONE
 
 # The first row that fits decides. An error of one statement undoes what the statement did.
 POSTGRES_ERRORS = (
     ErrorRow("connect", "Exception", FAIL, "no connection, so nothing was sent"),
     # Said while the session was idle, and read only now: what was sent found nobody.
-    ErrorRow("command", "IdleInTransactionSessionTimeout", FAIL, "rolled back before that"),
-    ErrorRow("command", "IdleSessionTimeout", FAIL, "the session had been ended before that"),
-    ErrorRow("command", "RolledBackError", FAIL, "rolled back"),
-    ErrorRow("command", "LockNotAvailable", FAIL, "held"),
+    ErrorRow("command", "IdleInTransactionSessionTimeout", FAIL, "rolled back before that", GONE),
+    ErrorRow("command", "IdleSessionTimeout", FAIL, "the session had been ended before that", GONE),
+    ErrorRow("command", "RolledBackError", FAIL, "rolled back", GONE),
+    ErrorRow("command", "LockNotAvailable", FAIL, "held", Refusal.HELD),
     ErrorRow("command", "DeadlockDetected", FAIL, "rolled back"),
     ErrorRow("command", "SerializationFailure", FAIL, "rolled back"),
     ErrorRow("command", "UniqueViolation", FAIL, "refused: it exists already"),

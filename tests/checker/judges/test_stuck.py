@@ -90,6 +90,9 @@ ATTEMPTS = {
     "no majority was reached": (refusals(more="error=no-quorum:held"), 0),
     "not reached": (refusals(more="error=connection-refused"), 0),
     "no word about the lock": (refusals(more="error=oops"), 0),
+    "by its code": (refusals(more="refused=held error=no-quorum"), 1),
+    "by its code, whatever the words": (refusals(more="refused=unavailable error=held"), 0),
+    "its client's own session was gone": (refusals(more="refused=gone"), 0),
     "nobody knows": (refusals(mark="?"), 0),
     "all at once, as those who keep each other from a majority": (
         "\n".join(f"{n} acquire {1000 + n}-{1400 + 400 * (n // 3)}!" for n in range(2, 17)),
