@@ -60,10 +60,21 @@ def _local() -> Iterator[Diagnosis]:
     yield Diagnosis("runtime local", not reason, reason or "network namespaces")
     for server in SERVERS.values():
         yield _server(server)
-        for driver, version in driver_versions(server).items():
-            missing = version == NOT_INSTALLED
-            cure = driver_cure(server) if missing else ""
-            yield Diagnosis(f"    {driver}", not missing, version, cure, optional=True)
+        yield from _drivers(server)
+
+
+def _drivers(server: Server) -> Iterator[Diagnosis]:
+    found, cure = driver_versions(server), driver_cure(server)
+    installed = NOT_INSTALLED not in found.values()
+    missing = server.missing_in_drivers() if installed else ""
+    for driver, version in found.items():
+        what = f"    {driver}"
+        if version == NOT_INSTALLED:
+            yield Diagnosis(what, ok=False, found=version, cure=cure, optional=True)
+        elif missing:
+            yield Diagnosis(what, ok=False, found=f"{version}, and {missing}", cure=cure)
+        else:
+            yield Diagnosis(what, ok=True, found=version)
 
 
 def _server(server: Server) -> Diagnosis:

@@ -88,6 +88,8 @@ class Server:
     # It waits until moments of the kernel's monotonic clock: only libfaketime can move that.
     waits_by_kernel: bool = False
     drivers: tuple[tuple[str, str], ...] = ()  # its client libraries: name, and name on PyPI
+    # What lockcheck relies on in them beside their public interface, and does not find; or empty.
+    missing_in_drivers: Callable[[], str] = lambda: ""
     # Debian packages that can be fetched and unpacked, and whether they are all that is missing.
     debs: tuple[str, ...] = ()
     debs_suite: str = ""  # where they come from if any host can run them; empty: from `suite`

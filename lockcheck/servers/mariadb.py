@@ -22,6 +22,7 @@ from lockcheck.servers.base import (
     unpacked,
     with_libraries_of,
 )
+from lockcheck.servers.wire.mariadb import missing_in_pymysql
 
 MARIADB_PORT = 3306
 SBIN = Path("/usr/sbin/mariadbd")  # where distributions have it, on few users' PATH
@@ -76,5 +77,6 @@ MARIADB = Server(
     refuses_root=True,
     clock=Clock.MONOTONIC,  # by which it ends idle connections: the kernel's
     drivers=(("PyMySQL", "PyMySQL"),),
+    missing_in_drivers=missing_in_pymysql,
     debs=("mariadb-server-core", "libaio1", "libnuma1", "liburing2"),
 )

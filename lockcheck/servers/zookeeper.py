@@ -18,6 +18,7 @@ from lockcheck.servers.base import (
     on_path,
     unpacked,
 )
+from lockcheck.servers.wire.zookeeper import missing_in_kazoo
 
 ZOOKEEPER_PORT = 2181
 VARIABLE = "LOCKCHECK_ZOOKEEPER"  # a folder with the jars
@@ -122,6 +123,7 @@ ZOOKEEPER = Server(
     ),
     waits_by_kernel=True,  # as every JVM
     drivers=(("kazoo", "kazoo"),),
+    missing_in_drivers=missing_in_kazoo,
     debs_suffice=lambda: _java() is not None,
     debs=("libzookeeper-java", "libslf4j-java", "libdropwizard-metrics-java", "libsnappy-java"),
     debs_suite="trixie",  # 3.9: in 3.8.0 what was removed can come back

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable
 from dataclasses import replace
+from importlib import metadata
 
 import pytest
+from kazoo.protocol.connection import ConnectionHandler
+from pymysql import Connection
 
 from lockcheck.cli.doctor import Diagnosis, examine_host
 from lockcheck.errors import ClusterError
 from lockcheck.servers import SERVERS
+from lockcheck.servers.wire.zookeeper import missing_in_kazoo
 from tests.running import need
 
 
@@ -40,6 +46,40 @@ def test_a_library_that_is_missing_names_its_extra(monkeypatch: pytest.MonkeyPat
     found = told()["kazooo"]
     assert (found.mark, found.found) == ("add", "not installed")
     assert found.cure == "pip install 'lockcheck[zookeeper]'"
+
+
+def test_a_pymysql_without_what_is_relied_upon_is_broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert told()["PyMySQL"].mark == "ok"
+    monkeypatch.delattr(Connection, "_force_close")
+    found = told()["PyMySQL"]
+    assert (found.mark, found.cure) == ("no", "pip install 'lockcheck[mariadb]'")
+    assert found.found == f"{metadata.version('PyMySQL')}, and its connections have no _force_close"
+
+
+def no_ping_is_sent(handler: ConnectionHandler, _timeout_s: float) -> None: ...
+
+
+def answers_are_not_logged(handler: ConnectionHandler, timeout_s: float) -> object:
+    handler.logger = logging.Logger("elsewhere")
+    return READ(handler, timeout_s)
+
+
+READ = ConnectionHandler._read_socket
+
+
+@pytest.mark.parametrize(
+    ("member", "otherwise"),
+    [("_send_ping", no_ping_is_sent), ("_read_socket", answers_are_not_logged)],
+)
+def test_a_kazoo_that_does_not_log_its_heartbeats_is_broken(
+    member: str, otherwise: Callable[..., object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert missing_in_kazoo() == ""
+    monkeypatch.setattr(ConnectionHandler, member, otherwise)
+    monkeypatch.setattr("lockcheck.servers.wire.zookeeper.PATIENCE_S", 0.5)
+    found = told()["kazoo"]
+    assert found.mark == "no"
+    assert "does not tell of heartbeats" in found.found
 
 
 def test_a_host_without_any_server_runs_nothing_in_local(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,8 @@
 """A session with ZooKeeper by kazoo's client: its states, and its heartbeats.
 
-kazoo tells of its heartbeats in its log only. They are read there, since they are what keeps a
+kazoo reports its heartbeats in its log only. They are read there, since they are what keeps a
 hold alive: a version that words them otherwise costs the history its renewals, and nothing else.
+`lockcheck doctor` tries the installed one.
 """
 
 from __future__ import annotations
@@ -16,13 +17,12 @@ from typing import Any
 from kazoo.client import KazooClient
 from kazoo.exceptions import ConnectionLoss, KazooException, SessionExpiredError
 from kazoo.handlers.threading import KazooTimeoutError
-from kazoo.loggingsupport import BLATHER
-from kazoo.protocol.serialization import Ping
 from kazoo.protocol.states import KazooState
 from kazoo.retry import KazooRetry
 
 from lockcheck.backends.base import Claim, Renewal
 from lockcheck.servers.wire import Address, Phase, WireFailure
+from lockcheck.servers.wire.zookeeper import log_of_heartbeats
 
 
 class ZooKeeperSession:
@@ -33,8 +33,8 @@ class ZooKeeperSession:
         self.changes = 0  # of the connection
         self.over = False
         self._ended = False
-        log = logging.Logger("kazoo", BLATHER)  # of this client alone
-        log.addHandler(Heartbeats(self))
+        log = log_of_heartbeats(self.beat, self.beat_was_answered)
+        log.addHandler(Printed(logging.INFO))
         self.client = KazooClient(
             hosts=",".join(f"{host}:{port}" for host, port in hosts),
             timeout=timeout_s,
@@ -119,18 +119,8 @@ class ZooKeeperSession:
             renewal.granted(None)
 
 
-class Heartbeats(logging.Handler):
-    """What else it has to say is in the client's output.log."""
-
-    def __init__(self, session: ZooKeeperSession) -> None:
-        super().__init__()
-        self._session = session
+class Printed(logging.Handler):
+    """Into the client's output.log."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        sent = record.args if isinstance(record.args, tuple) else ()
-        if any(isinstance(each, Ping) for each in sent):
-            self._session.beat()
-        elif record.msg == "Received Ping":
-            self._session.beat_was_answered()
-        elif record.levelno >= logging.INFO:
-            print(f"{time.monotonic():.3f} kazoo: {record.getMessage()}", flush=True)
+        print(f"{time.monotonic():.3f} kazoo: {record.getMessage()}", flush=True)

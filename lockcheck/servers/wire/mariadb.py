@@ -27,6 +27,18 @@ MARIADB_ERRORS = (
 )
 
 
+PRIVATE = ("_sock", "_read_timeout", "_force_close")  # members of PyMySQL's that are used here
+
+
+def missing_in_pymysql() -> str:
+    """Empty if the installed PyMySQL has all of them."""
+    from pymysql import Connection
+
+    connection = Connection(defer_connect=True)
+    missing = [name for name in PRIVATE if not hasattr(connection, name)]
+    return f"its connections have no {' and no '.join(missing)}" if missing else ""
+
+
 class MariadbSession:
     """Safe to be used by several threads; each waits until the others are answered."""
 
