@@ -26,7 +26,9 @@ def test_what_is_left_out_is_said(history: Path) -> None:
     said = lockcheck("export", str(history), "--format", "csv")
     assert said.returncode == 0
     assert said.stdout.startswith("client,key,op")
-    assert "lockcheck: csv tells the clients' operations only: 1 notice is left out" in said.stderr
+    assert (
+        "lockcheck: csv contains the clients' operations only: 1 notice is left out" in said.stderr
+    )
     assert lockcheck("export", str(history), "--format", "edn").stderr == ""
 
 

@@ -7,18 +7,20 @@ from pathlib import Path
 
 from lockcheck.check.recheck import run_folder
 from lockcheck.errors import UserError
-from lockcheck.formats import Asked, read_any
+from lockcheck.formats import ReadOptions, read_any
 from lockcheck.formats.exports.export import left_out, write
 from lockcheck.history import History
 
 
-def export(given: str, name: str, asked: Asked, to: Path | None, runs: Path) -> tuple[str, ...]:
+def export(
+    given: str, name: str, options: ReadOptions, to: Path | None, runs: Path
+) -> tuple[str, ...]:
     """Into a file, or onto standard output. What was left out in reading and writing, and why."""
     store = run_folder(given, runs)
     source = str(store.history) if store else given
     if to is not None and _is_same(Path(source), to):
         raise UserError(f"{to} is the history itself", cure="choose another --out FILE")
-    history, reading = read_any(source, asked)
+    history, reading = read_any(source, options)
     if to is None:
         _to_standard_output(history, name)
     else:

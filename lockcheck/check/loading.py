@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lockcheck.errors import HistoryError, UserError
-from lockcheck.formats import Asked, Format, format_of, understood
+from lockcheck.formats import Format, ReadOptions, format_of, with_user_terms
 from lockcheck.formats.opening import GZIP, STANDARD_INPUT, ZSTD, ByteStream, name_of, opened
 from lockcheck.formats.source import Source
 from lockcheck.formats.tables.row_events import RowEvents
@@ -39,7 +39,7 @@ class Loaded:
 
 @contextmanager
 def loaded(
-    given: str, asked: Asked, on_bytes: Callable[[int], object] | None = None
+    given: str, asked: ReadOptions, on_bytes: Callable[[int], object] | None = None
 ) -> Iterator[Loaded]:
     """`given` is a file, packed or not, or `-` for standard input. A long history is read from its
     file again while it is judged, so the file exists until this ends."""
@@ -63,7 +63,7 @@ def _of_lines(
 ) -> Loaded:
     seal = seal_of(path, source.name)
     if path.stat().st_size >= LONG:
-        found = scan(lambda: path.open("rb"), source.name, on_bytes, source.asked.terms)
+        found = scan(lambda: path.open("rb"), source.name, on_bytes, source.options.terms)
         if found is not None:
             return Loaded(found, form.name, seal=seal)
     with path.open("rb") as data:
@@ -75,14 +75,14 @@ def _of_others(data: ByteStream, form: Format, source: Source) -> Loaded:
     if isinstance(told, RowEvents) and len(told) >= MANY:
         columns = told.columns()
         if columns is not None:
-            terms = replace(source.asked, partial=form.partial).terms
+            terms = replace(source.options, partial=form.partial).terms
             found = Scan.of_columns(columns, told, source.name, terms)
             return Loaded(found, form.name, tuple(source.notes))
     return _by_events(told, form, source)
 
 
 def _by_events(told: Iterable[Event], form: Format, source: Source) -> Loaded:
-    events = understood(told, form, source)
+    events = with_user_terms(told, form, source)
     history = History.of(events, source=source.name, place=source.place)
     return Loaded(history, form.name, tuple(source.notes))
 

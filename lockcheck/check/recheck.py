@@ -16,7 +16,7 @@ from lockcheck.checker.finding import Judgement
 from lockcheck.checker.logs.guess import models_of
 from lockcheck.checker.modelling import SEMAPHORE, misfit
 from lockcheck.errors import UserError
-from lockcheck.formats import Asked
+from lockcheck.formats import ReadOptions
 from lockcheck.formats.opening import STANDARD_INPUT, name_of
 from lockcheck.history import F, History
 from lockcheck.history.scan import Scan
@@ -48,7 +48,7 @@ def recheck(
     given: str,
     report: Path | None,
     *,
-    asked: Asked,
+    asked: ReadOptions,
     patience: Patience,
     out: Path,
     on_bytes: Callable[[int], object] | None = None,
@@ -74,7 +74,7 @@ def recheck(
     return Checked(history, judgement, report or written, facts, unwritten, notes, sealed)
 
 
-def _refuse_senseless(asked: Asked, report: Path | None, source: str) -> None:
+def _refuse_senseless(asked: ReadOptions, report: Path | None, source: str) -> None:
     if asked.model == SEMAPHORE and asked.permits is None:
         raise UserError("a semaphore has permits", cure="say how many: --permits N")
     if asked.permits is not None and asked.model not in ("", SEMAPHORE):

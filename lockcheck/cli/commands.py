@@ -164,9 +164,9 @@ def check_command(
     from lockcheck.check.patience import patient_for
     from lockcheck.check.recheck import recheck
     from lockcheck.cli.terminal import print_verdict, reading_progress
-    from lockcheck.formats import Asked
+    from lockcheck.formats import ReadOptions
 
-    asked = Asked(format=format_ or "", model=model or "", permits=permits, ttl_ms=ttl)
+    asked = ReadOptions(format=format_ or "", model=model or "", permits=permits, ttl_ms=ttl)
     with not_collecting():
         with unwinding_when_terminated(), reading_progress() as on_bytes:
             checked = recheck(
@@ -215,11 +215,11 @@ def export_command(history: str, format_: str, from_: str | None, out: str | Non
     HISTORY is what `lockcheck check` takes.
     """
     from lockcheck.check.export import export
-    from lockcheck.formats import Asked
+    from lockcheck.formats import ReadOptions
 
     to = Path(out) if out else None
     with unwinding_when_terminated():
-        notes = export(history, format_, Asked(format=from_ or ""), to, _out_of_runs())
+        notes = export(history, format_, ReadOptions(format=from_ or ""), to, _out_of_runs())
     for note in notes:
         print_error(note)
     return 0

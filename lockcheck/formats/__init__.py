@@ -1,7 +1,7 @@
-"""Histories of other tools: every format that is read, and every one that is written.
+"""Histories of other tools: every format that can be read.
 
-A format is one file, and one line here. A reader gets bytes and yields our events in the order of
-their times; everything else in the file is data, and never looked up or run.
+A format is one file, and one entry here. A reader gets bytes and yields our events in the order of
+their times. Nothing that the file contains is ever looked up or run.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from typing import IO
 import msgspec
 
 from lockcheck.errors import UserError
-from lockcheck.formats.asked import Asked, with_terms
 from lockcheck.formats.jepsen.jepsen_edn import read_edn
 from lockcheck.formats.jepsen.jepsen_json import read_json
 from lockcheck.formats.jepsen.jepsen_text import (
+    LOGGER,
     MEANT_AS_OPERATION,
     OPERATION,
-    SPEAKER,
     read_jepsen_text,
     read_log,
 )
 from lockcheck.formats.opening import ByteStream, name_of, opened, plain_name
+from lockcheck.formats.read_options import ReadOptions, with_terms
 from lockcheck.formats.source import Source
 from lockcheck.formats.tables.csv_rows import read_csv
 from lockcheck.formats.tables.intervals import NEEDED
@@ -37,16 +37,16 @@ from lockcheck.history.files import BYTE_ORDER_MARK, events_in
 
 __all__ = [
     "FORMATS",
-    "Asked",
     "Format",
+    "ReadOptions",
     "Reading",
     "format_of",
     "read_any",
     "reading",
-    "understood",
+    "with_user_terms",
 ]
 
-LOOKED_AT = 1 << 16  # bytes from the beginning
+HEAD_BYTES = 1 << 16  # what a format is recognized by
 
 Reader = Callable[[IO[bytes], Source], Iterable[Event]]
 
@@ -56,14 +56,14 @@ class Format:
     name: str
     meaning: str
     read: Reader
-    looks_like: Callable[[str], bool]  # by the beginning of the text
+    looks_like: Callable[[str], bool]  # takes the beginning of the text
     endings: tuple[str, ...] = ()
-    partial: bool = False  # a log of production: it may begin at any time
+    partial: bool = False  # a production log: it may begin at any time
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A history that is being read: `events` can be iterated once."""
+    """A history that is being read; `events` can be iterated once."""
 
     source: Source
     format: Format
@@ -74,7 +74,7 @@ def _read_jsonl(data: IO[bytes], source: Source) -> Iterator[Event]:
     return events_in(data, source.name, place=source.place)
 
 
-# --- how each starts -------------------------------------------------------------------------
+# --- how each format begins ------------------------------------------------------------------
 
 EDN_BEGINS = re.compile(r"(?:[\s,]++|;[^\n]*+\n|#_)*+[\[(]?\s*+(?:#[\w./-]++\s*+)?\{[\s,]*+:")
 JSON_ARRAY_BEGINS = re.compile(r"\s*\[\s*\{\s*\"")
@@ -101,7 +101,7 @@ def _is_jepsen_json(head: str) -> bool:
 
 
 def _is_log(head: str) -> bool:
-    return any(MEANT_AS_OPERATION.match(head, found.end()) for found in SPEAKER.finditer(head))
+    return any(MEANT_AS_OPERATION.match(head, found.end()) for found in LOGGER.finditer(head))
 
 
 def _is_csv(head: str) -> bool:
@@ -148,7 +148,7 @@ FORMATS: dict[str, Format] = {
 
 
 def guessed(head: bytes, name: str) -> Format:
-    """The content counts for more than the ending of the name."""
+    """The format that the content looks like, or else the one that the name's ending suggests."""
     text = head.decode(errors="replace").removeprefix("\ufeff")
     for each in FORMATS.values():
         if each.looks_like(text):
@@ -163,30 +163,31 @@ def guessed(head: bytes, name: str) -> Format:
 
 
 def format_of(data: ByteStream, source: Source) -> Format:
-    """The one that was asked for, or else what it looks like. Consumes nothing of the stream."""
-    asked = source.asked.format
+    """The format that was asked for, or else the one that the content looks like; consumes
+    nothing."""
+    asked = source.options.format
     if asked and asked not in FORMATS:
         raise UserError(f"unknown format {asked!r}", cure=f"choose from: {', '.join(FORMATS)}")
-    head = data.peek(LOOKED_AT)
-    if len(head) < LOOKED_AT and not head.removeprefix(BYTE_ORDER_MARK).strip():
+    head = data.peek(HEAD_BYTES)
+    if len(head) < HEAD_BYTES and not head.removeprefix(BYTE_ORDER_MARK).strip():
         raise source.error("it is empty")
     return FORMATS[asked] if asked else guessed(head, source.name)
 
 
 def _events_of(data: ByteStream, source: Source) -> Reading:
     form = format_of(data, source)
-    return Reading(source, form, understood(form.read(data, source), form, source))
+    return Reading(source, form, with_user_terms(form.read(data, source), form, source))
 
 
-def understood(told: Iterable[Event], form: Format, source: Source) -> Iterator[Event]:
-    """What was read, with the terms of the user in front."""
-    asked = replace(source.asked, partial=form.partial)
-    events = _counted_from_the_first(iter(told), source)
-    return with_terms(events, asked, lambda: source.began_ns)
+def with_user_terms(events: Iterable[Event], form: Format, source: Source) -> Iterator[Event]:
+    """The events counted from the first one, with the terms that the user gave in front."""
+    options = replace(source.options, partial=form.partial)
+    counted = _counted_from_the_first(iter(events), source)
+    return with_terms(counted, options, lambda: source.began_ns)
 
 
 def _counted_from_the_first(events: Iterator[Event], source: Source) -> Iterator[Event]:
-    """Wall clocks count from 1970; judges and readers of reports, from the start of the log."""
+    """The events with times since the first one, if theirs count from 1970."""
     first = next(events, None)
     if first is None:
         return iter(())
@@ -197,13 +198,13 @@ def _counted_from_the_first(events: Iterator[Event], source: Source) -> Iterator
 
 
 @contextmanager
-def reading(given: str, asked: Asked | None = None) -> Iterator[Reading]:
-    """`given` is a file, packed or not, or `-` for standard input."""
+def reading(given: str, options: ReadOptions | None = None) -> Iterator[Reading]:
+    """Opens a history: `given` is a file, packed or not, or `-` for standard input."""
     with opened(given) as data:
-        yield _events_of(data, Source(name_of(given), asked or Asked()))
+        yield _events_of(data, Source(name_of(given), options or ReadOptions()))
 
 
-def read_any(given: str, asked: Asked | None = None) -> tuple[History, Reading]:
-    with reading(given, asked) as found:
+def read_any(given: str, options: ReadOptions | None = None) -> tuple[History, Reading]:
+    with reading(given, options) as found:
         source = found.source
         return History.of(found.events, source=source.name, place=source.place), found

@@ -1,4 +1,4 @@
-"""Reads bytes that may have to be waited for, as from a pipe, without missing a signal."""
+"""Reads from a pipe without missing a signal while it waits."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ class Readable(Protocol):
 
 @contextmanager
 def awaited(stream: BinaryIO | io.FileIO) -> Iterator[Readable]:
-    """Nothing may have been read from it yet."""
+    """The stream, read so that signals interrupt a wait. Nothing may have been read from it
+    before."""
     descriptor = _descriptor_of(stream)
     if descriptor is None or threading.current_thread() is not threading.main_thread():
         yield stream
@@ -32,17 +33,17 @@ def awaited(stream: BinaryIO | io.FileIO) -> Iterator[Readable]:
 def _descriptor_of(stream: BinaryIO | io.FileIO) -> int | None:
     try:
         return stream.fileno()
-    except io.UnsupportedOperation:  # not a file of the system: nobody has to wait for it
+    except io.UnsupportedOperation:  # not a file of the system: reading it never blocks
         return None
 
 
 @contextmanager
 def _woken_by_signals() -> Iterator[int]:
-    """A descriptor that has something to read once a signal has come, so that a wait ends on it.
+    """A descriptor that becomes readable when a signal arrives, so that a wait on it ends.
 
-    A handler runs between two steps of Python. A signal that comes just before a read that blocks,
-    or that the system gives to another thread, would be answered only after that read: never, if
-    nothing more comes. Handlers run in the main thread, so this is for the main thread alone.
+    Python runs a handler between two of its steps. A signal that arrives just before a blocking
+    read, or in another thread, would be handled only after that read: never, if nothing more comes.
+    Handlers run in the main thread, so only the main thread can use this.
     """
     woken, wake = os.pipe()
     try:
@@ -64,5 +65,5 @@ class _Awaited:
 
     def read(self, size: int, /) -> bytes:
         while self._woken in select.select([self._descriptor, self._woken], [], [])[0]:
-            os.read(self._woken, SIGNALS_AT_ONCE)  # read on only if the handler lets us
+            os.read(self._woken, SIGNALS_AT_ONCE)  # the handler runs now, and may raise
         return os.read(self._descriptor, size)

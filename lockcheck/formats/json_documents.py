@@ -1,4 +1,5 @@
-"""The JSON objects of a stream, one at a time: one by one, or the elements of one array."""
+"""The JSON objects of a stream, one at a time: one after the other, or the elements of one
+array."""
 
 from __future__ import annotations
 
@@ -35,8 +36,8 @@ def read_documents(data: IO[bytes], source: str, decode: Decode[T]) -> Iterator[
 def read_lines_of_documents(
     data: IO[bytes], source: str, decode: Decode[T]
 ) -> Iterator[Document[T]]:
-    """Line by line as long as each line is a document, for types that cannot be nested deeply; the
-    rest of the text at once."""
+    """Like `read_documents`, but decodes line by line as long as each line is a document. For types
+    that cannot be nested deeply."""
     line = 1
     while given := data.readline(LARGEST + 1):
         try:
@@ -50,13 +51,15 @@ def read_lines_of_documents(
 
 
 class _Splitter(Generic[T]):
+    """Finds where each document begins and ends."""
+
     def __init__(self, text: Text, decode: Decode[T], *, begun: bool = False) -> None:
         self._text = text
         self._decode = decode
         self._begun = begun
         self._wrapper = False
         self._depth = 0  # inside the document
-        self._start = 0  # of the document, or of what is between two
+        self._start = 0  # of the document, or of the gap between two
 
     def documents(self) -> Iterator[Document[T]]:
         for match in STRUCTURE.finditer(self._text.text):
@@ -114,7 +117,7 @@ class _Splitter(Generic[T]):
 
 
 def _located(reason: str, document: str) -> tuple[str, int]:
-    """The decoder counts bytes from the beginning of the document."""
+    """The reason without its byte, and the offset as a number of characters."""
     found = BYTE.search(reason)
     lone = lone_surrogate(reason, document)
     if lone is not None:

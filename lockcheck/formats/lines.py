@@ -11,12 +11,12 @@ from lockcheck.history.files import BYTE_ORDER_MARK, LONGEST_LINE
 
 
 def bounded(data: IO[bytes]) -> Iterator[bytes]:
-    """Its lines; of one that is too long, just enough to show that it is."""
+    """The lines of a stream; of one that is too long, just enough to show that."""
     return iter(partial(data.readline, LONGEST_LINE + 1), b"")
 
 
 def read_lines(lines: Iterable[bytes], source: str, before: int = 0) -> Iterator[str]:
-    """Each with its line end; `before`: how many lines came before them."""
+    """The lines as text, with their line ends; `before` lines have been read already."""
     for number, given in enumerate(lines, before + 1):
         line = given.removeprefix(BYTE_ORDER_MARK) if number == 1 else given
         if len(line) > LONGEST_LINE:

@@ -1,4 +1,4 @@
-"""What other tools call the operations that lockcheck calls acquire, release, read and write."""
+"""Other tools' names for the operations that lockcheck calls acquire, release, read and write."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ LOST_WORDS = frozenset({"lost", "locklost"})
 KNOWN = {word: f for f, words in SYNONYMS.items() for word in words}
 LOCKING = frozenset({F.ACQUIRE, F.RELEASE, F.RENEW})
 
-# What means something else in a history of ours.
+# Names with another meaning in our own histories.
 NOTICES = frozenset({Notice.TERMS, Notice.STALL, Notice.CLOCK_STEP, Notice.CLOCKS})
 NOT_CLIENTS = frozenset({NEMESIS, STORAGE})
 
 
 def known_f(name: str) -> str | None:
-    """Our name of an operation; None if we have none."""
+    """Our name of an operation; None if lockcheck does not know it."""
     return KNOWN.get(name) or KNOWN.get(_plain(name))
 
 
@@ -34,12 +34,12 @@ def _plain(name: str) -> str:
 
 
 def is_lost(name: str) -> bool:
-    """A row or a span that is not an operation, but says that the lock was lost."""
+    """Whether a row or span of this name is a notice that the lock was lost, and no operation."""
     return _plain(name) in LOST_WORDS
 
 
 def known_row_f(name: str) -> str | None:
-    """As `known_f`, but rows and spans can also be the notice that the lock was lost."""
+    """Like `known_f`, but also knows the notice that the lock was lost."""
     return known_f(name) or (Notice.LOST if is_lost(name) else None)
 
 
@@ -50,7 +50,7 @@ def our_row_f(name: str) -> str:
 
 @lru_cache(maxsize=1000)
 def our_f(name: str) -> str:
-    """Our name, or theirs, which no check knows and so none judges."""
+    """Our name of the operation, or else the given one, which no check knows or judges."""
     return known_f(name) or (f"{name} operation" if name in NOTICES else name)
 
 

@@ -1,8 +1,8 @@
 """A history's bytes: from a file or standard input, packed or not.
 
-Packed bytes are unpacked as they are read, never all at once, and with a limit: what unpacks to
-more than any history has, or better than any history can be packed, is refused before it fills
-anything; and so is a pipe that does not end.
+Packed bytes are unpacked as they are read, with limits: what unpacks to more than any history has,
+or from less than any history packs to, is refused before it fills memory or disk. So is a pipe that
+does not end.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 STANDARD_INPUT = "-"
 LARGEST_UNPACKED = 1 << 34
-SMALL_UNPACKED = 1 << 30  # however well it is packed
-LARGEST_RATIO = 200  # histories are packed to a tenth or a thirtieth
-AT_ONCE = 1 << 18
-ZSTD_AT_ONCE = 1 << 10  # of packed bytes: none of it can unpack to more than 32 MiB
+SMALL_UNPACKED = 1 << 30  # accepted at any ratio
+LARGEST_RATIO = 200  # histories pack to a tenth or a thirtieth
+CHUNK = 1 << 18
+ZSTD_CHUNK = 1 << 10  # packed bytes that can unpack to 32 MiB at most
 LARGEST_ZSTD_WINDOW = 1 << 27
 
 ByteStream: TypeAlias = "io.BufferedReader[Guarded]"
@@ -42,22 +42,22 @@ def name_of(given: str) -> str:
 
 @contextmanager
 def opened(given: str) -> Iterator[ByteStream]:
-    """The history's unpacked bytes; some of them can be peeked at."""
+    """The history's unpacked bytes, in a reader that can peek."""
     name = name_of(given)
     with _raw(given, name) as raw:
         guarded = Guarded(raw, name, sys.maxsize if _has_an_end(given) else LARGEST_UNPACKED)
-        packed = io.BufferedReader(guarded, AT_ONCE)
+        packed = io.BufferedReader(guarded, CHUNK)
         unpacked = _unpacked(packed, given, name)
         if unpacked is None:
             yield packed
         else:
             yield io.BufferedReader(
-                Guarded(unpacked, name, LARGEST_UNPACKED, packed=guarded), AT_ONCE
+                Guarded(unpacked, name, LARGEST_UNPACKED, packed=guarded), CHUNK
             )
 
 
 def _has_an_end(given: str) -> bool:
-    """A file has one; a pipe or a device may not."""
+    """Whether it is a regular file; a pipe or a device may never end."""
     return given != STANDARD_INPUT and Path(given).is_file()
 
 
@@ -87,7 +87,7 @@ def _unreadable(name: str, error: OSError | ValueError) -> HistoryError:
 
 
 def plain_name(given: str) -> str:
-    """The name without the ending of its compression."""
+    """The name without the ending of a compression."""
     return given.removesuffix(".gz").removesuffix(".zst")
 
 
@@ -101,7 +101,8 @@ def _unpacked(packed: ByteStream, given: str, name: str) -> Readable | None:
 
 
 class Guarded(io.RawIOBase):
-    """Reads at most `limit` bytes, and not more than the packed ones can contain; names damage."""
+    """Reads at most `limit` bytes, and no more than `packed` can contain; names the source in
+    errors."""
 
     def __init__(
         self, inner: Readable, name: str, limit: int, *, packed: Guarded | None = None
@@ -150,8 +151,8 @@ class Guarded(io.RawIOBase):
 
 
 class _Zstd:
-    """Frames of Zstandard, one after the other. The package's own reader does not notice that a
-    file was cut off, so frames are followed here."""
+    """Unpacks Zstandard frames one by one: the package's own reader does not notice a truncated
+    file."""
 
     def __init__(self, packed: ByteStream, name: str) -> None:
         try:
@@ -172,7 +173,7 @@ class _Zstd:
 
     def read(self, size: int) -> bytes:
         while not self._ready:
-            packed = self._rest or self._packed.read(ZSTD_AT_ONCE)
+            packed = self._rest or self._packed.read(ZSTD_CHUNK)
             self._rest = b""
             if not packed:
                 if self._frame is not None:

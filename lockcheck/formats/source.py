@@ -1,24 +1,27 @@
-"""What a reader gets in addition to the bytes, and returns in addition to the events."""
+"""What a reader gets beside the bytes, and returns beside the events."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
 from lockcheck.errors import HistoryError
-from lockcheck.formats.asked import Asked
+from lockcheck.formats.read_options import ReadOptions
 from lockcheck.history.event import SINCE_1970_NS
 from lockcheck.history.files import Position
 
 
 @dataclass(slots=True)
 class Source:
+    """A history's name and read options; readers add notes and the line they are at."""
+
     name: str
-    asked: Asked = field(default_factory=Asked)
-    place: Position = field(default_factory=Position)  # moved on by readers of unchecked events
+    options: ReadOptions = field(default_factory=ReadOptions)
+    place: Position = field(default_factory=Position)  # updated by readers of unchecked events
     notes: list[str] = field(default_factory=list)  # for the user: what was ignored, and why
-    began_ns: int = 0  # by the clock of the log, where its times are counted from that
+    began_ns: int = 0  # when the log began, if its times count from 1970
 
     def counts_from(self, time_ns: int) -> None:
+        """Notes when the log began, if `time_ns` counts from 1970."""
         if time_ns >= SINCE_1970_NS:
             self.began_ns = time_ns
 

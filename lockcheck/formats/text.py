@@ -10,6 +10,8 @@ LARGEST = 1 << 31  # bytes: some twenty million operations, more than are judged
 
 
 class Text:
+    """A text that can name the line and column of any character."""
+
     def __init__(self, text: str, source: str, line: int = 1) -> None:
         self.text = text
         self._source = source
@@ -18,7 +20,7 @@ class Text:
         self._counted = 0
 
     def place(self, offset: int) -> tuple[int, int]:
-        """Line and column of a character; later calls must ask for later ones."""
+        """Line and column of a character. Offsets must not decrease from call to call."""
         lines = self.text.count("\n", self._counted, offset)
         if lines:
             self._line += lines
@@ -32,7 +34,8 @@ class Text:
 
 
 def read_text(data: IO[bytes], source: str, line: int = 1, begun: bytes = b"") -> Text:
-    """All of it, with what had been read already in front: `begun`, from this `line` on."""
+    """All the rest of a stream; `begun`, from `line` on, has been read already and is put in
+    front."""
     given = begun + data.read(LARGEST + 1)
     if len(given) > LARGEST:
         raise HistoryError(f"longer than {LARGEST} bytes", source=source)

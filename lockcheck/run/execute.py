@@ -24,7 +24,7 @@ from lockcheck.compose.choose import choose_runtime
 from lockcheck.compose.runtime import Cluster, ClusterPlan
 from lockcheck.config import RunConfig
 from lockcheck.errors import LockcheckError, UserError
-from lockcheck.formats import Asked
+from lockcheck.formats import ReadOptions
 from lockcheck.history import History
 from lockcheck.results.publish import publish
 from lockcheck.run.experiment import await_ready, conduct, keep_running
@@ -123,7 +123,7 @@ def _conclude(
     try:
         with not_collecting():
             store.assemble_history(terms(config), facts)
-            with loaded(str(store.history), Asked()) as found:
+            with loaded(str(store.history), ReadOptions()) as found:
                 judgement, history = judged(found.history, patient_for(FOR_A_RUN_MS))
                 judgement = facts.applied_to(judgement)
                 publish(store, history, judgement, facts)

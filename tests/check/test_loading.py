@@ -12,7 +12,7 @@ import pytest
 import lockcheck.check.loading
 from lockcheck.check.loading import loaded
 from lockcheck.errors import UserError
-from lockcheck.formats import Asked
+from lockcheck.formats import ReadOptions
 from lockcheck.history import Event, EventType, History
 from lockcheck.history.event import encode_event
 from lockcheck.history.scan import Scan
@@ -53,11 +53,11 @@ def test_the_disk_is_not_filled(
 ) -> None:
     with_free(monkeypatch, total, free)
     if fits:
-        with loaded(str(packed), Asked()) as found:
+        with loaded(str(packed), ReadOptions()) as found:
             assert found.format == "jsonl"
         return
     with pytest.raises(UserError, match=f"next to nothing of {free} free bytes") as error:
-        loaded(str(packed), Asked()).__enter__()
+        loaded(str(packed), ReadOptions()).__enter__()
     assert "TMPDIR" in error.value.cure
 
 
@@ -67,7 +67,7 @@ def test_a_disk_that_is_full(packed: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setattr(lockcheck.check.loading, "_copy", copy)
     with pytest.raises(UserError, match=r"cannot be unpacked to .*: No space left on device"):
-        loaded(str(packed), Asked()).__enter__()
+        loaded(str(packed), ReadOptions()).__enter__()
 
 
 @pytest.mark.parametrize("given", ["/dev/zero", "zeros.gz"])
@@ -78,7 +78,7 @@ def test_what_is_no_history_is_not_copied(
     monkeypatch.setattr(lockcheck.check.loading, "_copy", None)
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UserError, match="in no format that lockcheck recognizes"):
-        loaded(given, Asked()).__enter__()
+        loaded(given, ReadOptions()).__enter__()
 
 
 def test_a_byte_order_mark_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,9 +86,9 @@ def test_a_byte_order_mark_changes_nothing(tmp_path: Path, monkeypatch: pytest.M
     plain, marked = tmp_path / "plain.jsonl", tmp_path / "marked.jsonl"
     plain.write_bytes(events(10))
     marked.write_bytes(b"\xef\xbb\xbf" + events(10))
-    with loaded(str(marked), Asked()) as found:
+    with loaded(str(marked), ReadOptions()) as found:
         assert isinstance(found.history, History)
         told = found.history
-    with loaded(str(plain), Asked()) as found:
+    with loaded(str(plain), ReadOptions()) as found:
         history = found.history
         assert (history.rows() if isinstance(history, Scan) else history) == told

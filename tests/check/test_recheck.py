@@ -14,7 +14,7 @@ from lockcheck.check.recheck import Checked, recheck
 from lockcheck.checker import Verdict
 from lockcheck.checker.linearizability import endless
 from lockcheck.errors import UserError
-from lockcheck.formats import Asked
+from lockcheck.formats import ReadOptions
 from lockcheck.formats.exports.export import write as exported
 from tests.checker.dsl import operations
 from tests.long_histories import lock, write
@@ -40,7 +40,7 @@ def check(given: str, **asked: Any) -> Checked:
     return recheck(
         given,
         None,
-        asked=Asked(**asked),
+        asked=ReadOptions(**asked),
         patience=endless,
         out=Path("results"),
     )
@@ -198,7 +198,7 @@ def test_a_report_does_not_replace_its_history(tmp_path: Path) -> None:
     path = tmp_path / "h.csv"
     path.write_text(csv(WRONG["two at once"][0]))
     with pytest.raises(UserError, match="would replace the history"):
-        recheck(str(path), path, asked=Asked(), patience=endless, out=Path("results"))
+        recheck(str(path), path, asked=ReadOptions(), patience=endless, out=Path("results"))
 
 
 def test_a_long_history_from_a_file_packed_and_from_a_pipe(

@@ -11,7 +11,7 @@ import pytest
 from lockcheck.check.recheck import recheck
 from lockcheck.checker import Culprit, Verdict
 from lockcheck.checker.linearizability import endless
-from lockcheck.formats import Asked
+from lockcheck.formats import ReadOptions
 
 HISTORIES = Path(__file__).with_name("histories")
 LEASE: dict[str, Any] = {"ttl_ms": 5_000}
@@ -67,7 +67,7 @@ def test_its_verdict(name: str, tmp_path: Path) -> None:
     found = recheck(
         str(HISTORIES / name),
         None,
-        asked=Asked(**known.asked),
+        asked=ReadOptions(**known.asked),
         patience=endless,
         out=tmp_path,
     ).judgement

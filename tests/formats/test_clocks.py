@@ -10,7 +10,7 @@ import lockcheck.check.loading
 from lockcheck.check.recheck import recheck
 from lockcheck.checker import Verdict
 from lockcheck.checker.linearizability import endless
-from lockcheck.formats import Asked, read_any
+from lockcheck.formats import ReadOptions, read_any
 from lockcheck.results.story.narrative import narrative_of
 from lockcheck.results.summary import verdict_summary
 
@@ -71,7 +71,7 @@ def test_a_finding_is_told_by_the_clock_of_the_log(
         monkeypatch.setattr(lockcheck.check.loading, "MANY", 0)
     path = tmp_path / "history"
     path.write_text(FORMATS[name])
-    asked = Asked(format=name)
+    asked = ReadOptions(format=name)
     checked = recheck(str(path), None, asked=asked, patience=endless, out=tmp_path)
     judgement = checked.judgement
     assert judgement.verdict is Verdict.VIOLATION

@@ -257,7 +257,9 @@ def test_csv_of_what_is_called_lost_and_is_no_notice() -> None:
     again = history_of("csv", exported("csv", told))
     assert [o.f for o in again.operations] == ["lost operation"]
     assert [event.time for event in lost_notices(again)] == [2]
-    assert left_out(told, "csv") == ("csv tells the clients' operations only: 1 notice is left out")
+    assert left_out(told, "csv") == (
+        "csv contains the clients' operations only: 1 notice is left out"
+    )
 
 
 def test_porcupine() -> None:
@@ -308,11 +310,11 @@ def test_what_an_export_leaves_out_is_said() -> None:
     told = history(*RUN, ledger=True, ttl_ms=500)
     assert {name for name in EXPORTS if not left_out(told, name)} == {"edn", "jsonl"}
     assert left_out(told, "csv") == (
-        "csv tells the clients' operations only: 1 notice, 1 fault and 1 ledger entry of the "
+        "csv contains the clients' operations only: 1 notice, 1 fault and 1 ledger entry of the "
         "storage are left out"
     )
     assert left_out(history("1 acquire 0-1", "1 lost 9"), "porcupine") == (
-        "porcupine tells the clients' operations only: 1 notice is left out"
+        "porcupine contains the clients' operations only: 1 notice is left out"
     )
     assert not left_out(history("1 acquire 0-1", "2 acquire 5-"), "csv")
 

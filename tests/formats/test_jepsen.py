@@ -6,7 +6,7 @@ from io import BytesIO
 
 import pytest
 
-from lockcheck.formats import FORMATS, Asked
+from lockcheck.formats import FORMATS, ReadOptions
 from lockcheck.formats.source import Source
 from tests.formats.texts import NAME, brief, error_in, events_of, history_of, said
 
@@ -113,8 +113,8 @@ def test_json(text: str) -> None:
 
 
 def test_without_times_the_order_is_the_time_and_no_lease_can_be_judged() -> None:
-    assert error_in("txt", TXT, Asked(ttl_ms=1000)) is not None
-    assert history_of("txt", TXT, Asked(model="cas-register")).terms.model == "cas-register"
+    assert error_in("txt", TXT, ReadOptions(ttl_ms=1000)) is not None
+    assert history_of("txt", TXT, ReadOptions(model="cas-register")).terms.model == "cas-register"
 
 
 def test_times_may_go_back_between_threads() -> None:
@@ -285,16 +285,16 @@ def test_the_user_is_told_of_processes_that_are_no_clients(form: str) -> None:
         text = "\n".join([CLIENT[form], *(STRANGER[form] % process for process in processes)])
         events = list(FORMATS[form].read(BytesIO(text.encode()), source))
         assert {event.process for event in events[1:]} <= {"nemesis"}
-        return [note for note in source.notes if "passed over" in note]
+        return [note for note in source.notes if "ignored" in note]
 
     assert notes(":nemesis", ":nemesis") == []
     (note,) = notes(":nemesis", ":a")
     assert note == (
-        "1 operation was passed over, of processes that are neither clients nor the nemesis: "
-        ":a (a client is a number, or a text)"
+        "1 operation was ignored, of processes that are neither clients nor the nemesis: "
+        ":a (a client is a number or a string)"
     )
     (note,) = notes(":b", ":a", ":c", ":d", ":a")
-    assert note.startswith("5 operations were passed over")
+    assert note.startswith("5 operations were ignored")
     assert ":a, :b, :c, ... (" in note
 
 
@@ -356,7 +356,7 @@ DAMAGED = {
         "{:process 1 :type :invoke :f :cas :value 3}",
         1,
         1,
-        "a cas without the pair of what it expects and what it writes",
+        "a cas without its pair of expected and new value",
     ),
     "a token beyond all bounds": (
         "edn",

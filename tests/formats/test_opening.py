@@ -16,7 +16,7 @@ import pytest
 import zstandard
 
 from lockcheck.errors import HistoryError, UserError
-from lockcheck.formats import FORMATS, Asked, opening, read_any, reading
+from lockcheck.formats import FORMATS, ReadOptions, opening, read_any, reading
 from lockcheck.signals import Terminated, unwinding_when_terminated
 from tests.formats.samples import SAMPLES
 from tests.waiting import wait_for
@@ -75,17 +75,17 @@ def test_nobody_knows_it(tmp_path: Path) -> None:
         read_any(str(path))
     assert "--format: otlp, jsonl" in error.value.cure
     with pytest.raises(UserError, match="unknown format 'xml'"):
-        read_any(str(path), Asked(format="xml"))
+        read_any(str(path), ReadOptions(format="xml"))
 
 
 def test_the_user_names_the_format_and_the_model(tmp_path: Path) -> None:
     path = tmp_path / "history"
     path.write_text(SAMPLES["jsonl"])
     assert read_any(str(path))[0].terms.model == "mutex"
-    history, _ = read_any(str(path), Asked(format="jsonl", model="fenced"))
+    history, _ = read_any(str(path), ReadOptions(format="jsonl", model="fenced"))
     assert history.terms.model == "fenced"
     with pytest.raises(HistoryError):
-        read_any(str(path), Asked(format="csv"))
+        read_any(str(path), ReadOptions(format="csv"))
 
 
 def test_lines_are_counted_with_the_blank_ones(tmp_path: Path) -> None:
@@ -209,7 +209,7 @@ def test_standard_input_that_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_is_empty(tmp_path: Path, name: str, packing: str, data: bytes) -> None:
     path = tmp_path / f"{name}{packing}"
     path.write_bytes(PACKED[packing](data))
-    for asked in (Asked(), *map(Asked, FORMATS)):
+    for asked in (ReadOptions(), *map(ReadOptions, FORMATS)):
         with pytest.raises(HistoryError, match="it is empty"):
             read_any(str(path), asked)
 

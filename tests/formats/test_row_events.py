@@ -84,7 +84,7 @@ def test_what_no_model_knows_is_left_to_events() -> None:
 
 @pytest.mark.parametrize("size", [1, 40, 1 << 20])
 def test_pieces_of_any_size_are_one_table(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
-    monkeypatch.setattr(lockcheck.formats.tables.csv_rows, "AT_ONCE", size)
+    monkeypatch.setattr(lockcheck.formats.tables.csv_rows, "CHUNK", size)
     rows = [f"c{at % 3},k{at % 2},acquire,{at},{at},ok,{at}" for at in range(30)]
     rows[20] = rows[20].replace("k0", '"k\n0"')  # from here on they are no plain ones
     events = list(rows_of(HEADER + "\n".join(rows)))

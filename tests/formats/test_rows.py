@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lockcheck.formats import FORMATS, Asked
+from lockcheck.formats import FORMATS, ReadOptions
 from lockcheck.formats.source import Source
 from lockcheck.history import Ending, Event
 from tests.formats.texts import NAME, brief, error_in, events_of, history_of, said
@@ -93,7 +93,9 @@ def test_numbers_are_clients_only_where_all_of_them_are() -> None:
 
 
 def test_the_terms_of_the_user_come_first() -> None:
-    history = history_of("csv", HEADER + "1,k,acquire,5,6,ok,\n", Asked(model="mutex", ttl_ms=5))
+    history = history_of(
+        "csv", HEADER + "1,k,acquire,5,6,ok,\n", ReadOptions(model="mutex", ttl_ms=5)
+    )
     assert (history.terms.model, history.terms.ttl_ms) == ("mutex", 5)
 
 
@@ -200,8 +202,8 @@ DAMAGED_ROWS = {
         *(3, 12, "end_ns: a notice has one time only"),
     ),
     "a notice before itself": ("a,k,lost,1,0,,", 3, 12, "end_ns: a notice has one time only"),
-    "a notice of nothing": ("a,k,lost,1,,fail,", 3, 13, "outcome: it says that the lock was lost"),
-    "half a cas": ("a,k,cas,1,2,ok,", 3, 1, "value: a cas without the pair of what it expects"),
+    "a notice of nothing": ("a,k,lost,1,,fail,", 3, 13, "outcome: a notice that the lock was lost"),
+    "half a cas": ("a,k,cas,1,2,ok,", 3, 1, "value: a cas without its pair of expected"),
 }
 
 
@@ -368,26 +370,29 @@ def test_spans_of_others_are_counted() -> None:
     )
     events: list[Event] = list(FORMATS["otlp"].read(BytesIO(text.encode()), source))
     assert len(events) == 2
-    assert source.notes == ["2 spans that are no lock's were passed over"]
+    assert source.notes == ["2 spans that are not a lock's were ignored"]
 
 
 def test_one_span_of_others() -> None:
     source = Source(NAME)
     text = export(HELD, span("get", 1, 2), service__name="w")
     assert list(FORMATS["otlp"].read(BytesIO(text.encode()), source))
-    assert source.notes == ["1 span that is no lock's was passed over"]
+    assert source.notes == ["1 span that is not a lock's was ignored"]
 
 
 SPANS = "resourceSpans[0].scopeSpans[0].spans"
 W = {"service__name": "w"}
 DAMAGED_SPANS = {
     "none": (export(), "it contains no spans: a span of a lock has lock.op"),
-    "not of a lock": (export(span("GET", 1, 2)), "its only span is no lock's: a span of"),
+    "not of a lock": (export(span("GET", 1, 2)), "its only span is not a lock's: a span of"),
     "none of a lock": (
         export(span("GET", 1, 2), span("GET", 1, 2)),
         "none of its 2 spans is a lock's: a span of",
     ),
-    "nobody's": (export(HELD), f"{SPANS}[0], 'Mutex.tryLock': nobody's: a span of a lock has"),
+    "no client": (
+        export(HELD),
+        f"{SPANS}[0], 'Mutex.tryLock': it names no client: a span of a lock has",
+    ),
     "no start": (
         export(span("acquire", "", 2, lock__key="k"), service__name="w"),
         f"{SPANS}[0], 'acquire': it has no startTimeUnixNano",
@@ -418,7 +423,7 @@ DAMAGED_SPANS = {
     ),
     "a notice of nothing": (
         export(span("lost", 1, 2, lock__outcome="fail"), **W),
-        f"{SPANS}[0], 'lost': lock.outcome: it says that the lock was lost, and",
+        f"{SPANS}[0], 'lost': lock.outcome: a notice that the lock was lost cannot",
     ),
     "a lease that is none": (
         export(HELD, span("GET", 1, 2), span("acquire", 1, 2, lock__ttl_ms="-1"), **W),
@@ -426,7 +431,7 @@ DAMAGED_SPANS = {
     ),
     "half a cas": (
         export(span("cas", 1, 2, lock__value="7"), **W),
-        f"{SPANS}[0], 'cas': lock.value: a cas without the pair",
+        f"{SPANS}[0], 'cas': lock.value: a cas without its pair",
     ),
     "busy": (
         export(HELD, span("GET", 1, 2), span("unlock", EPOCH + 5, EPOCH + 7, lock__key="k"), **W),
@@ -516,7 +521,7 @@ def test_only_a_renewal_is_of_somebody_else() -> None:
     assert said(error_in("csv", text)) == (
         3,
         22,
-        "of: only a renewal is of somebody else's hold",
+        "of: only a renewal can be for another client's hold",
     )
     spans = export(span("unlock", 1, 2, lock__of="b"), service__name="w")
     assert "lock.of: only a renewal" in said(error_in("otlp", spans))[2]

@@ -6,31 +6,33 @@ from collections.abc import Iterator
 from io import BytesIO
 
 from lockcheck.errors import HistoryError
-from lockcheck.formats import FORMATS, Asked
-from lockcheck.formats.asked import with_terms
+from lockcheck.formats import FORMATS, ReadOptions
+from lockcheck.formats.read_options import with_terms
 from lockcheck.formats.source import Source
 from lockcheck.history import Event, History
 
 NAME = "given"
 
 
-def events_of(name: str, text: str | bytes, asked: Asked | None = None) -> list[Event]:
-    return list(_events(name, text, Source(NAME, asked or Asked())))
+def events_of(name: str, text: str | bytes, options: ReadOptions | None = None) -> list[Event]:
+    return list(_events(name, text, Source(NAME, options or ReadOptions())))
 
 
 def _events(name: str, text: str | bytes, source: Source) -> Iterator[Event]:
     data = text.encode() if isinstance(text, str) else text
-    return with_terms(iter(FORMATS[name].read(BytesIO(data), source)), source.asked)
+    return with_terms(iter(FORMATS[name].read(BytesIO(data), source)), source.options)
 
 
-def history_of(name: str, text: str | bytes, asked: Asked | None = None) -> History:
-    source = Source(NAME, asked or Asked())
+def history_of(name: str, text: str | bytes, options: ReadOptions | None = None) -> History:
+    source = Source(NAME, options or ReadOptions())
     return History.of(_events(name, text, source), source=NAME, place=source.place)
 
 
-def error_in(name: str, text: str | bytes, asked: Asked | None = None) -> HistoryError | None:
+def error_in(
+    name: str, text: str | bytes, options: ReadOptions | None = None
+) -> HistoryError | None:
     try:
-        history_of(name, text, asked)
+        history_of(name, text, options)
     except HistoryError as error:
         return error
     return None

@@ -14,7 +14,7 @@ import lockcheck.check.loading
 from lockcheck.check.recheck import recheck
 from lockcheck.checker import Code, Culprit, Judgement, Verdict
 from lockcheck.checker.linearizability import endless
-from lockcheck.formats import Asked
+from lockcheck.formats import ReadOptions
 from lockcheck.results.story.wording.codes import note
 from tests.production.day import day
 from tests.production.mistakes import with_a_mistake
@@ -51,7 +51,7 @@ def looked_at(found: Lived, folder: Path, kind: str) -> tuple[Judgement, int]:
     path, model = folder / f"{found.day.seed}.log", KINDS[kind][1]
     path.write_text(found.text)
     permits = found.day.permits if model == "semaphore" else None
-    asked = Asked(ttl_ms=found.ttl_ms, model=model, permits=permits)
+    asked = ReadOptions(ttl_ms=found.ttl_ms, model=model, permits=permits)
     checked = recheck(str(path), None, asked=asked, patience=endless, out=folder)
     return checked.judgement, len(checked.history.operations)
 

@@ -26,7 +26,7 @@ from lockcheck.check.recheck import recheck
 from lockcheck.checker import judge_scan
 from lockcheck.checker.linearizability import endless
 from lockcheck.cli.terminal import print_verdict
-from lockcheck.formats import Asked
+from lockcheck.formats import ReadOptions
 from lockcheck.history import read_history
 from lockcheck.history.event import decode_event
 from lockcheck.history.scan import scan
@@ -78,7 +78,7 @@ def measure_command(path: Path) -> None:
     """Reads and judges one file of any format as `lockcheck check` does, and tells of it."""
     began = time.perf_counter()
     with not_collecting():
-        checked = recheck(str(path), None, asked=Asked(), patience=endless, out=path.parent)
+        checked = recheck(str(path), None, asked=ReadOptions(), patience=endless, out=path.parent)
         judged = time.perf_counter()
         with redirect_stdout(io.StringIO()):
             print_verdict(checked.history, checked.judgement, None, checked.facts)

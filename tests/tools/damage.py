@@ -20,7 +20,7 @@ from lockcheck.check.patience import patient_for
 from lockcheck.check.recheck import recheck
 from lockcheck.checker.finding import Verdict
 from lockcheck.errors import LockcheckError
-from lockcheck.formats import Asked
+from lockcheck.formats import ReadOptions
 from lockcheck.history.event import RUN, decode_event
 from lockcheck.nodes import NODES_FOLDER
 from lockcheck.runs.store import FACTS_FILE, HISTORY_FILE
@@ -149,7 +149,7 @@ def _lines(path: Path) -> Lines:
 def verdict_of(run: Path) -> str:
     try:
         checked = recheck(
-            str(run), None, asked=Asked(), patience=patient_for(PATIENCE_MS), out=run.parent
+            str(run), None, asked=ReadOptions(), patience=patient_for(PATIENCE_MS), out=run.parent
         )
     except LockcheckError:
         return REFUSED

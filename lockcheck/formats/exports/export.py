@@ -1,8 +1,7 @@
-"""A history written for other tools: Jepsen, Porcupine, a spreadsheet, or lockcheck itself.
+"""Writes a history for other tools: Jepsen, Porcupine, a spreadsheet, or lockcheck itself.
 
 `edn` and `jsonl` contain everything; `csv` and `porcupine` contain only the clients' operations: no
-faults, no stalls, no notices, no ledger of the storage. `csv` also has the notices that a lock was
-lost.
+faults, no stalls, no notices, no storage ledger. `csv` also has the notices that a lock was lost.
 """
 
 from __future__ import annotations
@@ -13,10 +12,10 @@ from itertools import chain
 from typing import IO
 
 from lockcheck.errors import UserError
-from lockcheck.formats.asked import opening_terms
 from lockcheck.formats.exports.export_csv import csv_rows, lost_notices
 from lockcheck.formats.exports.export_edn import edn_line
 from lockcheck.formats.exports.export_porcupine import porcupine_lines
+from lockcheck.formats.read_options import opening_terms
 from lockcheck.history import Event, History, Notice
 from lockcheck.history.event import NEMESIS, RUN, STORAGE, encode_event, terms_event
 
@@ -27,7 +26,7 @@ class Export:
     meaning: str
     chunks: Callable[[History], Iterator[bytes]]
     operations_only: bool = False
-    losses: bool = False  # beside the operations it has the notices that a lock was lost
+    losses: bool = False  # it also has the notices that a lock was lost
 
 
 def _edn(history: History) -> Iterator[bytes]:
@@ -70,31 +69,31 @@ def write(history: History, name: str, out: IO[bytes]) -> None:
 
 
 def left_out(history: History, name: str) -> str:
-    """What an export leaves out; empty: nothing."""
+    """A note on what an export leaves out; empty if it contains everything."""
     if not EXPORTS[name].operations_only:
         return ""
-    told = len(lost_notices(history)) if EXPORTS[name].losses else 0
+    exported = len(lost_notices(history)) if EXPORTS[name].losses else 0
     numbers = (
-        (_notices(history) - told, "notice", "notices"),
+        (_notices(history) - exported, "notice", "notices"),
         (len(history.faults), "fault", "faults"),
         (len(history.ledger), "ledger entry of the storage", "ledger entries of the storage"),
     )
-    said = [f"{number} {one if number == 1 else many}" for number, one, many in numbers if number]
-    if not said:
+    counts = [f"{number} {one if number == 1 else many}" for number, one, many in numbers if number]
+    if not counts:
         return ""
-    listed = " and ".join([", ".join(said[:-1]), said[-1]] if said[1:] else said)
-    verb = "is" if said == [listed] and listed.startswith("1 ") else "are"
-    return f"{name} tells the clients' operations only: {listed} {verb} left out"
+    listed = " and ".join([", ".join(counts[:-1]), counts[-1]] if counts[1:] else counts)
+    verb = "is" if counts == [listed] and listed.startswith("1 ") else "are"
+    return f"{name} contains the clients' operations only: {listed} {verb} left out"
 
 
 def _notices(history: History) -> int:
     of_operations = sum(1 + (each.answer is not None) for each in history.operations)
-    others = sum(map(_is_told_otherwise, history.events))
+    others = sum(map(_is_no_notice, history.events))
     return len(history.events) - of_operations - others
 
 
-def _is_told_otherwise(event: Event) -> bool:
-    """As part of a fault, by the storage, or as the terms."""
+def _is_no_notice(event: Event) -> bool:
+    """Whether the event is part of a fault or of the ledger, or the terms."""
     of_fault = event.process == NEMESIS and event.fault is not None
     terms = event.process == RUN and event.f == Notice.TERMS
     return of_fault or terms or event.process == STORAGE

@@ -1,13 +1,13 @@
 """Operations as rows of CSV, in the order of their invocations; the columns are in `csv_rows`.
 
-So are the notices that a client lost its lock:
+The notices that a client lost its lock are rows, too:
 
     client,key,op,start_ns,end_ns,outcome,token,value,result,ttl_ms,node,seq,base,of
     1,k,write,2000000,3000000,ok,,7,,,n1,1,6,
     1,k,lost,9000000,,,,,,,n1,,,
 
-Its limits: an empty name is the same as none, and a process that is a number the same as a name of
-digits. The storage's ledger is left out: the numbers are those in the answers to clients.
+Its limits: an empty name reads as none, and a process `"7"` reads as the number 7. The storage's
+ledger is left out; sequence numbers come from the answers to clients.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ from lockcheck.formats.tables.intervals import ANSWERED_TOKEN, COLUMNS
 from lockcheck.history import Event, EventType, F, History, Notice, Operation
 from lockcheck.history.event import NEMESIS, STORAGE
 
-AT_ONCE = 4096  # rows
+CHUNK_ROWS = 4096
 Cell = str | int | None
 
 
 def csv_rows(history: History) -> Iterator[bytes]:
     buffer = io.StringIO(newline="")
-    writer = csv.writer(buffer, lineterminator="\r\n")  # so that both are quoted inside a cell
+    writer = csv.writer(buffer, lineterminator="\r\n")  # quotes both inside a cell
     writer.writerow(COLUMNS)
     for number, row in enumerate(_rows(history), 1):
         writer.writerow(row)
-        if number % AT_ONCE == 0:
-            yield _taken(buffer)
-    yield _taken(buffer)
+        if number % CHUNK_ROWS == 0:
+            yield _drained(buffer)
+    yield _drained(buffer)
 
 
 def _rows(history: History) -> Iterator[tuple[Cell, ...]]:
-    """In the order of the history, which is the order of events with equal times."""
+    """In the order of the history: that is the order of events with equal times."""
     notices = lost_notices(history)
     if not notices:
         yield from map(_row, history.operations)
@@ -54,10 +54,10 @@ def _rows(history: History) -> Iterator[tuple[Cell, ...]]:
 
 
 def lost_notices(history: History) -> list[Event]:
-    """The events by which clients were told that they lost a lock."""
-    told = [event for event in history.events if _may_be_notice(event)]
-    answers = {id(each.answer) for each in history.operations if each.f == Notice.LOST and told}
-    return [event for event in told if id(event) not in answers]
+    """The notices that a client lost its lock."""
+    lost = [event for event in history.events if _may_be_notice(event)]
+    answers = {id(each.answer) for each in history.operations if each.f == Notice.LOST and lost}
+    return [event for event in lost if id(event) not in answers]
 
 
 def _may_be_notice(event: Event) -> bool:
@@ -65,7 +65,7 @@ def _may_be_notice(event: Event) -> bool:
     return event.f == Notice.LOST and event.type is EventType.INFO and of_client
 
 
-def _taken(buffer: io.StringIO) -> bytes:
+def _drained(buffer: io.StringIO) -> bytes:
     text = buffer.getvalue()
     buffer.seek(0)
     buffer.truncate()
@@ -93,14 +93,14 @@ def _row(operation: Operation) -> tuple[Cell, ...]:
 
 
 def _notice(event: Event) -> tuple[Cell, ...]:
-    told = (event.process, event.key, event.f, event.time, None, None, event.token)
+    first = (event.process, event.key, event.f, event.time, None, None, event.token)
     value, base = _json(event.value), _json(event.base)
-    return (*told, value, None, event.ttl_ms, event.node, None, base, None)
+    return (*first, value, None, event.ttl_ms, event.node, None, base, None)
 
 
 def _token(invoke: Event, answer: Event | None) -> int | None:
-    told = answer if invoke.f in ANSWERED_TOKEN else invoke
-    return told.token if told is not None else None
+    event = answer if invoke.f in ANSWERED_TOKEN else invoke
+    return None if event is None else event.token
 
 
 def _json(value: object) -> str | None:

@@ -1,8 +1,8 @@
 """An event as a line of Jepsen's `history.edn`.
 
-The fields that Jepsen knows have its names; ours (`:key`, `:token`, `:ttl-ms`...) are added where
-they have a value, and Jepsen ignores them. Its checkers want the key inside the value
-(`independent`): a history of several keys has to be split by `:key` first.
+The fields that Jepsen knows have its names; ours (`:key`, `:token`, `:ttl-ms`...) are added if they
+have a value, and Jepsen ignores them. Its checkers expect the key inside the value (`independent`),
+so a history of several keys has to be split by `:key` first.
 """
 
 from __future__ import annotations
@@ -14,20 +14,9 @@ import msgspec
 from lockcheck.history.event import NEMESIS, RUN, STORAGE, Event
 
 PLAIN_NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9-]*")
-BESIDE = (
-    *(
-        "key",
-        "node",
-        "token",
-        "error",
-        "refused",
-        "seq",
-        "base",
-        "ttl_ms",
-        "valid_ms",
-        "fault",
-        "of",
-    ),
+EXTRA_FIELDS = (
+    *("key", "node", "token", "error", "refused", "seq", "base"),
+    *("ttl_ms", "valid_ms", "fault", "of"),
 )
 NOT_CLIENTS = (NEMESIS, STORAGE, RUN)
 _json = msgspec.json.Encoder(order="deterministic").encode
@@ -42,7 +31,7 @@ def edn_line(index: int, event: Event) -> bytes:
         f":time {event.time}",
         f":index {index}",
     ]
-    for name in BESIDE:
+    for name in EXTRA_FIELDS:
         value = getattr(event, name)
         if value is not None:
             parts.append(f":{name.replace('_', '-')} {edn(value)}")
@@ -52,17 +41,17 @@ def edn_line(index: int, event: Event) -> bytes:
 
 
 def _process(process: int | str) -> str:
-    """A client's name stays a text: to Jepsen, a keyword is not a client."""
+    """A client's name stays a string: to Jepsen, a keyword is not a client."""
     return f":{process}" if process in NOT_CLIENTS else edn(process)
 
 
 def _name(name: str) -> str:
-    """A keyword where it can be one: that is what Jepsen compares with."""
+    """A keyword if possible: Jepsen compares with keywords."""
     return f":{name}" if PLAIN_NAME.fullmatch(name) else edn(name)
 
 
 def edn(value: object) -> str:
-    """Of values that JSON can have; most of them are written the same in EDN."""
+    """A JSON value in EDN; most values are written the same in both."""
     if value is None:
         return "nil"
     if isinstance(value, dict):

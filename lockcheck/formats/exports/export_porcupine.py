@@ -3,11 +3,11 @@
     {"ClientId": 0, "Input": {"op": "acquire", "key": "k", "value": null}, "Call": 5,
      "Output": {"outcome": "ok", "value": null, "token": 3}, "Return": 9}
 
-`json.Unmarshal` reads each into a struct of those fields; a model gets Input and Output. An
-operation that nobody confirmed has the outcome `info` and returns at the end of all time, so that
-Porcupine may place it anywhere after its call; the model has to accept it with and without an
-effect. A failed one has the outcome `fail`, and no effect. Clients are numbered in the order of
-their first operations. The `of` in the Input of a keeper's renewal is the number of its client.
+`json.Unmarshal` reads each line into a struct of those fields; a model gets Input and Output. An
+unconfirmed operation has the outcome `info` and returns at the end of all time, so Porcupine may
+place it anywhere after its call; the model has to accept it with and without an effect. A failed
+one has the outcome `fail`, and no effect. Clients are numbered in the order of their first
+operations. The `of` in the Input of a keeper's renewal is the number of its client.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class _Operation(msgspec.Struct, rename="pascal"):
 
 def _operation(operation: Operation, client: int, of: int | None) -> _Operation:
     answer, end_ns = operation.answer, operation.end_ns
-    said = (
+    output = (
         (EventType.INFO, None, None)
         if answer is None
         else (answer.type, answer.value, answer.token)
@@ -63,6 +63,6 @@ def _operation(operation: Operation, client: int, of: int | None) -> _Operation:
         client,
         _Input(operation.f, operation.key, operation.invoke.value, of),
         operation.start_ns,
-        _Output(*said),
+        _Output(*output),
         END_OF_TIMES if end_ns is None else end_ns,
     )

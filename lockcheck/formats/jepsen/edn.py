@@ -1,10 +1,10 @@
-"""EDN, the notation of Clojure's data, read as data: nothing in it is ever looked up or run.
+"""Reads EDN, the notation of Clojure's data, as data: nothing in it is ever looked up or run.
 
-Whatever JSON has is read as from JSON; the rest is read so that equal values stay equal: a keyword
-inside a value as its text with the colon (as a key or a value of the outermost map it is a
-`Keyword`), a symbol as its text, a character as a text, a set as the list of its elements in a
-fixed order, a date or an unknown tag as the value behind it. Numbers like `7N` and `1.5M` are
-numbers, ratios and infinities their text. `#_` discards, `;` comments, commas are blanks.
+Values that JSON has are read as from JSON. The rest is read so that equal values stay equal: a
+keyword inside a value as a string with the colon (as a key or value of the outermost map it is a
+`Keyword`), a symbol or character as a string, a set as a sorted list, a date or unknown tag as the
+value behind it. Numbers like `7N` and `1.5M` are numbers, ratios and infinities strings. `#_`
+discards, `;` comments, commas are blanks.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MANY_NAMES = 10_000
 
 
 class Keyword(str):
-    """`:name`, without its colon."""
+    """A keyword like `:name`, without its colon."""
 
     __slots__ = ()
 
@@ -42,7 +42,7 @@ class Form(NamedTuple):
 NAME = r"""[^\s,;"(){}\[\]\\#]++"""
 PLAIN = rf"(?: :{NAME} | -?[0-9]{{1,18}}+ | nil | true | false )"
 VALUE = rf"""(?: {PLAIN} | "[^"\\]*+" | \[[\s,]*+(?:{PLAIN}(?=[\s,\]])[\s,]*+)*+\] )"""
-# Most operations are like this, so they are read as a whole.
+# Most operations look like this, so they are read as a whole.
 FLAT_MAP = rf"\{{[\s,]*+(?: :{NAME}[\s,]++{VALUE}(?=[\s,}}])[\s,]*+ )*+\}}"
 ENTRY = re.compile(rf""":({NAME})[\s,]++("[^"]*+"|\[[^\]]*+\]|:?{NAME})""")
 TOKEN = re.compile(
@@ -50,12 +50,12 @@ TOKEN = re.compile(
     [\s,]*+ (?: \Z | (
       {FLAT_MAP}
     | {NAME}
-    | "[^"\\]*+(?:\\.[^"\\]*+)*+"                   # a text
+    | "[^"\\]*+(?:\\.[^"\\]*+)*+"                   # a string
     | [\[\](){{}}]
     | \\(?:[a-zA-Z0-9]++|.)                         # a character
     | \#[{{_] | \#\#?[^\s,;"(){{}}\[\]\\]*+          # a set, a discard, a tag, an infinity
     | ;[^\n]*+
-    | ["\\]                                         # a text or a character that has no end
+    | ["\\]                                         # an unterminated string or character
     ))
     """,
     re.VERBOSE | re.DOTALL,
@@ -63,7 +63,7 @@ TOKEN = re.compile(
 CLOSERS = {"[": "]", "(": ")", "{": "}", "#{": "}"}
 
 
-DISCARD = object()  # `#_`: the next value is none
+DISCARD = object()  # `#_`: the next value is ignored
 
 
 class _Tag(str):
@@ -71,12 +71,12 @@ class _Tag(str):
 
 
 def read_forms(data: IO[bytes], source: str) -> Iterator[Form]:
-    """The values of a stream; if it is a single vector or list, the elements of that."""
+    """The values of a stream; of a single vector or list, its elements."""
     return _Reader(read_text(data, source), unwrap=True).forms()
 
 
 def read_value(text: str) -> object:
-    """A text that is a single value. Otherwise raises HistoryError, without a place."""
+    """The single value of a text; raises HistoryError, without a place, if it is anything else."""
     forms = list(_Reader(Text(text, ""), unwrap=False).forms())
     if len(forms) != 1:
         raise HistoryError("not one value")
@@ -84,19 +84,19 @@ def read_value(text: str) -> object:
 
 
 class _Reader:
-    """`_stack` has what is open, outermost first; `_items` is what the innermost has so far."""
+    """A parser with a stack of open brackets; `_items` has what the innermost contains so far."""
 
     def __init__(self, text: Text, *, unwrap: bool) -> None:
         self._text = text
         self._unwrap = unwrap
-        self._keywords_below = 2 if unwrap else 1  # deeper they are texts
+        self._keywords_below = 2 if unwrap else 1  # deeper ones become strings
         self._begun = False
-        self._wrapper = ""  # closes the vector around everything
+        self._wrapper = ""  # the bracket that closes the outermost vector
         self._stack: list[tuple[str, list[object]]] = []  # opener, items outside it
         self._items: list[object] = []
         self._marked = 0  # discards and tags still without their values
         self._names: dict[str, Keyword] = {}
-        self._at = 0  # where the word is
+        self._at = 0  # offset of the current word
         self._where = (1, 1)  # line and column of the form
 
     def forms(self) -> Iterator[Form]:
@@ -145,7 +145,7 @@ class _Reader:
     def _error(self, reason: str) -> HistoryError:
         return self._text.error(reason, self._at)
 
-    # --- what opens and closes ---------------------------------------------------------------
+    # --- brackets ---------------------------------------------------------------
 
     def _open(self, opener: str) -> None:
         if not self._stack:
@@ -218,7 +218,8 @@ class _Reader:
             raise self._error("too many tags in a row")
 
     def _complete(self) -> bool:
-        """No discard or tag waits for its value, so the items outside all brackets are finished."""
+        """Whether no discard or tag waits for its value: the items outside all brackets are
+        finished."""
         if not self._marked:
             return True
         try:
@@ -228,7 +229,8 @@ class _Reader:
         return True
 
     def _settled(self, items: list[object]) -> list[object]:
-        """From the end, because the inner one of two marks gets its value first."""
+        """The items after tags and discards. From the end: the inner one of two marks gets its
+        value first."""
         settled: list[object] = []
         marks = 0
         for item in reversed(items):
@@ -267,7 +269,8 @@ class _Reader:
         return CONSTANTS.get(word, word)
 
     def _in_operation(self) -> bool:
-        """Not inside one of its values, where a keyword is kept as a text."""
+        """Whether a keyword here is a field or value of an operation, not part of a nested
+        value."""
         depth = len(self._stack)
         return not depth or (depth < self._keywords_below and self._stack[-1][0] == "{")
 

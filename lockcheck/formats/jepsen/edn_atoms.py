@@ -1,4 +1,4 @@
-"""EDN's numbers, texts and characters. Raises ValueError with the reason."""
+"""EDN's numbers, strings and characters. Raises ValueError with the reason."""
 
 from __future__ import annotations
 
@@ -68,5 +68,5 @@ def character(word: str) -> str:
 
 
 def _whole(text: str) -> str:
-    """Joins surrogate pairs (Java writes some characters as two); lone halves are replaced."""
+    """Joins surrogate pairs (Java writes some characters as two); lone surrogates are replaced."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

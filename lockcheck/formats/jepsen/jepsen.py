@@ -1,19 +1,18 @@
-"""What all of Jepsen's files have in common: lines that begin and end operations become our events.
+"""What all of Jepsen's formats share: lines that begin and end operations become our events.
 
-- A process that is a number or a text (`0`, `"worker-3"`) is a client. A keyword is none:
-  `:nemesis`, or an unknown one, and then the user is told. What it did is kept as a notice of the
-  nemesis, which accuses nobody and excuses nobody: it was never proven to us that its faults took
-  effect. Anything else (`true`, `nil`, a number beyond 64 bits) is refused.
-- Without `:time` the order in the file is the time. That order is correct, but it has no
-  milliseconds, so no lease can be judged by it.
+- A process that is a number or a string (`0`, `"worker-3"`) is a client. A keyword is not:
+  `:nemesis`, or an unknown one, which the user is warned of. What it did is kept as a notice of the
+  nemesis that neither blames nor excuses: there is no proof that its faults took effect. Any other
+  process (`true`, `nil`, a number beyond 64 bits) is refused.
+- Without `:time` only the order in the file counts. It is correct, but has no milliseconds, so no
+  lease can be judged by it.
 - Older Jepsens stamp each thread by itself, so times may go back between threads (never within
   one): then the events are sorted by their times. Both orders are correct.
 - The value of an answer counts for a read; all other operations are what was invoked. The value of
   an `:info` or a `:fail` (`:timed-out`) is its error.
 - The token of a granted acquire is its `:token` or `:fence`, or that in the map that is its value,
-  or a number that is its value where the invocation had none. Numbers that are always the same for
-  a client and never the same for two are taken for the client's own name instead. The fence 0 is
-  Hazelcast's word for none.
+  or a number that is its value if the invocation had none. Numbers that never change for a client
+  and differ between clients are the clients' names instead. The fence 0 means none in Hazelcast.
 """
 
 from __future__ import annotations
@@ -37,17 +36,18 @@ from lockcheck.formats.names import LOCKING
 from lockcheck.formats.tables.cells import NO_PAIR, is_pair
 from lockcheck.history.event import NEMESIS, Event, EventType, F
 
-TOLD_NOTHING = LOCKING | {F.WRITE, F.CAS, F.ADD}  # an answer repeats what was asked
+ECHOED = LOCKING | {F.WRITE, F.CAS, F.ADD}  # the answer repeats the argument
 INVOKE, OK, INFO = EventType.INVOKE, EventType.OK, EventType.INFO
 
 
 class Translated(NamedTuple):
     events: list[Event]
-    timed: bool  # are their times times?
-    strangers: Counter[str]  # operations of each process that is neither client nor nemesis
+    timed: bool  # False: the times are only numbers of lines
+    strangers: Counter[str]  # operations by process that is neither client nor nemesis
 
 
 def events_of_ops(ops: Iterable[JepsenOp], source: str) -> Translated:
+    """Translates all operations of a history."""
     pairing = _Pairing(source)
     for op in ops:
         pairing.add(op)
@@ -75,7 +75,7 @@ class _Pairing:
 
     source: str
     ops: list[JepsenOp] = field(default_factory=list)
-    invokes: list[JepsenOp | None] = field(default_factory=list)  # of the same place in `ops`
+    invokes: list[JepsenOp | None] = field(default_factory=list)  # parallel to `ops`
     times: list[int] = field(default_factory=list)
     timed: bool | None = None
     in_order: bool = True
@@ -123,7 +123,7 @@ class _Pairing:
 
 @dataclass(frozen=True, slots=True)
 class _Translation:
-    """From an operation's lines to our events, once it is known what their values mean."""
+    """Turns lines into our events, once it is known what their values mean."""
 
     source: str
     keys: Keys
@@ -151,7 +151,7 @@ class _Translation:
             if op.f == F.CAS:
                 return self._cas(op, value)
             return None if op.f in ASKS_NOTHING else value
-        if op.type is OK and invoke is not None and op.f not in TOLD_NOTHING:
+        if op.type is OK and invoke is not None and op.f not in ECHOED:
             return self.keys.value(op)
         return None
 
@@ -169,7 +169,7 @@ class _Translation:
             return None
         token = op.token if op.token is not None else token_in(self.keys.value(op))
         if token is None and self.numbers_are_tokens:
-            token = _number_told(op, invoke, self.keys)
+            token = _number_in_answer(op, invoke, self.keys)
         if token is not None and abs(token) > LARGEST_NUMBER:
             raise self._error(op, f"a token beyond 64 bits: {str(token)[:40]}")
         return token
@@ -179,7 +179,7 @@ class _Translation:
 
 
 def _error_in_value(op: JepsenOp, invoke: JepsenOp | None) -> str | None:
-    """Older Jepsens put `:timed-out` where the value was."""
+    """The error that older Jepsens put where the value was, as `:timed-out`."""
     if op.type is INVOKE or op.type is OK or op.value is None:
         return None
     return None if invoke is not None and op.value == invoke.value else error_text(op.value)
@@ -188,23 +188,23 @@ def _error_in_value(op: JepsenOp, invoke: JepsenOp | None) -> str | None:
 # --- tokens ----------------------------------------------------------------------------------
 
 
-def _number_told(op: JepsenOp, invoke: JepsenOp, keys: Keys) -> int | None:
-    told = keys.value(op)
-    if type(told) is not int or op.value == invoke.value:
+def _number_in_answer(op: JepsenOp, invoke: JepsenOp, keys: Keys) -> int | None:
+    number = keys.value(op)
+    if type(number) is not int or op.value == invoke.value:
         return None
-    return told if keys.value(invoke) is None else None
+    return number if keys.value(invoke) is None else None
 
 
 def _numbers_are_tokens(pairing: _Pairing, keys: Keys) -> bool:
-    """Not if they look like the clients' names instead."""
-    told: defaultdict[int | str, list[int]] = defaultdict(list)
+    """Whether numbers in answers are tokens; they are not if they look like the clients' names."""
+    answered: defaultdict[int | str, list[int]] = defaultdict(list)
     for op, invoke in zip(pairing.ops, pairing.invokes, strict=True):
         if op.type is OK and op.f == F.ACQUIRE and invoke is not None:
-            number = _number_told(op, invoke, keys)
+            number = _number_in_answer(op, invoke, keys)
             if number is not None:
-                told[op.process].append(number)
-    if all(len(numbers) == 1 for numbers in told.values()):
+                answered[op.process].append(number)
+    if all(len(numbers) == 1 for numbers in answered.values()):
         return True
-    names = [set(numbers) for numbers in told.values()]
+    names = [set(numbers) for numbers in answered.values()]
     constant = all(len(numbers) == 1 for numbers in names)
     return not (constant and len(set().union(*names)) == len(names))

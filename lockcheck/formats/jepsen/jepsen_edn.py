@@ -4,9 +4,9 @@
     #jepsen.history.Op{:process 0, :type :ok, :f :acquire, :value {:fence 3}, :time ..., :index 1}
 
 Read are `:process`, `:type`, `:f`, `:value`, `:time`, `:error`, `:key`, `:node`, `:token` and
-`:fence`; everything else is ignored. `jepsen` says what they mean. A file that begins with the
+`:fence`; all_forms else is ignored. `jepsen` describes what they mean. A file that begins with the
 terms of a run (`:process :run, :f :terms`) was exported by lockcheck: its maps are our events,
-field by field, and nothing about them is guessed.
+field by field, and nothing is guessed.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ def read_edn(data: IO[bytes], source: Source) -> Iterator[Event]:
     first = next(forms, None)
     if first is None:
         raise source.error("it contains no operations")
-    everything = chain([first], forms)
+    all_forms = chain([first], forms)
     if _is_ours(first):
-        return (_our_event(form, source) for form in everything)
-    return events_of_jepsen((_op(form, source) for form in everything), source)
+        return (_our_event(form, source) for form in all_forms)
+    return events_of_jepsen((_op(form, source) for form in all_forms), source)
 
 
 def events_of_jepsen(ops: Iterator[JepsenOp], source: Source) -> Iterator[Event]:
-    told = events_of_ops(ops, source.name)
-    if told.strangers:
-        source.notes.append(_about(told.strangers))
-    if not told.timed:
-        if source.asked.ttl_ms:
+    translated = events_of_ops(ops, source.name)
+    if translated.strangers:
+        source.notes.append(_about(translated.strangers))
+    if not translated.timed:
+        if source.options.ttl_ms:
             raise source.error(NO_TIMES)
-        source.notes.append("it has no times: its order is the time, and no length means anything")
-    return iter(told.events)
+        source.notes.append("it has no times: only its order counts, and durations mean nothing")
+    return iter(translated.events)
 
 
 def _about(strangers: Counter[str]) -> str:
@@ -55,21 +55,24 @@ def _about(strangers: Counter[str]) -> str:
     names = ", ".join([*sorted(strangers)[:MOST_NAMED], *["..."] * (len(strangers) > MOST_NAMED)])
     operations = "1 operation was" if number == 1 else f"{number} operations were"
     return (
-        f"{operations} passed over, of processes that are neither clients nor the nemesis: "
-        f"{names} (a client is a number, or a text)"
+        f"{operations} ignored, of processes that are neither clients nor the nemesis: "
+        f"{names} (a client is a number or a string)"
     )
 
 
 def _is_ours(form: Form) -> bool:
-    said = form.value
-    return isinstance(said, dict) and said.get("process") == RUN and said.get("f") == Notice.TERMS
+    fields = form.value
+    return isinstance(fields, dict) and (fields.get("process"), fields.get("f")) == (
+        RUN,
+        Notice.TERMS,
+    )
 
 
 def _our_event(form: Form, source: Source) -> Event:
-    said = _map(form, source)
+    fields = _map(form, source)
     plain = {
         name.replace("-", "_"): str(value) if type(value) is Keyword else value
-        for name, value in said.items()
+        for name, value in fields.items()
     }
     source.place.line = form.line
     try:
@@ -79,12 +82,12 @@ def _our_event(form: Form, source: Source) -> Event:
 
 
 def _op(form: Form, source: Source) -> JepsenOp:
-    said = _map(form, source)
+    fields = _map(form, source)
     for name in ("value", "process"):
-        value = said.get(name)
+        value = fields.get(name)
         if type(value) is Keyword:
-            said[name] = f":{value}"  # a keyword and a text are never equal
-    return op_of_map(said, source.name, form.line, form.column)
+            fields[name] = f":{value}"  # a keyword never equals a string
+    return op_of_map(fields, source.name, form.line, form.column)
 
 
 def _map(form: Form, source: Source) -> dict[str, object]:

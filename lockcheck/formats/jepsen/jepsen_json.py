@@ -2,7 +2,7 @@
 
     {"process": 0, "type": "invoke", "f": "acquire", "value": null, "time": 3291485317, "index": 0}
 
-`jepsen` says what they mean.
+`jepsen` describes what they mean.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def read_json(data: IO[bytes], source: Source) -> Iterator[Event]:
 
 
 def _op(document: Document[dict[str, object]], source: Source) -> JepsenOp:
-    said = document.value
-    if ":process" in said:
-        said = {name.removeprefix(":"): value for name, value in said.items()}
-    return op_of_map(said, source.name, document.line, document.column)
+    fields = document.value
+    if ":process" in fields:
+        fields = {name.removeprefix(":"): value for name, value in fields.items()}
+    return op_of_map(fields, source.name, document.line, document.column)

@@ -1,12 +1,12 @@
-"""Which of a Jepsen history's operations belong to the same object.
+"""Which of a Jepsen history's operations concern the same object.
 
-`:key` says it. Otherwise Jepsen's `independent` puts it into the value, as a pair of the key and
-the actual value, which looks like any other vector of two. So values are taken for such pairs only
-if all the evidence agrees: the value of every invocation is a vector of two, at least one of them
-can be nothing else (a read, acquire or release with `[k nil]`, or a cas with `[k [old new]]`), and
-no answer has another key than its invocation.
+`:key` names it. Otherwise Jepsen's `independent` puts it into the value, as a pair of the key and
+the actual value, which looks like any other vector of two. Values are taken for such pairs only if
+all the evidence agrees: the value of every invocation is a vector of two, at least one of them can
+be nothing else (a read, acquire or release with `[k nil]`, or a cas with `[k [old new]]`), and no
+answer has another key than its invocation.
 
-If every acquire and release has a text or a number as its value, that is the name of the lock,
+If the value of every acquire and release is a string or number, that is the name of the lock,
 unless each client has its own: then it is the client's name, and the lock has none.
 """
 
@@ -27,13 +27,15 @@ ASKS_NOTHING = LOCKING | {F.READ}
 
 
 class Scheme(Enum):
-    SAID = "said"  # by `:key`, or there is one object only
+    FIELD = "field"  # in `:key`, or there is only one object
     PAIRS = "pairs"
     LOCK_NAMES = "lock-names"
 
 
 @dataclass(frozen=True, slots=True)
 class Keys:
+    """How a history names the object of an operation."""
+
     scheme: Scheme
 
     def key(self, invoke: JepsenOp) -> str | None:
@@ -53,10 +55,10 @@ class Keys:
 def keys_of(ops: Sequence[JepsenOp], invokes: Sequence[JepsenOp | None]) -> Keys:
     asked = [op for op in ops if op.type is EventType.INVOKE and op.by_client]
     if any(op.key is not None for op in asked):
-        return Keys(Scheme.SAID)
+        return Keys(Scheme.FIELD)
     if _are_pairs(asked) and not _contradicted(ops, invokes):
         return Keys(Scheme.PAIRS)
-    return Keys(Scheme.LOCK_NAMES if _are_lock_names(asked) else Scheme.SAID)
+    return Keys(Scheme.LOCK_NAMES if _are_lock_names(asked) else Scheme.FIELD)
 
 
 def _are_pairs(asked: Sequence[JepsenOp]) -> bool:

@@ -24,41 +24,41 @@ class JepsenOp(NamedTuple):
 
     line: int
     column: int
-    process: int | str  # a client; with a colon in front, something else
+    process: int | str  # a client, or with a colon in front something else
     type: EventType
-    f: str  # in our words
+    f: str  # our name of the operation
     value: object
     time_ns: int | None = None
     error: str | None = None
     key: str | None = None
     token: int | None = None
     node: str | None = None
-    of: int | str | None = None  # whose hold a renewal extends
+    of: int | str | None = None  # of a renewal: the process whose hold it extends
 
     @property
     def by_client(self) -> bool:
         return type(self.process) is int or not str(self.process).startswith(":")
 
 
-def op_of_map(said: dict[str, object], source: str, line: int, column: int) -> JepsenOp:
-    """From a map whose keys are Jepsen's, without their colons."""
+def op_of_map(fields: dict[str, object], source: str, line: int, column: int) -> JepsenOp:
+    """The operation in a map whose keys are Jepsen's, without their colons."""
     try:
         return JepsenOp(
             line,
             column,
-            _process(said["process"]),
-            _TYPES[_word(said["type"])],
-            our_f(_word(said["f"])),
-            said.get("value"),
-            _time_ns(said.get("time")),
-            error_text(said.get("error")),
-            as_text(said["key"]) if said.get("key") is not None else None,
-            token_in(said) if "token" in said or "fence" in said else None,
-            as_text(said["node"]) if said.get("node") is not None else None,
-            _process(said["of"]) if said.get("of") is not None else None,
+            _process(fields["process"]),
+            _TYPES[_word(fields["type"])],
+            our_f(_word(fields["f"])),
+            fields.get("value"),
+            _time_ns(fields.get("time")),
+            error_text(fields.get("error")),
+            as_text(fields["key"]) if fields.get("key") is not None else None,
+            token_in(fields) if "token" in fields or "fence" in fields else None,
+            as_text(fields["node"]) if fields.get("node") is not None else None,
+            _process(fields["of"]) if fields.get("of") is not None else None,
         )
     except KeyError as error:
-        missing = {"process", "type", "f"} - said.keys()
+        missing = {"process", "type", "f"} - fields.keys()
         reason = (
             f"an operation without its :{min(missing)}"
             if missing
@@ -69,24 +69,25 @@ def op_of_map(said: dict[str, object], source: str, line: int, column: int) -> J
     raise HistoryError(reason, source=source, line=line, column=column)
 
 
-def _word(said: object) -> str:
-    return (
-        said.removeprefix(":") if isinstance(said, str) else "" if said is None else as_text(said)
-    )
+def _word(value: object) -> str:
+    if isinstance(value, str):
+        return value.removeprefix(":")
+    return "" if value is None else as_text(value)
 
 
-def _process(said: object) -> int | str:
-    if isinstance(said, str):
-        return process_named(said)
-    if type(said) is not int:
-        raise ValueError(f"its :process is neither a number nor a name: {as_text(said)[:40]}")
-    if abs(said) > LARGEST_NUMBER:
-        raise ValueError(f"a process beyond 64 bits: {str(said)[:40]}")
-    return said
+def _process(value: object) -> int | str:
+    if isinstance(value, str):
+        return process_named(value)
+    if type(value) is not int:
+        raise ValueError(f"its :process is neither a number nor a name: {as_text(value)[:40]}")
+    if abs(value) > LARGEST_NUMBER:
+        raise ValueError(f"a process beyond 64 bits: {str(value)[:40]}")
+    return value
 
 
 def process_named(name: str) -> int | str:
-    """Digits are a number, a keyword is not a client, and every other text is a client."""
+    """The process of this name: digits are a number, a keyword is not a client, any other text is
+    one."""
     digits = name.removeprefix(":")
     if is_plain_number(digits):
         return int(digits)
@@ -98,27 +99,28 @@ def process_named(name: str) -> int | str:
 
 
 def is_plain_number(name: str) -> bool:
-    """`7` is the client 7; `007` is another client."""
+    """Whether the name is a number in its usual form: `7` is the client 7, `007` another client."""
     if not (name.isascii() and name.isdigit() and len(name) <= LONGEST_PROCESS):
         return False
     return name == "0" or not name.startswith("0")
 
 
-def _time_ns(said: object) -> int | None:
-    if said is None:
+def _time_ns(value: object) -> int | None:
+    if value is None:
         return None
-    if type(said) is not int:
-        raise ValueError(f"its :time is not a number of nanoseconds: {as_text(said)[:40]}")
-    if abs(said) > LATEST_NS:
-        raise ValueError(f"its :time is out of range: {str(said)[:40]}")
-    return said
+    if type(value) is not int:
+        raise ValueError(f"its :time is not a number of nanoseconds: {as_text(value)[:40]}")
+    if abs(value) > LATEST_NS:
+        raise ValueError(f"its :time is out of range: {str(value)[:40]}")
+    return value
 
 
-def error_text(said: object) -> str | None:
-    return None if said is None else as_text(said)[:LONGEST_ERROR]
+def error_text(value: object) -> str | None:
+    return None if value is None else as_text(value)[:LONGEST_ERROR]
 
 
 def token_in(value: object) -> int | None:
+    """The fencing token in a map; None if there is none."""
     if not isinstance(value, dict):
         return None
     for name in TOKENS:
@@ -129,7 +131,7 @@ def token_in(value: object) -> int | None:
 
 
 def as_text(value: object) -> str:
-    """A text itself, everything else as JSON."""
+    """A string itself, any other value as JSON."""
     if isinstance(value, str):
         return str(value)
     return msgspec.json.encode(value, order="sorted").decode()

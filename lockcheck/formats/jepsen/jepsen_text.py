@@ -1,4 +1,4 @@
-"""Jepsen's `history.txt`, and the same lines as they are found in its log.
+"""Jepsen's `history.txt`, and the same lines in the log of a test.
 
     3	:invoke	:write	2
     3	:ok	:write	2
@@ -9,10 +9,10 @@
     INFO [2018-06-07 11:48:23,015] jepsen worker 3 - jepsen.util 3	:invoke	:write	2
 
 Columns are separated by tabs (or blanks): process, type, operation, value, and perhaps an error.
-There are no times: the order of the lines is the time. In a log, all other lines are ignored.
+There are no times; the order of the lines is used. In a log, all other lines are ignored.
 
 A process that is a number or a name (`3`, `worker-3`, `"worker 3"`) is a client; `nemesis` and
-everything that begins with a colon is not.
+every keyword is not.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ OPERATION = re.compile(
     r"\s*+(?P<process>\"[^\"\t\r\n]++\"|\S++)\s++:?(?P<type>invoke|ok|fail|info)\s++(?P<f>\S++)"
     r"(?:[ \t]++(?P<value>[^\t\r\n]*+)(?:\t(?P<error>[^\r\n]*+))?+)?+\s*+"
 )
-SPEAKER = re.compile(r"\bjepsen\.util\b(?:\s+-)?\s+")
+LOGGER = re.compile(r"\bjepsen\.util\b(?:\s+-)?\s+")
 MEANT_AS_OPERATION = re.compile(
     r"(?:\d+|:[\w-]+)\s+:\S+\s|(?:\"[^\"\t\r\n]+\"|[^\s:]\S*)\s+:(?:invoke|ok|fail|info)\s"
 )
@@ -46,10 +46,10 @@ def read_jepsen_text(data: IO[bytes], source: Source) -> Iterator[Event]:
 
 
 def read_log(data: IO[bytes], source: Source) -> Iterator[Event]:
-    return events_of_jepsen(_Reader(source).ops(_said_by_jepsen(data, source)), source)
+    return events_of_jepsen(_Reader(source).ops(_logged_operations(data, source)), source)
 
 
-OperationLine = tuple[int, int, str]  # its number, the column where the operation begins, and it
+OperationLine = tuple[int, int, str]  # line number, column of the operation, its text
 
 
 def _numbered(data: IO[bytes], source: Source) -> Iterator[OperationLine]:
@@ -58,11 +58,11 @@ def _numbered(data: IO[bytes], source: Source) -> Iterator[OperationLine]:
             yield number, 1, line
 
 
-def _said_by_jepsen(data: IO[bytes], source: Source) -> Iterator[OperationLine]:
+def _logged_operations(data: IO[bytes], source: Source) -> Iterator[OperationLine]:
     for number, line in enumerate(read_lines(bounded(data), source.name), 1):
-        speaker = SPEAKER.search(line)
-        if speaker and MEANT_AS_OPERATION.match(line, speaker.end()):
-            yield number, speaker.end() + 1, line[speaker.end() :]
+        logger = LOGGER.search(line)
+        if logger and MEANT_AS_OPERATION.match(line, logger.end()):
+            yield number, logger.end() + 1, line[logger.end() :]
 
 
 class _Reader:

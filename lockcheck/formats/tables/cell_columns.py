@@ -1,4 +1,4 @@
-"""Reads cells column by column: to call a function for each cell would be slow."""
+"""Parses cells a column at a time: a call per cell would be slow."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from lockcheck.formats.tables.cells import maybe_number
 from lockcheck.history.table import NOTHING, Codes, Ints
 
-ABSENT = -(1 << 63)  # in place of a number
+ABSENT = -(1 << 63)  # stands for a missing number
 DIGITS = 10
 T = TypeVar("T")
 
 
 class CellError(ValueError):
-    """What is wrong, and where in its column."""
+    """The reason, and the cell's place in its column."""
 
     def __init__(self, place: int, reason: str) -> None:
         super().__init__(reason)
@@ -25,11 +25,11 @@ class CellError(ValueError):
 
 
 class RepeatedTexts(Generic[T]):
-    """Texts that are often repeated: each is parsed once, and gets a number; empty: NOTHING."""
+    """Numbers for texts that repeat often: each is parsed once; the empty text is NOTHING."""
 
-    def __init__(self, understood: Callable[[str], T]) -> None:
+    def __init__(self, parse: Callable[[str], T]) -> None:
         self.meant: list[T] = []
-        self._understood = understood
+        self._parse = parse
         self._numbers = {"": NOTHING}
 
     def numbers(self, cells: Sequence[str]) -> Codes:
@@ -51,7 +51,7 @@ class RepeatedTexts(Generic[T]):
 
     def number(self, text: str) -> int:
         if text not in self._numbers:
-            self.meant.append(self._understood(text))
+            self.meant.append(self._parse(text))
             self._numbers[text] = len(self.meant) - 1
         return self._numbers[text]
 
@@ -69,7 +69,7 @@ class RepeatedTexts(Generic[T]):
 
 
 def numbers_of(cells: Sequence[str]) -> Ints:
-    """ABSENT for an empty cell."""
+    """The numbers of a column; ABSENT for an empty cell."""
     signs = np.frombuffer("".join(cells).encode(), np.uint8)
     if not (np.subtract(signs, ord("0")) < DIGITS).all():
         return _one_by_one(cells)

@@ -9,11 +9,11 @@ import msgspec
 from lockcheck.formats.jepsen.edn import DEEPEST
 
 LARGEST_NUMBER = (1 << 63) - 1
-LONGEST_NUMBER = 40  # digits, with zeros before it
+LONGEST_NUMBER = 40  # digits, with leading zeros
 LARGEST_TTL_MS = (1 << 31) - 1
-NOT_LOST = "it says that the lock was lost, and that this did not happen"
-NO_RENEWAL = "only a renewal is of somebody else's hold"
-NO_PAIR = "a cas without the pair of what it expects and what it writes"
+NOT_LOST = "a notice that the lock was lost cannot have failed"
+NO_RENEWAL = "only a renewal can be for another client's hold"
+NO_PAIR = "a cas without its pair of expected and new value"
 
 
 def is_pair(value: object) -> TypeGuard[list[object]]:
@@ -21,7 +21,7 @@ def is_pair(value: object) -> TypeGuard[list[object]]:
 
 
 def maybe_number(text: str) -> int | None:
-    """Plain digits only: Python would also take `1_000` and `+7`."""
+    """The number, None if empty. Plain digits only: Python would also accept `1_000` and `+7`."""
     if not text:
         return None
     digits = text.strip(" ").removeprefix("-")
@@ -33,7 +33,7 @@ def maybe_number(text: str) -> int | None:
 
 
 def json_or_text(text: str) -> object:
-    """JSON, or else the text itself."""
+    """The JSON value, or the text itself if it is not JSON."""
     if not text:
         return None
     if text[0] in "[{" and max(text.count("["), text.count("{")) > DEEPEST:
@@ -47,7 +47,7 @@ def json_or_text(text: str) -> object:
 
 def _refuse_depth(text: str) -> None:
     depth = deepest = 0
-    for sign in text:  # brackets inside texts count too: nobody needs as many
+    for sign in text:  # brackets inside strings count, too: real values have few
         depth += (sign in "[{") - (sign in "]}")
         deepest = max(deepest, depth)
     if deepest > DEEPEST:

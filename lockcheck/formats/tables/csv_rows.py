@@ -1,36 +1,36 @@
-"""Operations as CSV, a row each: the format to log a lock in production with.
+"""Operations as CSV, a row each: the format for logging a lock in production.
 
     client,key,op,start_ns,end_ns,outcome,token
     worker-7,orders,acquire,1700000000000000000,1700000000004000000,ok,33
     worker-7,orders,release,1700000000950000000,1700000000953000000,ok,
     worker-9,orders,acquire,1700000000100000000,,,
 
-The first row names the columns, in any order; others than those below are passed over.
+The first row names the columns, in any order; columns other than those below are ignored.
 
-- `client`: who does it, one thread of control. It does one operation at a time.
-- `key`: which lock, or object; may be empty where there is one only.
-- `op`: acquire, release, renew, read, write, cas or add (lock, unlock, get, put... are understood).
+- `client`: one thread of control; it does one operation at a time.
+- `key`: which lock, or object; may be empty if there is only one.
+- `op`: acquire, release, renew, read, write, cas or add (lock, unlock, get, put... also work).
 - `start_ns`: just before the request was sent, in nanoseconds of a clock that all clients share.
 - `end_ns`: just after the answer came. Empty: none came, the operation may still take effect.
-- `outcome`: `ok`, `fail` (it certainly did not happen: the lock was refused) or `info` (nobody
-  knows); may be empty only where `end_ns` is, and is `info` then.
-- `token`: of a granted acquire its fencing token; of a read or write the one that was shown.
+- `outcome`: `ok`, `fail` (it certainly did not happen: the lock was refused) or `info` (unknown);
+  may be empty only if `end_ns` is, and then it is `info`.
+- `token`: of a granted acquire its fencing token; of a read or write the token that it carried.
 
-May be missing: `token`, `value` (what to write or add; of a cas `[old, new]`), `result` (what was
-read), `ttl_ms` (the lease that was asked for), `node` (where the client ran), and
+Optional: `token`, `value` (what to write or add; of a cas `[old, new]`), `result` (what was read),
+`ttl_ms` (the lease that was asked for), `node` (where the client ran), and
 
-- `seq`: of an answered read or write the number that the storage gave it, in the order in which it
-  served them; of one that nobody answered it is passed over. No two writes of a key have the same.
+- `seq`: of an answered read or write, the number that the storage gave it, in the order in which it
+  served them; ignored if there was no answer. No two writes of a key have the same.
 - `base`: what the written value was computed from.
-- `of`: of a renewal the client whose hold it extends, where somebody else renews: a keeper, the
-  thread that keeps a lease alive. A keeper is a client of its own. Where it is logged under its
-  client's name, a renewal that is under way together with something else is taken for the keeper's.
+- `of`: of a keeper's renewal, the client whose hold it extends. A keeper is the thread that keeps a
+  lease alive, and a client of its own. If it is logged under its client's name, a renewal that
+  overlaps another operation is taken for the keeper's.
 
-A value, and a base, is JSON, or a text that is no JSON. Times are counted from the first one.
+A value or base is JSON, or any other text as it stands. Times are counted from the first one.
 
-With `seq` a write of a former holder is found that the storage took after one of the next holder
-(`lockcheck explain stale-write`), and with `base` an update that was overwritten unseen
-(`lost-update`). Here both went wrong:
+`seq` shows a write of a former holder that the storage accepted after one of the next holder
+(`lockcheck explain stale-write`), and `base` an update that was overwritten unseen (`lost-update`).
+Here both went wrong:
 
     client,key,op,start_ns,end_ns,outcome,token,value,seq,base
     a,orders,acquire,0,2000000,ok,1,,,
@@ -38,9 +38,9 @@ With `seq` a write of a former holder is found that the storage took after one o
     b,orders,write,1513000000,1514000000,ok,2,b1,1,old
     a,orders,write,1515000000,1516000000,ok,1,a1,2,old
 
-One `op` is no operation: `lost` says that at `start_ns` the client was told, or found out, that it
-holds the lock no longer. It ends the client's hold. It is allowed at any time, also while an
-operation is under way; `end_ns` is empty or the same, `outcome` may be empty:
+The `op` `lost` is a notice, not an operation: at `start_ns` the client learned that it no longer
+holds the lock. That ends its hold. It is allowed at any time, also while an operation is under way;
+`end_ns` is empty or the same, `outcome` may be empty:
 
     a,orders,lost,1400000000,,,,,,
 """
@@ -62,8 +62,8 @@ from lockcheck.formats.tables.rows import Rows
 from lockcheck.history.event import Event
 from lockcheck.history.files import LONGEST_LINE
 
-AT_ONCE = 1 << 20  # bytes
-ROWS_AT_ONCE = 4096  # of those that are no plain ones
+CHUNK = 1 << 20
+CHUNK_ROWS = 4096  # of rows with quoted cells
 
 CellLists = list[Sequence[str]]
 
@@ -77,10 +77,12 @@ def read_csv(data: IO[bytes], source: Source) -> Iterable[Event]:
 
 
 class _Table:
+    """The rows of a CSV file as cells, with the place of each for errors."""
+
     def __init__(self, data: IO[bytes], source: Source) -> None:
         self._data = data
         self._source = source
-        self._line = 0  # that was read last
+        self._line = 0  # the last one read
         header = next(self._rows(bounded(data)), [])
         self._width = len(header)
         self._header = self._known(header)
@@ -96,15 +98,15 @@ class _Table:
         return {name: names.index(name) for name in known}
 
     def cells(self) -> Iterator[Cells]:
-        """Many rows at once, as long as cells are plain: without quotes."""
-        while piece := self._data.read(AT_ONCE):
+        """Many rows at once, as long as no cell is quoted."""
+        while piece := self._data.read(CHUNK):
             piece += self._data.readline(LONGEST_LINE + 1)
             columns = _plain(piece, self._width)
             if columns is None:
                 yield from self._one_by_one(chain(BytesIO(piece), bounded(self._data)))
                 return
             first, self._line = self._line + 1, self._line + len(columns[0])
-            yield self._told(columns, range(first, self._line + 1))
+            yield self._cells_of(columns, range(first, self._line + 1))
 
     def _one_by_one(self, given: Iterator[bytes]) -> Iterator[Cells]:
         rows: list[list[str]] = []
@@ -116,14 +118,14 @@ class _Table:
                 raise self._source.error(reason, self._line)
             rows.append(row)
             lines.append(self._line)
-            if len(rows) == ROWS_AT_ONCE:
-                yield self._told(list(zip(*rows, strict=False)), lines)
+            if len(rows) == CHUNK_ROWS:
+                yield self._cells_of(list(zip(*rows, strict=False)), lines)
                 rows, lines = [], []
         if rows:
-            yield self._told(list(zip(*rows, strict=False)), lines)
+            yield self._cells_of(list(zip(*rows, strict=False)), lines)
 
     def _rows(self, given: Iterable[bytes]) -> Iterator[list[str]]:
-        """Without empty ones."""
+        """The rows that are not empty."""
         before = self._line
         reader = csv.reader(read_lines(given, self._source.name, before), strict=True)
         try:
@@ -135,7 +137,7 @@ class _Table:
             line = max(1, before + reader.line_num)
             raise self._source.error(f"not CSV: {error}", line) from error
 
-    def _told(self, columns: CellLists, lines: Sequence[int]) -> Cells:
+    def _cells_of(self, columns: CellLists, lines: Sequence[int]) -> Cells:
         def error(place: int, name: str, reason: str) -> HistoryError:
             """The column is exact if no cell before it is quoted."""
             before = columns[: self._header.get(name, 0)]
@@ -146,12 +148,12 @@ class _Table:
 
 
 def _plain(piece: bytes, width: int) -> CellLists | None:
-    """Cells, column by column; None if a row is not as wide as the first, or has quoted cells."""
+    """Cells, column by column; None if a row has another width than the header, or quoted cells."""
     try:
         text = piece.decode().replace("\r\n", "\n")
     except UnicodeDecodeError:
         return None
-    if '"' in text or "\r" in text or len(piece) > AT_ONCE + LONGEST_LINE:
+    if '"' in text or "\r" in text or len(piece) > CHUNK + LONGEST_LINE:
         return None
     text = text if text.endswith("\n") else f"{text}\n"
     rows = text.count("\n")

@@ -1,18 +1,18 @@
-"""Operations as rows, each with its beginning and its end: cells in, columns out.
+"""Operations as rows, each with its beginning and end: cells in, columns out.
 
-A row without an end was never answered: it may take effect at any time. Its client may go on all
-the same; then it had given up waiting by then. Apart from that a client does one thing at a time:
+A row without an end was never answered: it may take effect at any time. If its client goes on all
+the same, it had stopped waiting by then. Apart from that a client does one operation at a time:
 several threads are several clients, and need different names.
 
-A row `lost` is not an operation but a notice: at its beginning the client was told that it no
-longer holds the lock. It is allowed anywhere, also while an operation is under way.
+A row `lost` is a notice, not an operation: at its beginning the client learned that it no longer
+holds the lock. It is allowed anywhere, also while an operation is under way.
 
-A storage's number is known from an answer only: an operation without an answer has none, since
-nobody knows whether the storage took it. For example, the write
+The storage's number comes from an answer: an operation without an answer has none, since it is
+unknown whether the storage accepted it. For example, the write
 
     client a, write, from 5 to 9, ok, value "y", base "x", seq 2
 
-is an invocation at 5 with its value and its base, and an answer at 9 with its number.
+is an invocation at 5 with its value and base, and an answer at 9 with its number.
 """
 
 from __future__ import annotations
@@ -27,8 +27,14 @@ from numpy.typing import NDArray
 from lockcheck.errors import HistoryError
 from lockcheck.formats.names import our_row_f
 from lockcheck.formats.tables.cell_columns import ABSENT, CellError, RepeatedTexts, numbers_of
-from lockcheck.formats.tables.cells import LARGEST_TTL_MS, NO_PAIR, NO_RENEWAL, NOT_LOST, is_pair
-from lockcheck.formats.tables.cells import json_or_text as anything
+from lockcheck.formats.tables.cells import (
+    LARGEST_TTL_MS,
+    NO_PAIR,
+    NO_RENEWAL,
+    NOT_LOST,
+    is_pair,
+    json_or_text,
+)
 from lockcheck.history.event import EventType, F, Notice
 from lockcheck.history.table import NOTHING
 
@@ -44,13 +50,13 @@ Column: TypeAlias = NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """Some rows, column by column. A column that is empty in all rows is left out."""
+    """Some rows, column by column. A column that is empty in all rows may be missing."""
 
     columns: Mapping[str, Sequence[str]]
     lines: Sequence[int]
-    error: Callable[[int, str, str], HistoryError]  # for which row and which column, and why
-    paths: Sequence[str] = ()  # where in its line each is: in which list,
-    numbers: Sequence[int] = ()  # and where in that
+    error: Callable[[int, str, str], HistoryError]  # takes row, column and reason
+    paths: Sequence[str] = ()  # the list that each row is in, within its line
+    numbers: Sequence[int] = ()  # and the index in that list
 
 
 def _outcome(text: str) -> EventType:
@@ -62,23 +68,24 @@ def _outcome(text: str) -> EventType:
 
 @dataclass(slots=True)
 class Intervals:
-    """Columns: place `i` of each is about the same row. Times have any origin, texts a number."""
+    """All rows as columns: place `i` of each is about the same row. Texts are numbers; times may
+    have any origin."""
 
     names: RepeatedTexts[str] = field(default_factory=lambda: RepeatedTexts(str))  # of clients
     keys: RepeatedTexts[str] = field(default_factory=lambda: RepeatedTexts(str))
     fs: RepeatedTexts[str] = field(default_factory=lambda: RepeatedTexts(our_row_f))
     outcomes: RepeatedTexts[EventType] = field(default_factory=lambda: RepeatedTexts(_outcome))
-    values: RepeatedTexts[object] = field(default_factory=lambda: RepeatedTexts(anything))
+    values: RepeatedTexts[object] = field(default_factory=lambda: RepeatedTexts(json_or_text))
     nodes: RepeatedTexts[str] = field(default_factory=lambda: RepeatedTexts(str))
     paths: RepeatedTexts[str] = field(default_factory=lambda: RepeatedTexts(str))
-    _lengths: list[int] = field(default_factory=list)  # of the parts that were taken
+    _lengths: list[int] = field(default_factory=list)  # of the parts
     _parts: list[dict[str, Column]] = field(default_factory=list)
 
     def __len__(self) -> int:
         return sum(self._lengths)
 
     def column(self, name: str) -> Column:
-        """Can be called once for each. A column that is empty in all rows takes no memory."""
+        """Removes and returns a column. One that is empty in all rows takes no memory."""
         nothing = self._nothing(name)
         parts = [part.pop(name, None) for part in self._parts]
         if all(part is None for part in parts):
@@ -91,7 +98,7 @@ class Intervals:
         )
 
     def take(self, cells: Cells) -> None:
-        """Adds some rows, after checking each by itself."""
+        """Adds some rows after checking each."""
         part = {name: self._read(cells, name) for name in COLUMNS if name in cells.columns}
         self._check(cells, part)
         part["line"] = np.array(cells.lines, np.int64)
@@ -109,7 +116,7 @@ class Intervals:
             raise cells.error(error.place, name, str(error)) from error
 
     def _words_of(self, name: str) -> RepeatedTexts[Any] | None:
-        """None for a column of numbers."""
+        """The texts of a column; None for a column of numbers."""
         known: dict[str, RepeatedTexts[Any]] = {
             **dict.fromkeys(("client", "of"), self.names),
             **dict.fromkeys(("value", "result", "base"), self.values),
@@ -129,10 +136,10 @@ class Intervals:
             if wrong.any():
                 raise cells.error(int(np.argmax(wrong)), name, reason)
 
-        def told(name: str) -> Column:
+        def column(name: str) -> Column:
             return part.get(name, np.broadcast_to(self._nothing(name), len(cells.lines)))
 
-        op, end, outcome, ttl_ms = part["op"], part["end_ns"], part["outcome"], told("ttl_ms")
+        op, end, outcome, ttl_ms = part["op"], part["end_ns"], part["outcome"], column("ttl_ms")
         lost, unanswered = self.fs.are(op, Notice.LOST), end == ABSENT
         unknown = (outcome == NOTHING) | self.outcomes.are(outcome, EventType.INFO)
         refuse("client", part["client"] == NOTHING, "an operation without a client")
@@ -141,14 +148,16 @@ class Intervals:
         took = lost & ~unanswered & (end != part["start_ns"])
         refuse("end_ns", took, "a notice has one time only, when it came")
         refuse("outcome", lost & self.outcomes.are(outcome, EventType.FAIL), NOT_LOST)
-        untold = ~lost & ~unanswered & (outcome == NOTHING)
-        refuse("outcome", untold, "an answer without an outcome")
+        no_outcome = ~lost & ~unanswered & (outcome == NOTHING)
+        refuse("outcome", no_outcome, "an answer without an outcome")
         refuse("end_ns", ~lost & unanswered & ~unknown, "an answer without a time")
         no_lease = (ttl_ms != ABSENT) & ((ttl_ms < 0) | (ttl_ms > LARGEST_TTL_MS))
         if no_lease.any():
             refuse("ttl_ms", no_lease, f"not a lease: {ttl_ms[np.argmax(no_lease)]}")
-        refuse("of", (told("of") != NOTHING) & ~self.fs.are(op, F.RENEW), NO_RENEWAL)
+        refuse("of", (column("of") != NOTHING) & ~self.fs.are(op, F.RENEW), NO_RENEWAL)
         pairs = self.fs.are(op, F.CAS)
-        pairs[pairs] = [not is_pair(self.values.meaning(n)) for n in told("value")[pairs].tolist()]
+        pairs[pairs] = [
+            not is_pair(self.values.meaning(n)) for n in column("value")[pairs].tolist()
+        ]
         refuse("value", pairs, NO_PAIR)
         end[lost] = ABSENT

@@ -1,24 +1,24 @@
-"""OpenTelemetry's spans, as the collector's file exporter writes them: OTLP in JSON.
+"""OpenTelemetry spans, as the collector's file exporter writes them: OTLP in JSON.
 
-A span is an operation on a lock where it has the attribute `lock.op`, or any attribute whose name
-begins with `lock.` and an operation as its name, or as the last part of it (`Mutex.unlock`).
+A span is an operation on a lock if it has the attribute `lock.op`, or if it has any attribute whose
+name begins with `lock.` and its own name, or the last part of it, is an operation (`Mutex.unlock`).
 
-- `lock.op`: acquire, release, renew, read, write, cas, add or lost; otherwise the span's name says
-  it.
-- `lock.key`: which lock; may be missing where there is one only.
-- `lock.client`: who does it, one thread of control; otherwise `service.instance.id` or
-  `service.name` of the resource, with the span's `thread.id` where it has one.
+- `lock.op`: acquire, release, renew, read, write, cas, add or lost; otherwise taken from the name
+  of the span.
+- `lock.key`: which lock; may be missing if there is only one.
+- `lock.client`: one thread of control; otherwise `service.instance.id` or `service.name` of the
+  resource, with the span's `thread.id` if it has one.
 - `lock.outcome`: `ok`, `fail` (it certainly did not happen: the lock was refused) or `info`;
-  otherwise a span with an error is `info`, and any other `ok`. So a refusal has to say `fail`.
+  otherwise a span with an error is `info`, and any other `ok`. So a refusal needs `fail`.
 - `lock.token`: the fencing token that was granted; `lock.ttl_ms`: the lease that was asked for.
 - `lock.value` and `lock.result`: what was written, and what was read.
-- `lock.seq`: of an answered read or write the number that the storage gave it, in the order in
+- `lock.seq`: of an answered read or write, the number that the storage gave it, in the order in
   which it served them; `lock.base`: what the written value was computed from.
-- `lock.of`: of a renewal the client whose hold it extends, where a keeper renews for it.
+- `lock.of`: of a keeper's renewal, the client whose hold it extends.
 
-One `lock.op` is no operation: `lost` says that when the span began its client was told, or found
-out, that it holds the lock no longer; how long the span took does not matter. So these are a write
-that the storage served as its second one, and the notice that comes too late for it:
+The `lock.op` `lost` is a notice, not an operation: when the span began its client learned that it
+no longer holds the lock; the span's duration does not matter. These are a write that the storage
+served as its second one, and a notice that comes too late for it:
 
     {"name": "put", "startTimeUnixNano": "1515000000", "endTimeUnixNano": "1516000000",
      "attributes": [{"key": "lock.op", "value": {"stringValue": "write"}},
@@ -55,10 +55,10 @@ ATTRIBUTE = "lock."
 NEEDED = "a span of a lock has lock.op, lock.key and lock.client among its attributes"
 ERROR_CODES = (2, "2", "STATUS_CODE_ERROR")
 SEPARATOR = re.compile(r"[./:#]")
-AT_ONCE = 4096  # spans
+CHUNK_SPANS = 4096
 NAMES = {"start_ns": "startTimeUnixNano", "end_ns": "endTimeUnixNano", "node": "host.name"}
-WORKED_OUT = ("client", "op", "start_ns", "end_ns", "outcome", "node")  # see `_worked_out`
-AS_SAID = tuple(name for name in COLUMNS if name not in WORKED_OUT)
+DERIVED = ("client", "op", "start_ns", "end_ns", "outcome", "node")  # see `_derived`
+COPIED = tuple(name for name in COLUMNS if name not in DERIVED)
 
 
 class _Value(msgspec.Struct, rename="camel"):
@@ -68,7 +68,7 @@ class _Value(msgspec.Struct, rename="camel"):
     double_value: float | str | None = None
 
     @property
-    def said(self) -> str | None:
+    def text(self) -> str | None:
         if self.string_value is not None:
             return self.string_value
         if self.bool_value is not None:
@@ -114,86 +114,90 @@ class _Export(msgspec.Struct, rename="camel"):
 _decode = msgspec.json.Decoder(_Export).decode
 
 
-SpanPlace: TypeAlias = tuple[Document[_Export], str, int, _Span]  # the path to the spans, and which
+SpanPlace: TypeAlias = tuple[Document[_Export], str, int, _Span]  # path to the list, index
 
 
 def read_otlp(data: IO[bytes], source: Source) -> Iterable[Event]:
-    taking = _Taking(source)
+    spans = _SpanCollector(source)
     for document in read_lines_of_documents(data, source.name, _decode):
-        taking.take(document)
-    rows, passed_over = taking.rows(), taking.passed_over
+        spans.take(document)
+    rows, ignored = spans.rows(), spans.ignored
     if not len(rows):
-        raise source.error(f"{_none_of(passed_over)}: {NEEDED}")
-    if passed_over:
-        source.notes.append(_about(passed_over))
+        raise source.error(f"{_none_of(ignored)}: {NEEDED}")
+    if ignored:
+        source.notes.append(_about(ignored))
     return RowEvents(Rows(rows, source))
 
 
 def _none_of(spans: int) -> str:
     if spans == 0:
         return "it contains no spans"
-    return "its only span is no lock's" if spans == 1 else f"none of its {spans} spans is a lock's"
+    if spans == 1:
+        return "its only span is not a lock's"
+    return f"none of its {spans} spans is a lock's"
 
 
 def _about(spans: int) -> str:
     if spans == 1:
-        return "1 span that is no lock's was passed over"
-    return f"{spans} spans that are no lock's were passed over"
+        return "1 span that is not a lock's was ignored"
+    return f"{spans} spans that are not a lock's were ignored"
 
 
-class _Taking:
+class _SpanCollector:
+    """Collects the spans of locks as rows, and counts the others."""
+
     def __init__(self, source: Source) -> None:
-        self.passed_over = 0
+        self.ignored = 0
         self._source = source
         self._rows = Intervals()
-        self._said: list[dict[str, str]] = []  # of each span
-        self._worked_out: list[tuple[str, ...]] = []
+        self._attributes: list[dict[str, str]] = []  # of each span
+        self._derived: list[tuple[str, ...]] = []
         self._places: list[SpanPlace] = []
 
     def rows(self) -> Intervals:
-        self._hand_over()
+        self._flush()
         return self._rows
 
     def take(self, document: Document[_Export]) -> None:
         for i, of_resource in enumerate(document.value.resource_spans):
-            resource = _said(of_resource.resource.attributes)
+            resource = _texts(of_resource.resource.attributes)
             for j, scope in enumerate(of_resource.scope_spans):
                 path = f"resourceSpans[{i}].scopeSpans[{j}].spans"
                 for number, span in enumerate(scope.spans):
                     self._take_span(span, resource, (document, path, number, span))
-        if len(self._places) >= AT_ONCE:
-            self._hand_over()
+        if len(self._places) >= CHUNK_SPANS:
+            self._flush()
 
     def _take_span(self, span: _Span, resource: dict[str, str], place: SpanPlace) -> None:
-        said = _said(span.attributes)
-        op = said.get("lock.op") or _named(span.name, said)
+        attributes = _texts(span.attributes)
+        op = attributes.get("lock.op") or _named(span.name, attributes)
         if op is None:
-            self.passed_over += 1
+            self.ignored += 1
             return
         try:
-            self._worked_out.append(_worked_out(span, op, said, resource))
+            self._derived.append(_derived(span, op, attributes, resource))
         except ValueError as error:
             raise self._error(place, str(error)) from error
-        self._said.append(said)
+        self._attributes.append(attributes)
         self._places.append(place)
 
-    def _hand_over(self) -> None:
-        spans, places, worked_out = self._said, self._places, self._worked_out
+    def _flush(self) -> None:
+        spans, places, derived = self._attributes, self._places, self._derived
         if not places:
             return
-        self._said, self._places, self._worked_out = [], [], []
+        self._attributes, self._places, self._derived = [], [], []
 
         def error(place: int, name: str, reason: str) -> HistoryError:
             return self._error(places[place], f"{NAMES.get(name) or ATTRIBUTE + name}: {reason}")
 
         columns: dict[str, Sequence[str]] = dict(
-            zip(WORKED_OUT, zip(*worked_out, strict=True), strict=True)
+            zip(DERIVED, zip(*derived, strict=True), strict=True)
         )
         known = set().union(*spans)
-        for name in AS_SAID:
+        for name in COPIED:
             key = ATTRIBUTE + name
             if key in known:
-                columns[name] = [said.get(key, "") for said in spans]
+                columns[name] = [span.get(key, "") for span in spans]
         documents, paths, numbers, _ = zip(*places, strict=True)
         lines = [document.line for document in documents]
         self._rows.take(Cells(columns, lines, error, paths, numbers))
@@ -204,41 +208,42 @@ class _Taking:
         return self._source.error(reason, document.line, document.column)
 
 
-def _said(attributes: list[_Attribute]) -> dict[str, str]:
-    return {each.key: said for each in attributes if (said := each.value.said) is not None}
+def _texts(attributes: list[_Attribute]) -> dict[str, str]:
+    return {each.key: text for each in attributes if (text := each.value.text) is not None}
 
 
-def _named(name: str, said: dict[str, str]) -> str | None:
-    if not any(key.startswith(ATTRIBUTE) for key in said):
+def _named(name: str, attributes: dict[str, str]) -> str | None:
+    """The operation that the span's name suggests, if it has any attribute of a lock."""
+    if not any(key.startswith(ATTRIBUTE) for key in attributes):
         return None
     return known_row_f(SEPARATOR.split(name)[-1].replace(" ", ""))
 
 
-def _worked_out(
-    span: _Span, op: str, said: dict[str, str], resource: dict[str, str]
+def _derived(
+    span: _Span, op: str, attributes: dict[str, str], resource: dict[str, str]
 ) -> tuple[str, ...]:
     start, end = _time(span.start_time_unix_nano), _time(span.end_time_unix_nano)
     if not start:
         raise ValueError("it has no startTimeUnixNano")
-    outcome = said.get("lock.outcome")
+    outcome = attributes.get("lock.outcome")
     if our_row_f(op) == Notice.LOST:
         end, outcome = "", outcome or ""
     elif not end:
         outcome = EventType.INFO
     elif outcome is None:
         outcome = EventType.INFO if span.status.code in ERROR_CODES else EventType.OK
-    client = said.get("lock.client") or _client(said, resource)
+    client = attributes.get("lock.client") or _client(attributes, resource)
     return client, op, start, end, outcome, resource.get("host.name", "")
 
 
-def _client(said: dict[str, str], resource: dict[str, str]) -> str:
+def _client(attributes: dict[str, str], resource: dict[str, str]) -> str:
     service = resource.get("service.instance.id") or resource.get("service.name")
     if not service:
-        raise ValueError(f"nobody's: {NEEDED}")
-    thread = said.get("thread.id")
+        raise ValueError(f"it names no client: {NEEDED}")
+    thread = attributes.get("thread.id")
     return f"{service} thread {thread}" if thread else service
 
 
-def _time(said: int | str) -> str:
-    """Zero is OTLP's word for none."""
-    return "" if said in (0, "0") else str(said)
+def _time(nanoseconds: int | str) -> str:
+    """The time as text; empty for zero, which means none in OTLP."""
+    return "" if nanoseconds in (0, "0") else str(nanoseconds)

@@ -1,7 +1,7 @@
 """The events of rows, in the order of their times, and the same as columns.
 
-Among a client's events of the same time, a notice comes after operations that end and before those
-that begin; operations that took no time at all stay in the order in which they were given.
+Of a client's events at the same time, a notice comes after operations that end and before those
+that begin; operations that took no time stay in the given order.
 """
 
 from __future__ import annotations
@@ -31,14 +31,17 @@ from lockcheck.history.table import (
     Table,
 )
 
-NOBODY: dict[str, Any] = {name: np.zeros(0, kind) for name, kind in LEDGER}
+EMPTY_LEDGER: dict[str, Any] = {name: np.zeros(0, kind) for name, kind in LEDGER}
 OUTCOME_OF = {EventType.OK: Outcome.OK, EventType.FAIL: Outcome.FAIL, EventType.INFO: Outcome.INFO}
 LONG_AGO = -(1 << 60)
 
 
 class RowEvents:
-    """An event has a number: a row's, for its beginning or the notice that it is, and for its
-    answer that and the number of all rows. Its place is that in the order of times."""
+    """Creates the events of rows when they are needed.
+
+    An event has a number: of an invocation or notice that of its row, of an answer that plus the
+    number of rows. Its place is its index in the order of times.
+    """
 
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
@@ -50,9 +53,10 @@ class RowEvents:
         self._numbers = self._in_order()
 
     def _in_order(self) -> Ints:
-        """Client after client, each in its own order, which the sort by time then leaves alone."""
+        """Event numbers by time. Client after client goes in, and the stable sort keeps each
+        client's order."""
         order, rows = self._rows.order, self._rows
-        times = np.stack((rows.start[order], rows.told[order]), axis=1).reshape(-1)
+        times = np.stack((rows.start[order], rows.answered[order]), axis=1).reshape(-1)
         numbers = np.stack((order, order + len(order)), axis=1).reshape(-1)
         place = np.argsort(times, kind="stable")
         ordered: Ints = numbers[place[times[place] != NEVER]]
@@ -106,7 +110,7 @@ class RowEvents:
         known = self._outcome()[rows] != Outcome.INFO
         return map(
             Event,
-            of.told[rows].tolist(),
+            of.answered[rows].tolist(),
             self._processes(of.client[rows]),
             [outcome or EventType.INFO for outcome in outcomes],
             words.fs.meanings(of.op[rows]),
@@ -123,7 +127,7 @@ class RowEvents:
         return [None if n == NOTHING else processes[n] for n in clients.tolist()]
 
     def _outcome(self) -> Bytes:
-        """NOTHING, where there is none, is the last of these."""
+        """The outcome of each row; a row without one is INFO."""
         meant = self._rows.given.outcomes.meant
         known = np.array([*(OUTCOME_OF[each] for each in meant), Outcome.INFO], np.int8)
         outcome: Bytes = known[self._rows.outcome]
@@ -132,7 +136,8 @@ class RowEvents:
     # --- as columns --------------------------------------------------------------------------
 
     def columns(self) -> Columns | None:
-        """None: it tells of operations that no model knows, which only events do."""
+        """The rows as columns; None if some operation is unknown to all models: only events can
+        hold it."""
         rows, words, count = self._rows, self._rows.given, len(self._rows)
         f = np.array([OP_OF.get(f, Op.OTHER) for f in words.fs.meant], np.int8)[rows.op]
         if ((f == Op.OTHER) & ~rows.lost).any():
@@ -150,13 +155,13 @@ class RowEvents:
             pair: Any = words.values.meaning(self._value[row])
             argument[row], second[row] = map(symbols.number, pair)
         outcome, base = self._outcome()[at], value[self._base[at]]
-        told = np.flatnonzero((outcome != Outcome.INFO) & (rows.seq[at] != ABSENT))
+        numbered = np.flatnonzero((outcome != Outcome.INFO) & (rows.seq[at] != ABSENT))
         granted = self._gains[at] & (outcome == Outcome.OK)
         table = Table(
             f=f[at],
             outcome=outcome,
             start=rows.start[at],
-            end=np.where(outcome == Outcome.INFO, NEVER, rows.told[at]),
+            end=np.where(outcome == Outcome.INFO, NEVER, rows.answered[at]),
             process=process[rows.client[at]],
             key=key[at],
             argument=argument[at],
@@ -167,9 +172,9 @@ class RowEvents:
             owner=process[np.where(rows.owner == NOTHING, rows.client, rows.owner)[at]],
             symbols=symbols,
         )
-        times = np.concatenate((rows.start, rows.told))[self._numbers]
+        times = np.concatenate((rows.start, rows.answered))[self._numbers]
         seen_last = np.full(len(symbols), LONG_AGO)
-        seen_last[process[rows.client[self._numbers % count]]] = times  # the last one stays
+        seen_last[process[rows.client[self._numbers % count]]] = times  # the last assignment stays
         return Columns(
             table=table,
             node=node[self._node[at]],
@@ -177,11 +182,11 @@ class RowEvents:
             answered_at=place[at + count],
             special_at=place[begun[rows.lost[begun]]],
             seen_last=seen_last,
-            numbered=told,
-            number=rows.seq[at][told],
+            numbered=numbered,
+            number=rows.seq[at][numbered],
             based=np.flatnonzero(base != NOTHING),
             base=base[base != NOTHING],
-            ledger=LedgerColumns(**NOBODY),
+            ledger=LedgerColumns(**EMPTY_LEDGER),
             has_foreign_owners=False,
             began_ns=rows.began_ns,
             end_ns=int(times[-1]),
@@ -190,7 +195,7 @@ class RowEvents:
 
 
 def _symbols(words: RepeatedTexts[Any], symbols: Symbols) -> Codes:
-    """Of each word; NOTHING is the last."""
+    """The symbol of each word; NOTHING is the last."""
     return np.array([*map(symbols.number, words.meant), NOTHING], np.int32)
 
 

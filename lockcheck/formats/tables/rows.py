@@ -1,6 +1,6 @@
-"""All rows of a log, in order: what each client did, when, and until when it waited.
+"""All rows of a log, in order: what each client did, and when.
 
-Only a renewal may overlap with another operation of its client: then it belongs to the keeper, the
+Only a renewal may overlap another operation of its client. Then it belongs to the keeper, the
 thread that keeps a lease alive, which gets a name of its own.
 """
 
@@ -24,10 +24,11 @@ LONGEST_NS = 1 << 60
 
 
 class Rows:
-    """Place `i` of each column is about the same row. Times are counted from the first one."""
+    """Rows as columns: place `i` of each is about the same row. Times are counted from the first
+    one."""
 
     def __init__(self, given: Intervals, source: Source) -> None:
-        """`given` has at least one row."""
+        """`given` must have at least one row."""
         self.given = given
         self._source = source
         self._line = given.column("line")
@@ -42,16 +43,16 @@ class Rows:
         order = self._by_client()
         keepers = self._keepers(order[~self.lost[order]])
         if keepers:
-            self._tell_apart(keepers)
+            self._name_keepers(keepers)
             order = self._by_client()
-        self.order = order  # client after client, as each of them did it
-        self.told = self._told(order[~self.lost[order]])
+        self.order = order  # client after client, each in the order of its operations
+        self.answered = self._answered(order[~self.lost[order]])
 
     def __len__(self) -> int:
         return len(self.start)
 
     def _where(self, place: int) -> str:
-        """Where it is in its line; empty: it is the whole line."""
+        """Its place within its line; empty if it is the whole line."""
         path = self.given.paths.meaning(self._path[place])
         return f"{path}[{self._number[place]}]" if path else ""
 
@@ -64,7 +65,7 @@ class Rows:
         return HistoryError(reason, source=self._source.name, line=line, cure=cure)
 
     def _check_numbers(self) -> None:
-        """Two writes of the same number have no order, and some judge would have to make one up."""
+        """Refuses two writes of a key with the same number: their order would be unknown."""
         sure = self.given.outcomes.are(self.outcome, EventType.OK) & (self.seq != ABSENT)
         rows = np.flatnonzero(sure & self.given.fs.are(self.op, F.WRITE))
         rows = rows[np.lexsort((self.seq[rows], self.key[rows]))]
@@ -79,13 +80,13 @@ class Rows:
             raise self._error(place, reason, cure=cure)
 
     def _times(self) -> tuple[Ints, Ints]:
-        """When each began and ended; NEVER if that is unknown."""
+        """When each row begins and ends; NEVER if that is unknown."""
         start, end = self.given.column("start_ns"), self.given.column("end_ns")
         first, last = int(start.min()), np.maximum(start, end)
         if int(last.max()) - first > LONGEST_NS:
             late = int(np.argmax(last > first + LONGEST_NS))
             raise self._error(late, "its time lies more than 36 years after the first one")
-        # What ends before everything began is kept as such, whatever its number, and refused below.
+        # An end before the first start stays one, however far before, and is refused below.
         end = np.where(end == ABSENT, NEVER, np.maximum(end, first - 1) - first)
         start = start - first
         if (end < start).any():
@@ -98,7 +99,7 @@ class Rows:
         return self._source.began_ns
 
     def _processes(self) -> list[int | str]:
-        """By the numbers of clients: numbers where every client has one."""
+        """The process of each client: its number, if all clients are numbers."""
         names = self.given.names.meant
         if all(map(is_plain_number, names)):
             return [int(name) for name in names]
@@ -109,8 +110,8 @@ class Rows:
         return np.lexsort((until, self.start, self.client))
 
     def _keepers(self, order: Ints) -> list[int]:
-        """Renewals that were under way together with another operation of their client. `order` is
-        that of the operations, client after client."""
+        """The renewals that overlap another operation of their client. `order` has the operations,
+        client after client."""
         renewals = self.given.fs.are(self.op, F.RENEW)
         if not (renewals.any() and self._clash(order).any()):
             return []
@@ -130,14 +131,15 @@ class Rows:
         return found
 
     def _clash(self, order: Ints) -> Mask:
-        """Whether each has an answer, and its client did something else before that."""
+        """Which operations have an answer that came after their client's next operation had
+        begun."""
         here, after = order[:-1], order[1:]
         clash: Mask = (self._end[here] != NEVER) & (self._end[here] > self.start[after])
         clash &= self.client[here] == self.client[after]
         return clash
 
-    def _tell_apart(self, keepers: list[int]) -> None:
-        """Gives each of them its keeper's name; these names are no numbers."""
+    def _name_keepers(self, keepers: list[int]) -> None:
+        """Gives each of these renewals the name of its client's keeper."""
         names, owner = self.given.names, self.owner.copy()
         for place in keepers:
             client = int(self.client[place])
@@ -147,8 +149,9 @@ class Rows:
         self.owner = owner
         self.processes += map(our_client, names.meant[len(self.processes) :])
 
-    def _told(self, order: Ints) -> Ints:
-        """When each was answered, or given up; else NEVER. `order` is that of the operations."""
+    def _answered(self, order: Ints) -> Ints:
+        """When each operation was answered or given up; NEVER if neither. `order` has the
+        operations."""
         here, after = order[:-1], order[1:]
         clash = np.flatnonzero(self._clash(order))
         if len(clash):
@@ -156,7 +159,7 @@ class Rows:
             reason = f"its client is still busy with {self._name(busy)}"
             cure = "a client is one thread of control: give each its own name"
             raise self._error(late, reason, cure=cure)
-        told = self._end.copy()
+        answered = self._end.copy()
         given_up = (self.client[here] == self.client[after]) & (self._end[here] == NEVER)
-        told[here[given_up]] = self.start[after[given_up]]
-        return told
+        answered[here[given_up]] = self.start[after[given_up]]
+        return answered

@@ -1,4 +1,4 @@
-"""What the user says about a history of another tool, because the file itself may not."""
+"""What the user states about another tool's history, since the file may not contain it."""
 
 from __future__ import annotations
 
@@ -13,16 +13,18 @@ from lockcheck.history.event import RUN, Event, Notice, Terms, terms_event
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    format: str = ""  # by its name; empty: seen from the content, or from the file's ending
+class ReadOptions:
+    """How to read and judge a history; what is given here overrides the file."""
+
+    format: str = ""  # by its name; empty: recognized from the content or the file's ending
     model: str = ""
     permits: int | None = None
     ttl_ms: int | None = None
-    partial: bool = False  # a format of logs that go on for years
+    partial: bool = False  # a production log: it may begin or end in the middle
 
-    def terms(self, said: Terms, began_ns: int = 0) -> Terms:
-        """What the file says, overridden by the user. `began_ns`: when the log began by its own
-        clock, if that is known."""
+    def terms(self, recorded: Terms, began_ns: int = 0) -> Terms:
+        """The recorded terms, overridden by these options. `began_ns`: when the log began by its
+        own clock, if known."""
         given: dict[str, Any] = {
             "partial": self.partial or None,
             "began_ns": began_ns or None,
@@ -31,22 +33,22 @@ class Asked:
             "ttl_ms": self.ttl_ms,
         }
         known = {name: value for name, value in given.items() if value is not None}
-        return msgspec.structs.replace(said, **known)
+        return msgspec.structs.replace(recorded, **known)
 
 
 def with_terms(
-    events: Iterator[Event], asked: Asked, began_ns: Callable[[], int] = lambda: 0
+    events: Iterator[Event], options: ReadOptions, began_ns: Callable[[], int] = lambda: 0
 ) -> Iterator[Event]:
-    """The same events, with the terms first if there are any. `began_ns`, when the log began by its
-    own clock, is asked after the first event was read."""
+    """The same events, with the terms first if there are any. `began_ns` is called once the first
+    event has been read."""
     first = next(events, None)
     if first is None:
         return iter(())
-    said = _terms_in(first)
-    if said is None and first.process == RUN and first.f == Notice.TERMS:
-        return chain([first], events)  # damaged: the reader of the history will say so
-    terms = asked.terms(said or Terms(), began_ns())
-    if said is not None:
+    recorded = _terms_in(first)
+    if recorded is None and first.process == RUN and first.f == Notice.TERMS:
+        return chain([first], events)  # damaged: the history's reader reports it
+    terms = options.terms(recorded or Terms(), began_ns())
+    if recorded is not None:
         return chain([msgspec.structs.replace(first, value=msgspec.to_builtins(terms))], events)
     if terms == Terms():
         return chain([first], events)
@@ -54,7 +56,7 @@ def with_terms(
 
 
 def opening_terms(terms: Terms, first: Event) -> Event:
-    """The terms, not after the first event."""
+    """The terms as an event that is not later than the first one."""
     return msgspec.structs.replace(terms_event(terms), time=min(0, first.time))
 
 
