@@ -1,4 +1,5 @@
-"""The parameters of faults, by type: durations, numbers, choices, flags. Each reads and writes."""
+"""The parameters of faults: durations, numbers, rates, choices, flags, read from and written as
+text."""
 
 from __future__ import annotations
 
@@ -15,11 +16,11 @@ ParameterValue: TypeAlias = int | float | str | bool
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """`read` raises ValueError, with words for the user."""
+    """`read` raises ValueError with a message for the user."""
 
     name: str
     meaning: str
-    looks: str  # how a value is written; empty for a flag, which has none
+    looks: str  # the form of a value, as in the help; empty for a flag, which has no value
     read: Callable[[str], ParameterValue]
     write: Callable[[ParameterValue], str]
     default: ParameterValue | None = None
@@ -29,7 +30,7 @@ class Parameter:
         return not self.looks
 
     def words(self) -> str:
-        """`for=DURATION`, `from=lock|servers (lock)`, `no-data`."""
+        """As in the help: `for=DURATION`, `from=lock|servers (lock)`, `no-data`."""
         if self.is_flag:
             return self.name
         default = "" if self.default is None else f" ({self.write(self.default)})"
@@ -39,7 +40,7 @@ class Parameter:
 def duration(
     name: str, meaning: str, *, default: ParameterValue | None = None, or_word: str = ""
 ) -> Parameter:
-    """Its value is in milliseconds, or `or_word`."""
+    """Its value is in milliseconds, or the word `or_word`."""
     looks = f"DURATION|{or_word}" if or_word else "DURATION"
 
     def read(text: str) -> ParameterValue:
@@ -77,7 +78,7 @@ def number(
 
 
 def rate(name: str, meaning: str, *, low: int, high: int, default: int | None = None) -> Parameter:
-    """Its value is in bits a second."""
+    """Its value is in bits per second."""
     units = {"mbit": 1_000_000, "kbit": 1000, "bit": 1}
 
     def read(text: str) -> ParameterValue:
@@ -124,7 +125,7 @@ def _write_duration(value: ParameterValue) -> str:
     return duration_words(value) if isinstance(value, int) else str(value)
 
 
-# Of every fault.
+# The parameters of every fault.
 FOR = duration("for", "how long it lasts")
 GAP = duration("gap", "the pause before it, each time it is repeated")
 WHEN = choice("when", "what it waits for after the pause", tuple(Trigger))

@@ -1,4 +1,4 @@
-"""What an active fault sees of the run: nodes, holders, the leader, other faults."""
+"""What an active fault can use of the run: its nodes, holders, fleet and links."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Scene:
     plan: Plan
     holders: Holders
     links: Links
-    now_ns: Callable[[], int] = time.monotonic_ns  # by the history's clock
-    record: Callable[[Event], None] = lambda _event: None  # facts beside the faults themselves
-    struck: set[str] = field(default_factory=set)  # by a fault that is not healed yet
+    now_ns: Callable[[], int] = time.monotonic_ns  # the history's clock
+    record: Callable[[Event], None] = lambda _event: None  # adds a fact to the history
+    struck: set[str] = field(default_factory=set)  # nodes struck by a fault not healed yet
 
     def names(self, *roles: Role) -> list[str]:
         return [name for name, node in self.nodes.items() if node.role in roles]
@@ -36,4 +36,5 @@ class Scene:
         return self.nodes[clients[0]]
 
     def is_free(self, name: str) -> bool:
+        """Whether the node is up and no fault strikes it."""
         return name not in self.struck and not self.nodes[name].down

@@ -41,15 +41,15 @@ class PaperFleet:
 
 @dataclass
 class Paper:
-    """A fault that does nothing but say what it is asked to do."""
+    """A fault that only notes the calls of its methods."""
 
     nodes: tuple[str, ...]
-    said: list[str]
+    calls: list[str]
     raises: dict[str, list[Exception]]  # by what it is doing, one after the other
-    before_ns: int | None = None  # when nobody had felt it yet
+    before_ns: int | None = None  # the last moment without an effect
 
     async def _do(self, what: str) -> None:
-        self.said.append(f"{what} {'+'.join(self.nodes)}")
+        self.calls.append(f"{what} {'+'.join(self.nodes)}")
         await asyncio.sleep(0)
         if self.raises.get(what):
             raise self.raises[what].pop(0)
@@ -68,13 +68,13 @@ class Paper:
 
 @dataclass
 class PaperKind:
-    said: list[str] = field(default_factory=list)
+    calls: list[str] = field(default_factory=list)
     raises: dict[str, list[Exception]] = field(default_factory=dict)
     before_ns: int | None = None
 
     def kind(self, name: str, effect: Effect = Effect.STOPS, lasts_ms: int | None = 1) -> FaultKind:
         def strike(_step: Step, nodes: tuple[str, ...], _scene: Scene) -> Paper:
-            return Paper(nodes, self.said, self.raises, self.before_ns)
+            return Paper(nodes, self.calls, self.raises, self.before_ns)
 
         return FaultKind(
             name=name,
@@ -95,12 +95,12 @@ class PaperKind:
 
 @dataclass
 class Play:
-    """A nemesis on paper, and what it says."""
+    """A nemesis on paper, and the events that it records."""
 
     nemesis: Nemesis
     events: list[Event]
 
-    def told(self, kind: EventType | None = None) -> list[str]:
+    def recorded(self, kind: EventType | None = None) -> list[str]:
         return [
             f"{event.type} {event.f} {'+'.join(event.nodes or (event.node or '',))}"
             for event in self.events

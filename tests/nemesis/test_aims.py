@@ -1,4 +1,4 @@
-"""Whom each aim chooses: so many, of that role, and nobody who is struck or down already."""
+"""Which nodes each aim chooses: so many, of that role, none of them struck or down already."""
 
 from __future__ import annotations
 

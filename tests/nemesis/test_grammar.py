@@ -97,8 +97,8 @@ def test_what_is_taken(text: str, canonical: str) -> None:
 def test_what_is_refused_and_where_it_points(text: str, wrong: str, words: list[str]) -> None:
     with pytest.raises(UserError, match="unknown nemesis") as caught:
         parse(text, KINDS)
-    said = str(caught.value)
-    assert all(word in said for word in words)
+    message = str(caught.value)
+    assert all(word in message for word in words)
     _, shown, under, *_ = caught.value.message.split("\n")
     assert shown == f"    {text}"
     start = under.index("^")

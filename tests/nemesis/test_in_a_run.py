@@ -30,14 +30,14 @@ __all__ = ["everybodys_folder"]  # a fixture
 AT_ONCE = ("pause:holder,for=1m", "partition:minority,for=1m", "kill:client,restart=1m")
 
 
-def nemesis_said(folder: Path) -> list[dict[str, object]]:
-    told = folder / "nodes" / "nemesis.jsonl"
-    whole = told.read_text().rpartition("\n")[0] if told.exists() else ""
+def nemesis_events(folder: Path) -> list[dict[str, object]]:
+    history = folder / "nodes" / "nemesis.jsonl"
+    whole = history.read_text().rpartition("\n")[0] if history.exists() else ""
     return [json.loads(line) for line in whole.splitlines()]
 
 
 def proven(folder: Path) -> set[object]:
-    return {e["f"] for e in nemesis_said(folder) if e["type"] == "ok"} - {"heal", "quiet"}
+    return {e["f"] for e in nemesis_events(folder) if e["type"] == "ok"} - {"heal", "quiet"}
 
 
 @pytest.mark.cluster
@@ -55,12 +55,12 @@ def test_kill_partition_and_pause_at_once_are_healed_when_the_run_is_cut_short(
         process.send_signal(end)
         process.communicate(timeout=60)
     assert process.returncode == 130
-    said = nemesis_said(folder)
-    begun = [e["fault"] for e in said if e["type"] == "invoke" and e["f"] != "heal"]
+    events = nemesis_events(folder)
+    begun = [e["fault"] for e in events if e["type"] == "invoke" and e["f"] != "heal"]
     assert len(begun) == 3
-    healing = [e["fault"] for e in said if (e["type"], e["f"]) == ("invoke", "heal")]
+    healing = [e["fault"] for e in events if (e["type"], e["f"]) == ("invoke", "heal")]
     assert list(dict.fromkeys(healing)) == begun[::-1]  # the last one first, none waits for another
-    healed = [e["fault"] for e in said if (e["type"], e["f"]) == ("ok", "heal")]
+    healed = [e["fault"] for e in events if (e["type"], e["f"]) == ("ok", "heal")]
     assert sorted(healed, key=str) == sorted(begun, key=str)
     assert traces_of(run_id, "local") == []
     assert links_of_the_host() == links
@@ -78,13 +78,13 @@ def test_an_ordinary_user_can_inject_them_all(everybodys_folder: Path, tmp_path:
     command += ["--nemesis", "clock:server,for=300ms"]
     if os.geteuid() == 0:
         command = as_nobody(command, out, tmp_path)
-    said = subprocess.run(command, capture_output=True, text=True, check=False, cwd=out)
-    if "gives no namespaces" in said.stderr:
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=out)
+    if "gives no namespaces" in done.stderr:
         pytest.skip("this system gives ordinary users no namespaces")
-    assert said.returncode in (0, 1, 3), said.stderr
+    assert done.returncode in (0, 1, 3), done.stderr
     [folder] = [path for path in out.iterdir() if not path.is_symlink()]
     assert proven(folder) == {"kill", "partition", "pause", "swizzle", "slow", "clock"}
-    said_of_faults = (event for event in nemesis_said(folder) if event["process"] == "nemesis")
+    said_of_faults = (event for event in nemesis_events(folder) if event["process"] == "nemesis")
     assert not [event for event in said_of_faults if event["type"] == "info"]
 
 
@@ -93,9 +93,9 @@ def test_a_pause_strikes_between_the_look_at_the_lease_and_the_write(tmp_path: P
     need("local")
     options = ["--runtime", "local", "--seed", "1", "--out", str(tmp_path), "--ttl", "500ms"]
     options += ["--time-limit", "4s", "--nemesis", "pause", "--check-validity"]
-    said = lockcheck("run", "--json", "--backend", "redis", *options)
-    result = json.loads(said.stdout)
-    assert result["verdict"] == "violation", said.stdout
+    done = lockcheck("run", "--json", "--backend", "redis", *options)
+    result = json.loads(done.stdout)
+    assert result["verdict"] == "violation", done.stdout
     assert {finding["blame"] for finding in result["findings"]} == {"holder"}
     history = read_history(Path(result["report"]).parent / "history.jsonl")
     struck = [fault for fault in history.faults if fault.proven_ns is not None]
@@ -127,10 +127,10 @@ def test_what_the_kernel_lacks_is_refused_before_the_clients_begin(
     if not lacks:
         pytest.skip("this kernel can do it, or only a run can tell")
     options = ("--backend", "redis", "--runtime", runtime, "--nemesis", LATE)
-    said = lockcheck("run", *options, "--out", str(tmp_path))
-    assert said.returncode == CLUSTER_ERROR
-    assert f"{LATE} is not possible: {lacks.reason}" in " ".join(said.stderr.split())
-    assert "sch_netem" in said.stderr
+    done = lockcheck("run", *options, "--out", str(tmp_path))
+    assert done.returncode == CLUSTER_ERROR
+    assert f"{LATE} is not possible: {lacks.reason}" in " ".join(done.stderr.split())
+    assert "sch_netem" in done.stderr
     [folder] = [path for path in tmp_path.iterdir() if not path.is_symlink()]
-    assert not nemesis_said(folder)
+    assert not nemesis_events(folder)
     assert traces_of(folder.name, runtime) == []

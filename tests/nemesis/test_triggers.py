@@ -19,9 +19,9 @@ from lockcheck.nemesis.course.hunt import hunting
 from lockcheck.nemesis.triggers import Trigger
 from lockcheck.nodes.node import Role
 from lockcheck.nodes.waiting import wait_until
+from tests.nemesis.client_events import asks, grant, granted, release
 from tests.nemesis.made_up import PaperFleet, PaperKind, PaperNode, Play, acted, play
 from tests.nemesis.plans import plan
-from tests.nemesis.told import asks, grant, granted, release
 
 NAMES = ("c1", "c2", "c3")
 NODES = [PaperNode("r1", Role.SERVER), *(PaperNode(name, Role.CLIENT) for name in NAMES)]
@@ -89,19 +89,18 @@ def test_who_stands_at_the_point_is_caught(trigger: Trigger, point: str, workdir
 
 
 def test_near_expiry_counts_from_the_last_renewal(workdir: Path) -> None:
-    def said(kind: EventType, f: str, **more: int | float) -> Event:
-        event = Event(time=0, process=0, type=kind, f=f, key="k1", node="c1")
-        return replace_all(event, more)
+    def event(kind: EventType, f: str, **more: int | float) -> Event:
+        return replace_all(Event(time=0, process=0, type=kind, f=f, key="k1", node="c1"), more)
 
     async def scene() -> None:
         holders, loop = Holders(workdir), asyncio.get_running_loop()
         with hunting(holders, Trigger.EXPIRY, NAMES, lambda _: True) as hunt:
-            holders.observe(said(EventType.INVOKE, "acquire", ttl_ms=400))
-            holders.observe(said(EventType.OK, "acquire"))  # that tells no validity
+            holders.observe(event(EventType.INVOKE, "acquire", ttl_ms=400))
+            holders.observe(event(EventType.OK, "acquire"))  # without a validity
             catching = asyncio.create_task(hunt.catch())
             await asyncio.sleep(0.2)
             began = loop.time()
-            holders.observe(said(EventType.OK, "renew", valid_ms=400.0))
+            holders.observe(event(EventType.OK, "renew", valid_ms=400.0))
             assert await catching == "c1"
             # As long after it as three quarters of what lay between it and the grant.
             assert 0.14 <= loop.time() - began < 5
@@ -138,8 +137,8 @@ def kind(effect: Effect) -> FaultKind:
 def test_how_long_a_client_is_kept(
     text: str, effect: Effect, while_active: list[str], workdir: Path
 ) -> None:
-    """Who is struck and runs feels the fault at work; nobody stands still for long because of us,
-    nor for what strikes somebody else."""
+    """A struck client that runs feels the fault at work; none stands still for long because of us,
+    nor for a fault that strikes another node."""
 
     async def scene() -> None:
         fleet = PaperFleet(leading="r1")
@@ -155,8 +154,8 @@ def test_how_long_a_client_is_kept(
 
 
 async def struck_at(acting: Play, workdir: Path) -> str:
-    """Clients come and go, and stand where they are asked to; the one that was struck, or was there
-    when a server was. On a busy machine it may be told of when the next one is there already."""
+    """Lets clients come and go, and stand where they are asked to; returns the one that was struck,
+    or stood there when a server was. On a busy machine the next one may be there already."""
     while True:
         for node in NAMES:
             acting.nemesis.observe(asks(node))

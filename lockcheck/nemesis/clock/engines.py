@@ -1,4 +1,4 @@
-"""How the clocks of a node are moved: an interface, and the engine that needs nothing prepared."""
+"""Moving the clocks of a node: the interface, and the engine that needs no preparation (vDSO)."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ from lockcheck.servers.base import Clock
 TRIES = 50
 BETWEEN_TRIES_S = 0.002
 # A clock is read between two readings of the true one. If these are further apart than this, the
-# machine stalled in between, and it is read again.
+# machine stalled in between, and the clock is read again.
 AT_MOST_APART_NS = 100_000
 
 
 class Clocks(Protocol):
     """The clocks of one node, in all of its processes."""
 
-    engine: str  # its name, for people
-    readable: tuple[Clock, ...]  # those whose offsets can be read
-    tolerance_ns: int  # how finely
+    engine: str  # its name in proofs
+    readable: tuple[Clock, ...]  # the clocks whose offsets can be read,
+    tolerance_ns: int  # to within this
 
     async def take(self, skew: Skew, now_ns: Callable[[], int]) -> int:
-        """From now on we control them, and they run like that. Touches nothing if it fails. Returns
-        the moment, by `now_ns`, right before the change."""
+        """Takes control of the clocks and sets them; changes nothing if it fails. Returns the
+        moment, by `now_ns`, right before the change."""
 
-    def tell(self, skew: Skew) -> None:
-        """From now on they run like that."""
+    def apply(self, skew: Skew) -> None:
+        """Sets how the clocks run from now on."""
 
     async def offsets_ns(self, clock: Clock) -> list[int]:
-        """How far it is off, as read in each process where that is possible."""
+        """How far the clock is off, in each process where it can be read."""
 
-    def still_tell(self, skew: Skew) -> bool:
-        """Whether nobody else has changed them."""
+    def are_set_to(self, skew: Skew) -> bool:
+        """Whether the clocks still run like that, unchanged from outside."""
 
     async def give_back(self) -> None:
         """Restores the kernel's clocks, and checks that. Harmless when repeated."""
@@ -56,51 +56,51 @@ class VdsoClocks:
 
     async def take(self, skew: Skew, now_ns: Callable[[], int]) -> int:
         for vdso in self._all():
-            vdso.can_be_written()
-        async with self._stopped_in_good_places() as all_of_them:
+            vdso.check_writable()
+        async with self._stopped_for_writing() as stopped:
             before_ns = now_ns()
-            for vdso in all_of_them:
-                vdso.lead()
-                vdso.tell(skew)
+            for vdso in stopped:
+                vdso.redirect()
+                vdso.apply(skew)
         return before_ns
 
-    def tell(self, skew: Skew) -> None:
-        """Until all agree: a process forked meanwhile may have inherited the old setting."""
+    def apply(self, skew: Skew) -> None:
+        """Repeated until all agree: a process forked meanwhile may have inherited the old skew."""
         for _ in range(TRIES):
             pids = self._node.pids()
             for vdso in self._each(pids):
-                vdso.tell(skew)
-            if self.still_tell(skew) and set(self._node.pids()) <= set(pids):
+                vdso.apply(skew)
+            if self.are_set_to(skew) and set(self._node.pids()) <= set(pids):
                 return
         raise FaultError(f"the processes of {self._node.name} cannot be made to agree on the time")
 
-    def still_tell(self, skew: Skew) -> bool:
-        return all(vdso.is_led and vdso.told() == skew for vdso in self._all())
+    def are_set_to(self, skew: Skew) -> bool:
+        return all(vdso.is_redirected and vdso.skew() == skew for vdso in self._all())
 
     async def offsets_ns(self, clock: Clock) -> list[int]:
         return [offset_ns(clock, read_by(vdso, clock)) for vdso in self._all()]
 
     async def give_back(self) -> None:
-        async with self._stopped_in_good_places() as all_of_them:
-            for vdso in all_of_them:
+        async with self._stopped_for_writing() as stopped:
+            for vdso in stopped:
                 vdso.restore()
-        if left := [vdso.pid for vdso in self._all() if vdso.is_led]:
-            raise FaultError(f"processes {left} of {self._node.name} still have a clock of ours")
+        if left := [vdso.pid for vdso in self._all() if vdso.is_redirected]:
+            raise FaultError(f"the clocks of processes {left} of {self._node.name} are still moved")
         self.close()
 
     def close(self) -> None:
-        """Undoes nothing."""
+        """Closes the handles of the processes' memory; moved clocks stay moved."""
         self._close(set(self._opened))
 
     @asynccontextmanager
-    async def _stopped_in_good_places(self) -> AsyncIterator[list[Vdso]]:
-        """All threads are stopped, and none of them where something will be written."""
+    async def _stopped_for_writing(self) -> AsyncIterator[list[Vdso]]:
+        """All processes, stopped, with no thread inside the code that will be overwritten."""
         for _ in range(TRIES if self._node.alive else 0):
             pause = Pause([self._node])
             try:
                 await pause.inject()
                 found = self._all()
-                if not any(vdso.is_in_the_way() for vdso in found):
+                if not any(vdso.has_thread_in_jumps() for vdso in found):
                     yield found
                     return
             finally:
@@ -108,7 +108,7 @@ class VdsoClocks:
             await asyncio.sleep(BETWEEN_TRIES_S)
         if self._node.alive:
             raise FaultError(
-                f"a thread of {self._node.name} was always within the code that has to be changed"
+                f"a thread of {self._node.name} was always inside the code that has to be changed"
             )
         yield []
 
@@ -129,16 +129,16 @@ class VdsoClocks:
 
 
 def read_by(vdso: Vdso, clock: Clock) -> Callable[[], int]:
-    """A process with an unchanged vDSO reads the same clock as we do."""
-    return (lambda: vdso.read_ns(clock)) if vdso.is_led else (lambda: true_ns(clock))
+    """Reads the clock as the process does: the true one if its vDSO is not redirected."""
+    return (lambda: vdso.read_ns(clock)) if vdso.is_redirected else (lambda: true_ns(clock))
 
 
 def offset_ns(clock: Clock, read: Callable[[], int]) -> int:
-    """How far its reading is from the true clock at that moment."""
+    """How far a reading is from the true clock at the same moment."""
     for _ in range(TRIES):
         before_ns = true_ns(clock)
-        told_ns = read()
+        shown_ns = read()
         after_ns = true_ns(clock)
         if after_ns - before_ns <= AT_MOST_APART_NS:
-            return told_ns - (before_ns + after_ns) // 2
+            return shown_ns - (before_ns + after_ns) // 2
     raise FaultError("the machine stalls: no two clocks can be read at the same moment")

@@ -1,4 +1,4 @@
-"""What the clocks of nodes showed, compared with the true ones: facts of the history."""
+"""Records in the history how far the clocks of nodes were off."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ EVERY_S = 0.1
 
 
 class ClockFacts:
-    """Clocks that are struck are read often, all others at the beginning and at the end."""
+    """Records struck clocks every `EVERY_S`, and all clocks at the beginning and at the end."""
 
     def __init__(self, scene: Scene, struck: Mapping[str, Clocks]) -> None:
         self._scene = scene
@@ -34,7 +34,8 @@ class ClockFacts:
             await asyncio.wait((self._watching,))
 
     async def note_all(self) -> None:
-        """While no clock is changed: before the first one is, and after the last is restored."""
+        """To be called only while no clock is moved: before the first one is, and after the last is
+        restored."""
         names = self._scene.names(Role.SERVER, Role.CLIENT)
         with ExitStack() as stack:
             clocks = {name: VdsoClocks(self._scene.nodes[name]) for name in names}
@@ -43,9 +44,9 @@ class ClockFacts:
             await self._note(clocks)
 
     async def _note(self, clocks: Mapping[str, Clocks]) -> None:
-        found = {name: told for name, each in clocks.items() if (told := await _told_by(each))}
-        if found:
-            now_ns = self._scene.now_ns()  # asking took a while, and the history goes by its times
+        read = {name: await _offsets_ms(each) for name, each in clocks.items()}
+        if found := {name: offsets for name, offsets in read.items() if offsets}:
+            now_ns = self._scene.now_ns()  # after reading them, which takes a while
             self._scene.record(
                 Event(time=now_ns, process=RUN, type=EventType.INFO, f=Notice.CLOCKS, value=found)
             )
@@ -56,11 +57,11 @@ class ClockFacts:
             await asyncio.sleep(EVERY_S)
 
 
-async def _told_by(clocks: Clocks) -> list[float | None]:
-    """Wall and monotonic, in ms; if its processes differ, of the one that is furthest off. Empty if
-    they cannot be read just now."""
+async def _offsets_ms(clocks: Clocks) -> list[float | None]:
+    """Wall and monotonic; where processes differ, that of the one furthest off. Empty if they
+    cannot be read just now."""
     with suppress(FaultError, OSError):
-        offsets = [await clocks.offsets_ns(clock) for clock in CLOCKS]
-        told = [round(max(each, key=abs) / NS_PER_MS, 1) if each else None for each in offsets]
-        return told if any(offsets) else []
+        all_ns = [await clocks.offsets_ns(clock) for clock in CLOCKS]
+        furthest = [round(max(each, key=abs) / NS_PER_MS, 1) if each else None for each in all_ns]
+        return furthest if any(all_ns) else []
     return []

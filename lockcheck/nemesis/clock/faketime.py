@@ -1,10 +1,10 @@
-"""The clocks of a JVM, moved by libfaketime, which stands before its program from the start.
+"""Moves the clocks of a JVM by libfaketime, which is preloaded when the server starts.
 
-A JVM waits until a moment of the kernel's monotonic clock. Whoever moves that clock has to
-translate such moments, too, and libfaketime does. It moves both clocks together, by the offset in
+A JVM waits until absolute times of the kernel's monotonic clock. If that clock is moved, such times
+have to be translated, too, which libfaketime does. It moves both clocks together, by the offset in
 a file.
 
-The server itself shows the effect: its uptime is by its monotonic clock.
+The effect is read from the server's uptime, which counts by its monotonic clock.
 """
 
 from __future__ import annotations
@@ -24,37 +24,37 @@ from lockcheck.servers.versions import server_of
 
 TRIES = 20
 BETWEEN_TRIES_S = 0.05
-TICKS_PER_S = 100  # USER_HZ, whatever the kernel counts by
+TICKS_PER_S = 100  # USER_HZ, the unit of times in /proc
 
 
 class FaketimeClocks:
     engine = "libfaketime"
     readable: tuple[Clock, ...] = (Clock.MONOTONIC,)
-    tolerance_ns = 300_000_000  # an answer takes a while
+    tolerance_ns = 300_000_000  # the server's answer takes a while
 
     def __init__(self, node: Node) -> None:
         self._node = node
         self._file = Path()
-        self._up_since_ns = 0  # by the true clock, when it was still ours too
-        self._text = ""
+        self._up_since_ns = 0  # its start by the true clock, read before its own was moved
+        self._text = ""  # last written to the file
 
     async def take(self, skew: Skew, now_ns: Callable[[], int]) -> int:
         self._file = _file_of(self._node)
         self._up_since_ns = true_ns(Clock.MONOTONIC) - await self._up_ns()
         before_ns = now_ns()
-        self.tell(skew)
+        self.apply(skew)
         return before_ns
 
-    def tell(self, skew: Skew) -> None:
-        self._text = file_text(skew.monotonic.told_from)
+    def apply(self, skew: Skew) -> None:
+        self._text = file_text(skew.monotonic.shown_from)
         self._write(self._text)
 
-    def still_tell(self, skew: Skew) -> bool:
-        wanted = file_text(skew.monotonic.told_from)
+    def are_set_to(self, skew: Skew) -> bool:
+        wanted = file_text(skew.monotonic.shown_from)
         return self._inside(self._file).read_text() == wanted == self._text
 
     async def offsets_ns(self, clock: Clock) -> list[int]:
-        """Of the monotonic clock only."""
+        """Empty for the wall clock, which cannot be read."""
         if clock is not Clock.MONOTONIC:
             return []
         before_ns = true_ns(clock)
@@ -63,8 +63,8 @@ class FaketimeClocks:
         return [up_ns - (real_ns - self._up_since_ns)]
 
     async def give_back(self) -> None:
-        """After a restart its uptime cannot be longer than it has run. It may be much shorter: it
-        counts from when it last became a leader or a follower."""
+        """Also checks that the reported uptime is not longer than the process has run. It may be
+        much shorter: it counts from when the server last became a leader or a follower."""
         if self._text:
             self._write(file_text(0))
         if self._text and self._node.alive:
@@ -79,31 +79,31 @@ class FaketimeClocks:
         telling = server.tells_time
         if telling is None or telling.clock is not Clock.MONOTONIC:
             raise FaultError(f"{server.title} does not report its uptime")
-        return await self._told_ns(server.port, telling)
+        return await self._ask_ns(server.port, telling)
 
-    async def _told_ns(self, port: int, telling: TellsTime) -> int:
+    async def _ask_ns(self, port: int, telling: TellsTime) -> int:
         for _ in range(TRIES):
-            said = await answer(self._node, (self._node.address, port), telling.question)
-            if said is not None:
-                return telling.read_ns(said)
+            reply = await answer(self._node, (self._node.address, port), telling.question)
+            if reply is not None:
+                return telling.read_ns(reply)
             await asyncio.sleep(BETWEEN_TRIES_S)
-        raise FaultError(f"{self._node.name} does not tell {telling.called}")
+        raise FaultError(f"{self._node.name} does not report {telling.called}")
 
     def _write(self, text: str) -> None:
-        """Under another name first, so that readers always find all of it."""
+        """Atomically: under another name, then renamed."""
         file = self._inside(self._file)
         unfinished = file.with_name(f"{file.name}.part")
         unfinished.write_text(text)
         unfinished.rename(file)
 
     def _inside(self, file: Path) -> Path:
-        """The path by which we reach that file of the node, whether it runs or not."""
+        """The path of the node's file as the agent sees it, whether the node runs or not."""
         first = next(iter(self._node.keepers), None)
         return Path(f"/proc/{first}/root") / file.relative_to("/") if first else file
 
 
 def _file_of(node: Node) -> Path:
-    """From the environment of its program, which must have loaded the library, too."""
+    """The offset file, by the environment of the program, which must have loaded the library."""
     for pid in node.pids():
         words = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
         named = [word for word in words if word.startswith(f"{FILE_VARIABLE}=".encode())]
@@ -115,6 +115,7 @@ def _file_of(node: Node) -> Path:
 
 
 def _age_ns(pid: int) -> int:
+    """How long the process has existed."""
     stat = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     started_ns = int(stat[19]) * NS_PER_S // TICKS_PER_S
     return time.clock_gettime_ns(time.CLOCK_BOOTTIME) - started_ns

@@ -20,12 +20,9 @@ class Motion:
     every_ms: int = 0  # how often it strobes
 
     def line(self, real_ns: int) -> ClockLine:
-        """How it runs from that moment on."""
-        return TRUE.jumped(self.by_ns).going_at(self.rate, real_ns) if self.drifts else self.away
-
-    @property
-    def away(self) -> ClockLine:
-        return TRUE.jumped(self.by_ns)
+        """How the clock runs from that moment of the true clock on."""
+        jumped = TRUE.jumped(self.by_ns)
+        return jumped.going_at(self.rate, real_ns) if self.drifts else jumped
 
     @property
     def drifts(self) -> bool:

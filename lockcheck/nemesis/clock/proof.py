@@ -1,5 +1,5 @@
-"""Proves that a clock runs as intended, and later that it is right again: by reading it in each
-process, and by asking the server itself where it tells the time."""
+"""Proves that a clock runs as intended, and later that it is right again: reads it in each process,
+and asks the server itself if it reports its time."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from lockcheck.servers.versions import server_of
 
 DRIFT_SEEN_S = 0.25
 RATE_TOLERANCE = 0.002
-LOOKS = 400  # at a clock that strobes
+READINGS = 400  # of a clock that strobes
 
 
 async def prove(motion: Motion, node: Node, which: tuple[Clock, ...], clocks: Clocks) -> str:
-    """In a few words; raises FaultError if it runs differently."""
+    """What was measured, in a few words; raises FaultError if the clocks run differently."""
     readable = clocks.readable
     seen = [f"{clock} {await _seen(motion, clock, clocks)}" for clock in which if clock in readable]
     for clock in readable:
@@ -30,8 +30,8 @@ async def prove(motion: Motion, node: Node, which: tuple[Clock, ...], clocks: Cl
             await _need(clock, clocks, 0)
     processes = len(node.pids())
     in_all = f" in {processes} processes" if processes > 1 else ""
-    said = "" if motion.every_ms else await _asked(node, which, clocks)
-    return f"{node.name}: {', '.join(seen)}{in_all}, by {clocks.engine}{said}"
+    reported = "" if motion.every_ms else await _reported(node, which, clocks)
+    return f"{node.name}: {', '.join(seen)}{in_all}, by {clocks.engine}{reported}"
 
 
 async def is_right(node: Node) -> None:
@@ -41,7 +41,7 @@ async def is_right(node: Node) -> None:
             if node.alive:
                 await _need(clock, clocks, 0)
         if node.alive:
-            await _asked(node, (), clocks)
+            await _reported(node, (), clocks)
 
 
 async def _seen(motion: Motion, clock: Clock, clocks: Clocks) -> str:
@@ -66,7 +66,7 @@ async def _rate(motion: Motion, clock: Clock, clocks: Clocks) -> float:
 
 async def _seen_to_and_fro(motion: Motion, clock: Clock, clocks: Clocks) -> str:
     ways, seen = (0, motion.by_ns), set()
-    for _ in range(LOOKS):
+    for _ in range(READINGS):
         for offset_ns in await clocks.offsets_ns(clock):
             near = [way for way in ways if abs(offset_ns - way) <= clocks.tolerance_ns]
             if not near:
@@ -79,7 +79,7 @@ async def _seen_to_and_fro(motion: Motion, clock: Clock, clocks: Clocks) -> str:
 
 
 async def _need(clock: Clock, clocks: Clocks, wanted_ns: int) -> int:
-    """Raises FaultError unless it is so in all processes; returns one of their offsets."""
+    """Raises FaultError unless the clock is off by that in all processes; returns one offset."""
     offsets_ns = await clocks.offsets_ns(clock)
     if not offsets_ns:
         raise FaultError(f"there is no process whose {clock} clock could be read")
@@ -94,37 +94,38 @@ async def _need(clock: Clock, clocks: Clocks, wanted_ns: int) -> int:
 # --- the server itself ---------------------------------------------------------------------------
 
 
-async def _asked(node: Node, which: tuple[Clock, ...], clocks: Clocks) -> str:
-    """Empty if it cannot tell, or does not answer just now: its processes have been read."""
+async def _reported(node: Node, which: tuple[Clock, ...], clocks: Clocks) -> str:
+    """What the server reports of a moved clock, for the proof; empty if it reports none or does not
+    answer now. Raises FaultError if that contradicts its processes."""
     if node.spec.server not in SERVERS:
         return ""
     server = server_of(node.spec.kind)
     if server.tells_time is None or server.tells_time.clock is Clock.MONOTONIC:
-        return ""  # or its uptime, which says nothing about the time
-    heard = await _heard(node, server.port, server.tells_time)
-    if heard is None:
+        return ""  # an uptime says nothing about the time of day
+    bounds_ns = await _reported_bounds_ns(node, server.port, server.tells_time)
+    if bounds_ns is None:
         return ""
-    least_ns, most_ns = heard
+    least_ns, most_ns = bounds_ns
     [offset_ns, *_] = await clocks.offsets_ns(server.tells_time.clock)
     if not least_ns - clocks.tolerance_ns <= offset_ns <= most_ns + clocks.tolerance_ns:
         raise FaultError(
-            f"{node.name} says by {server.tells_time.called} that it is "
-            f"{seconds(least_ns)} off, and its processes read {seconds(offset_ns)}"
+            f"{node.name} reports by {server.tells_time.called} that it is "
+            f"{seconds(least_ns)} off, but its processes read {seconds(offset_ns)}"
         )
     if server.tells_time.clock not in which:
         return ""
     return f"; {server.tells_time.called} says {seconds((least_ns + most_ns) // 2)}"
 
 
-async def _heard(node: Node, port: int, telling: TellsTime) -> tuple[int, int] | None:
-    """The least and the most by which its clock was off, as it says itself."""
+async def _reported_bounds_ns(node: Node, port: int, telling: TellsTime) -> tuple[int, int] | None:
+    """The least and the most by which the server's clock is off, by its own answer."""
     before_ns = true_ns(telling.clock)
-    said = await answer(node, (node.address, port), telling.question)
+    reply = await answer(node, (node.address, port), telling.question)
     after_ns = true_ns(telling.clock)
-    if said is None:
+    if reply is None:
         return None
-    told_ns = telling.read_ns(said)
-    return told_ns - after_ns, told_ns + telling.step_ms * 1_000_000 - before_ns
+    reported_ns = telling.read_ns(reply)
+    return reported_ns - after_ns, reported_ns + telling.step_ms * 1_000_000 - before_ns
 
 
 def seconds(offset_ns: int) -> str:

@@ -1,4 +1,4 @@
-"""How a wrong clock runs: lines through the readings of the true one."""
+"""How a wrong clock runs: as a linear function of the true one."""
 
 from __future__ import annotations
 
@@ -7,37 +7,39 @@ from dataclasses import dataclass, replace
 
 from lockcheck.servers.base import Clock
 
-RATE_ONE = 1 << 32  # rates are in parts of this
+RATE_ONE = 1 << 32  # the fixed-point rate of a true clock
 NS_PER_S = 1_000_000_000
 CLOCKS = (Clock.WALL, Clock.MONOTONIC)
 _IDS = {Clock.WALL: time.CLOCK_REALTIME, Clock.MONOTONIC: time.CLOCK_MONOTONIC}
 
 
 def clock_id(clock: Clock) -> int:
-    """As the system numbers it."""
+    """Its number for clock_gettime(2)."""
     return _IDS[clock]
 
 
 def true_ns(clock: Clock) -> int:
+    """What the kernel's clock shows now."""
     return time.clock_gettime_ns(_IDS[clock])
 
 
 @dataclass(frozen=True, slots=True)
 class ClockLine:
-    """It shows `told_from` at `real_from`, and runs at its rate from there on."""
+    """Shows `shown_from` when the true clock shows `real_from`, and runs at `rate` from then on."""
 
     real_from: int = 0
-    told_from: int = 0
+    shown_from: int = 0
     rate: int = RATE_ONE
 
     def at(self, real_ns: int) -> int:
-        return ((real_ns - self.real_from) * self.rate >> 32) + self.told_from
+        """What it shows when the true clock shows `real_ns`."""
+        return ((real_ns - self.real_from) * self.rate >> 32) + self.shown_from
 
     def jumped(self, by_ns: int) -> ClockLine:
-        return replace(self, told_from=self.told_from + by_ns)
+        return replace(self, shown_from=self.shown_from + by_ns)
 
     def going_at(self, rate: float, real_ns: int) -> ClockLine:
-        """From that moment on."""
+        """At another rate from `real_ns` of the true clock on."""
         return ClockLine(real_ns, self.at(real_ns), round(rate * RATE_ONE))
 
 
@@ -46,6 +48,8 @@ TRUE = ClockLine()
 
 @dataclass(frozen=True, slots=True)
 class Skew:
+    """How the two clocks of a process run."""
+
     wall: ClockLine = TRUE
     monotonic: ClockLine = TRUE
 

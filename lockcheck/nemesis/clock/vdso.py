@@ -1,9 +1,9 @@
-"""Moves the clocks of a running process by rewriting its own copy of the vDSO: without a restart,
-without anything preloaded, and no other process is affected.
+"""Moves the clocks of a running process by rewriting its own copy of the vDSO: without a restart or
+a preloaded library, and without an effect on other processes.
 
-Forks inherit it; programs that it executes do not. A clock that is read by a system call is right:
-so the clock of a JVM, which waits until moments of the kernel's monotonic clock, must not be moved
-like this (see `faketime.py`).
+Forks inherit it; programs that the process executes do not. A clock read by a system call stays
+right: so the clock of a JVM, which waits until absolute times of the kernel's monotonic clock, must
+not be moved like this (see `faketime.py`).
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ NOT_ALLOWED = "run it as the user whose processes they are, or as root, with ptr
 
 
 class Vdso:
-    """Of one process. Its threads have to be stopped for `lead` and `restore` only."""
+    """The vDSO of one process. The threads must be stopped for `redirect` and `restore` only."""
 
     def __init__(self, pid: int) -> None:
-        """Raises a FaultError, before anything is touched, if it cannot be done."""
+        """Changes nothing; raises FaultError if this vDSO cannot be changed."""
         self.pid = pid
         self._kernels = kernels_image()
         try:
@@ -35,9 +35,9 @@ class Vdso:
             self._memory = os.open(f"/proc/{pid}/mem", os.O_RDWR | os.O_CLOEXEC)
         except PermissionError as error:
             raise self._refused(error) from error
-        if size != len(self._kernels.data) or not self._is_as_it_should_be():
+        if size != len(self._kernels.data) or not self._is_known():
             self.close()
-            raise FaultError(f"the vDSO of process {pid} is not this kernel's: somebody changed it")
+            raise FaultError(f"the vDSO of process {pid} is not this kernel's: it has been changed")
 
     def close(self) -> None:
         os.close(self._memory)
@@ -48,65 +48,66 @@ class Vdso:
             cure=NOT_ALLOWED,
         )
 
-    # --- leading it to our code, and back ----------------------------------------------------
+    # --- redirecting its functions -----------------------------------------------------------
 
     @property
-    def is_led(self) -> bool:
+    def is_redirected(self) -> bool:
         return all(
-            self._at(place, len(head)) == head for place, head in self._kernels.heads.items()
+            self._at(place, len(jump)) == jump for place, jump in self._kernels.jumps.items()
         )
 
-    def can_be_written(self) -> None:
-        """Tries it, with the bytes that are there already."""
+    def check_writable(self) -> None:
+        """Raises FaultError unless a byte can be overwritten, by itself."""
         self._write(self._kernels.place, self._at(self._kernels.place, 1))
 
-    def is_in_the_way(self) -> bool:
-        """A thread is within the code to be overwritten: it would execute half of each."""
-        places = {self._start + place: len(head) for place, head in self._kernels.heads.items()}
+    def has_thread_in_jumps(self) -> bool:
+        """Whether a thread is inside the bytes to overwrite: it would execute half of each."""
+        places = {self._start + place: len(jump) for place, jump in self._kernels.jumps.items()}
         return any(
             place < counter < place + length
             for counter in _program_counters(self.pid)
             for place, length in places.items()
         )
 
-    def lead(self) -> None:
+    def redirect(self) -> None:
+        """Writes our code and the jumps to it; the clocks stay right until `apply`."""
         processor = self._kernels.processor
         tables = b"".join(LINE.pack(*_numbers(ClockLine())) for _ in range(LINES))
         self._write(self._kernels.place, processor.code + bytes(8) + tables + tables)
-        for place, head in self._kernels.heads.items():
-            self._write(place, head)
+        for place, jump in self._kernels.jumps.items():
+            self._write(place, jump)
 
     def restore(self) -> None:
-        """Restores the functions. Our code stays behind their end: a thread may still be in it."""
-        for place in self._kernels.heads:
-            self._write(place, self._kernels.head(place))
+        """Restores the functions. Our code stays in memory: a thread may still execute it."""
+        for place in self._kernels.jumps:
+            self._write(place, self._kernels.original(place))
 
-    def _is_as_it_should_be(self) -> bool:
-        """Before our code it is the kernel's, or the kernel's with jumps to our code."""
-        seen, led = self._at(0, self._kernels.place), bytearray(self._kernels.data)
-        for place, head in self._kernels.heads.items():
-            led[place : place + len(head)] = head
+    def _is_known(self) -> bool:
+        """Whether it is the kernel's own, unchanged or redirected to our code."""
+        seen, redirected = self._at(0, self._kernels.place), bytearray(self._kernels.data)
+        for place, jump in self._kernels.jumps.items():
+            redirected[place : place + len(jump)] = jump
         place = self._kernels.place
         return seen == self._kernels.data[:place] or (
-            seen == led[:place] and self._at(place, len(self._code)) == self._code
+            seen == redirected[:place] and self._at(place, len(self._code)) == self._code
         )
 
     @property
     def _code(self) -> bytes:
         return self._kernels.processor.code
 
-    # --- what its clocks tell ----------------------------------------------------------------
+    # --- setting its clocks ------------------------------------------------------------------
 
-    def tell(self, skew: Skew) -> None:
-        """At once, for all threads, whether they run or not."""
+    def apply(self, skew: Skew) -> None:
+        """Takes effect at once for all threads, stopped or not."""
         processor, place = self._kernels.processor, self._kernels.place
         turn = self._at(place + processor.turn, 1)[0] + 1 & 0xFF
         lines = b"".join(LINE.pack(*_numbers(skew.line(clock))) for clock in CLOCKS)
         self._write(place + processor.tables + (turn & 1) * len(lines), lines)
         self._write(place + processor.turn, bytes([turn]))
 
-    def told(self) -> Skew:
-        """How it was set."""
+    def skew(self) -> Skew:
+        """The skew in effect."""
         processor, place, size = self._kernels.processor, self._kernels.place, LINES * LINE.size
         while True:
             turn = self._at(place + processor.turn, 1)
@@ -115,8 +116,8 @@ class Vdso:
                 return Skew(*(ClockLine(*numbers) for numbers in LINE.iter_unpack(lines)))
 
     def read_ns(self, clock: Clock) -> int:
-        """What the process itself would read now: a copy of its vDSO is run."""
-        if not self.is_led:
+        """What the process itself would read now, by running a copy of its vDSO."""
+        if not self.is_redirected:
             raise FaultError(f"process {self.pid} reads the kernel's clocks")
         return read_through(self._kernels, self._at(0, len(self._kernels.data)), clock)
 
@@ -141,7 +142,7 @@ class Vdso:
 
 
 def _numbers(line: ClockLine) -> tuple[int, int, int]:
-    return line.real_from, line.told_from, line.rate
+    return line.real_from, line.shown_from, line.rate
 
 
 def _program_counters(pid: int) -> Iterator[int]:

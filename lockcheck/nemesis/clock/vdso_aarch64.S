@@ -1,4 +1,4 @@
-// The same as vdso_x86_64.S, which says how it works.
+// The same as vdso_x86_64.S, which explains how it works.
 // aarch64-linux-gnu-as -o o vdso_aarch64.S && aarch64-linux-gnu-objcopy -O binary -j .text o code
 
         .text
@@ -23,13 +23,13 @@ gettime:                                // int clock_gettime(w0: clock, x1: time
 1:      adr     x14, turn
         adr     x15, lines
         mov     x16, #48
-2:      ldarb   w12, [x14]              // before its table,
+2:      ldarb   w12, [x14]              // turn, read before its table,
         and     x11, x12, #1
         madd    x11, x11, x16, x13
         add     x11, x11, x15
-        ldp     x2, x3, [x11]           // real_from, told_from
+        ldp     x2, x3, [x11]           // real_from, shown_from
         ldr     x4, [x11, #16]          // rate
-        dmb     ishld                   // and once more after it
+        dmb     ishld                   // and again after it
         ldrb    w8, [x14]
         cmp     w8, w12
         b.ne    2b

@@ -1,7 +1,7 @@
-"""What is put into a vDSO, for each processor: vdso_*.S as bytes, and the places that are in it.
+"""The code that is written into a vDSO, for each processor: vdso_*.S as bytes, and its entries.
 
-The vDSO is the piece of the kernel in each process that tells it the time. Its functions are led
-to ours by a jump at their beginnings.
+The vDSO is the kernel's code in each process that reads the clocks. A jump at the beginning of each
+of its functions redirects it to our code.
 """
 
 from __future__ import annotations
@@ -11,22 +11,22 @@ import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-LINE = struct.Struct("=qqq")  # real_from, told_from, rate
-LINES = 2  # one for the wall clock, and one for the monotonic
+LINE = struct.Struct("=qqq")  # real_from, shown_from, rate
+LINES = 2  # one for the wall clock, one for the monotonic clock
 TABLES = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Processor:
-    machine: int  # as ELF numbers them
+    machine: int  # its number in ELF
     code: bytes
-    enters: Mapping[str, int]  # where in the code a function of the vDSO is led to
-    clock: str  # the one of them that reads any clock
-    jump: Callable[[int], bytes]  # what a function begins with, to lead so many bytes on
+    enters: Mapping[str, int]  # functions of the vDSO, and the offsets of ours in the code
+    clock: str  # the function that reads any clock
+    jump: Callable[[int], bytes]  # the instructions that jump so many bytes ahead
 
     @property
     def turn(self) -> int:
-        """Where the number is that says which table holds; the tables come right after it."""
+        """The offset of the number that selects the table in effect; the tables follow it."""
         return len(self.code)
 
     @property
@@ -43,9 +43,9 @@ def _jump_x86_64(distance: int) -> bytes:
 
 
 def _jump_aarch64(distance: int) -> bytes:
-    """Behind a mark that it may be called here, which some processors demand."""
-    marked = 0xD503245F
-    return struct.pack("<II", marked, 0x14000000 | ((distance - 4) // 4 & 0x3FFFFFF))
+    """After a landing pad (BTI), which some processors demand."""
+    landing_pad = 0xD503245F
+    return struct.pack("<II", landing_pad, 0x14000000 | ((distance - 4) // 4 & 0x3FFFFFF))
 
 
 PROCESSORS = {
@@ -83,5 +83,5 @@ PROCESSORS = {
 
 
 def this_processor() -> Processor | None:
-    """None where there is no code for it."""
+    """The processor of this machine; None if there is no code for it."""
     return PROCESSORS.get(platform.machine())

@@ -1,7 +1,6 @@
-"""Reads a clock as another process reads it: by the code and the tables that are in its vDSO now.
+"""Reads a clock as another process reads it: runs a copy of the code and the tables in its vDSO.
 
-They are copied into memory of our own, and run there. So the result is what the process would read,
-and not what it is supposed to read.
+So the result is what the process would read, not what it is supposed to read.
 """
 
 from __future__ import annotations
@@ -24,20 +23,20 @@ _GETTIME = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.POINTER(_Timespec
 
 
 def read_through(kernels: Image, copied: bytes, clock: Clock) -> int:
-    """In nanoseconds. Only the jump and the code that we have put there ourselves are run."""
-    head = kernels.heads[kernels.clock]
-    code = kernels.processor.code
-    leads = copied[kernels.clock :].startswith(head) and copied[kernels.place :].startswith(code)
-    if not leads:
+    """The clock in ns, as a process reads it whose vDSO is `copied`. Runs only our own jump and
+    code: raises FaultError unless they are in it."""
+    jump, code = kernels.jumps[kernels.clock], kernels.processor.code
+    jumps = copied[kernels.clock :].startswith(jump)
+    if not (jumps and copied[kernels.place :].startswith(code)):
         raise FaultError("its clock is not read by our code")
     memory = _memory(len(copied))
     memory[:] = copied
-    told = _Timespec()
+    shown = _Timespec()
     address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
-    failed = _GETTIME(address + kernels.clock)(clock_id(clock), ctypes.byref(told))
+    failed = _GETTIME(address + kernels.clock)(clock_id(clock), ctypes.byref(shown))
     if failed:
         raise FaultError(f"its vDSO cannot read the {clock} clock: error {failed}")
-    return int(told.seconds * NS_PER_S + told.nanoseconds)
+    return int(shown.seconds * NS_PER_S + shown.nanoseconds)
 
 
 @cache

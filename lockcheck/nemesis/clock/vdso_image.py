@@ -1,7 +1,7 @@
-"""The vDSO that the kernel gives to every process, and where there is room in it for our code.
+"""The vDSO that the kernel maps into every process, and the room in it for our code.
 
-All processes of a machine have the same one: a process is changed only if its vDSO is equal to
-ours, and is restored to that.
+All processes of a machine have the same one: a process is changed only if its vDSO equals that of
+this process, and is restored to it.
 """
 
 from __future__ import annotations
@@ -21,24 +21,26 @@ HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 SEGMENT = struct.Struct("<IIQQQQQQ")
 DYNAMIC = struct.Struct("<QQ")
 SYMBOL = struct.Struct("<IBBHQQ")
-OTHER_ENGINE = "aim it at a server that libfaketime can be put before, or leave the clock out"
+OTHER_ENGINE = "aim it at a server that can run under libfaketime, or leave the clock out"
 
 
 @dataclass(frozen=True, slots=True)
 class Image:
+    """Places are offsets into `data`."""
+
     data: bytes
     processor: Processor
     place: int  # of our code
-    heads: Mapping[int, bytes]  # what the functions begin with, by their places, to be led to it
+    jumps: Mapping[int, bytes]  # to our code, by the places of the functions that they redirect
     clock: int  # the place of the function that reads any clock
 
-    def head(self, place: int) -> bytes:
-        """The kernel's own bytes at that place."""
-        return self.data[place : place + len(self.heads[place])]
+    def original(self, place: int) -> bytes:
+        """The kernel's own bytes where a jump is written."""
+        return self.data[place : place + len(self.jumps[place])]
 
 
 def segment_of(pid: int | str) -> tuple[int, int]:
-    """Where a process has its vDSO, and how many bytes of it."""
+    """The address and the size of a process's vDSO."""
     for line in Path(f"/proc/{pid}/maps").read_text().splitlines():
         if line.endswith("[vdso]"):
             start, end = (int(word, 16) for word in line.split()[0].split("-"))
@@ -48,7 +50,7 @@ def segment_of(pid: int | str) -> tuple[int, int]:
 
 @cache
 def kernels_image() -> Image:
-    """Raises a FaultError if this vDSO is unknown to us."""
+    """The vDSO of this process; raises FaultError if our code does not fit it."""
     start, size = segment_of("self")
     with Path("/proc/self/mem").open("rb", buffering=0) as memory:
         memory.seek(start)
@@ -56,7 +58,7 @@ def kernels_image() -> Image:
 
 
 def prepared(data: bytes, processor: Processor | None) -> Image:
-    """Works out all that will be written, and touches nothing."""
+    """Computes the jumps and the place of our code; raises FaultError if it does not fit."""
     header = HEADER.unpack_from(data)
     if header[0][:5] != b"\x7fELF\x02" or processor is None or header[2] != processor.machine:
         known = " and ".join(PROCESSORS)
@@ -69,8 +71,8 @@ def prepared(data: bytes, processor: Processor | None) -> Image:
     if processor.clock not in functions:
         raise FaultError(f"this kernel's vDSO has no {processor.clock}", cure=OTHER_ENGINE)
     room = _room(data, header, segments, processor.size)
-    heads = {place: processor.jump(room + enter - place) for place, enter in places.items()}
-    return Image(data, processor, room, heads, functions[processor.clock])
+    jumps = {place: processor.jump(room + enter - place) for place, enter in places.items()}
+    return Image(data, processor, room, jumps, functions[processor.clock])
 
 
 def _segments(data: bytes, header: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
@@ -79,7 +81,7 @@ def _segments(data: bytes, header: tuple[int, ...]) -> Iterator[tuple[int, ...]]
 
 
 def _functions(data: bytes, segments: list[tuple[int, ...]]) -> dict[str, int]:
-    """By their names. The table of strings follows that of symbols."""
+    """The offset of each function, by name; the string table follows the symbol table."""
     [(place, size)] = [(each[2], each[5]) for each in segments if each[0] == PT_DYNAMIC]
     about = dict(DYNAMIC.iter_unpack(data[place : place + size]))
     strings, found = about[DT_STRTAB], {}
@@ -92,7 +94,7 @@ def _functions(data: bytes, segments: list[tuple[int, ...]]) -> dict[str, int]:
 
 
 def _room(data: bytes, header: tuple[int, ...], segments: list[tuple[int, ...]], size: int) -> int:
-    """Behind everything in use; the list of sections, which nobody needs, can be overwritten."""
+    """A place after all that is in use; if need be, over the section headers, which are not."""
     loaded = max(each[3] + each[6] for each in segments if each[0] == PT_LOAD)
     sections = header[6] + header[11] * header[12]
     for end in (max(loaded, sections), loaded):
@@ -100,5 +102,5 @@ def _room(data: bytes, header: tuple[int, ...], segments: list[tuple[int, ...]],
         if place + size <= len(data):
             return place
     raise FaultError(
-        f"this kernel's vDSO has no room for {size} bytes behind its end", cure=OTHER_ENGINE
+        f"this kernel's vDSO has no room for {size} bytes after its end", cure=OTHER_ENGINE
     )

@@ -1,11 +1,11 @@
-# What the time functions of a process's vDSO are led to: see vdso_code.py, which holds this as
-# bytes. `as -o o vdso_x86_64.S && objcopy -O binary -j .text o code`; a test compares the two.
+# The code to which the time functions of a process's vDSO are redirected. vdso_code.py holds it as
+# bytes: `as -o o vdso_x86_64.S && objcopy -O binary -j .text o code`; a test compares the two.
 #
-# The kernel's answer goes through a line for each clock, wall and monotonic:
-#     told = told_from + (real - real_from) * rate,  rate being in 1/2^32
-# There are two tables of these lines, and `turn` says by its lowest bit which one holds. Whoever
-# changes them writes the other one first, and then adds 1 to `turn`: one byte, so all at once. A
-# reader that was overtaken sees another turn than before, and reads again.
+# What the kernel's clock shows is mapped by a line for each clock, wall and monotonic:
+#     shown = shown_from + (real - real_from) * rate, with the rate in units of 1/2^32
+# There are two tables of these lines; the lowest bit of `turn` selects the one in effect. A writer
+# fills the other table and then adds 1 to `turn`: one byte, so the change is atomic. A reader that
+# finds another `turn` after reading than before reads again.
 
         .intel_syntax noprefix
         .text
@@ -15,7 +15,7 @@ gettime:                                # int clock_gettime(edi: clock, rsi: tim
         test    eax, eax
         jnz     5f
         cmp     edi, 11
-        ja      5f                      # a processor's clock, or another one of no interest
+        ja      5f                      # a CPU-time clock or another one: unchanged
         xor     r8d, r8d                # the line for the wall clock comes first,
         mov     ecx, 0x821              # REALTIME 0, REALTIME_COARSE 5, TAI 11
         bt      ecx, edi
@@ -32,7 +32,7 @@ gettime:                                # int clock_gettime(edi: clock, rsi: tim
         add     rcx, r8
         add     rcx, r9
         mov     rax, [rcx]              # real_from
-        mov     rdx, [rcx + 8]          # told_from
+        mov     rdx, [rcx + 8]          # shown_from
         mov     r11, [rcx + 16]         # rate
         cmp     r10b, byte ptr [rip + turn]
         jne     2b
@@ -49,7 +49,7 @@ gettime:                                # int clock_gettime(edi: clock, rsi: tim
         idiv    rcx
         test    rdx, rdx
         jns     4f
-        add     rdx, rcx                # before 1970 nanoseconds still count upwards
+        add     rdx, rcx                # before 1970: nanoseconds stay positive
         dec     rax
 4:      mov     [rsi], rax
         mov     [rsi + 8], rdx
@@ -83,7 +83,7 @@ timeofday:                              # int gettimeofday(rdi: timeval, rsi: ti
         ret
 
         .balign 16
-seconds:                                # time_t time(rdi: time_t, or nothing)
+seconds:                                # time_t time(rdi: time_t *, or NULL)
         push    rdi
         sub     rsp, 16
         xor     edi, edi
@@ -99,4 +99,4 @@ seconds:                                # time_t time(rdi: time_t, or nothing)
 
         .balign 16
 turn:   .quad   0
-lines:  # 2 tables of 2 lines of 3 numbers come here
+lines:  # 2 tables of 2 lines of 3 numbers follow

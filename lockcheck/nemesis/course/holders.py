@@ -1,4 +1,4 @@
-"""Who holds a lock, by what the clients write, and the marks that ask clients to stay there."""
+"""Which clients hold which locks, by their histories; and the marks that keep them at a point."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from lockcheck.nemesis.course.leases import Leases
 class Holders:
     def __init__(self, workdir: Path) -> None:
         self._workdir = workdir
-        # Of what lock it is, is not known here, so whoever is granted it twice releases it twice.
+        # The lock's model is not known here: a client that is granted it twice releases it twice.
         self._following = LiveHolds(Terms(model="reentrant"))
         self._process: dict[str, int | str] = {}  # the last process of each node's client
         self._listening: list[asyncio.Queue[str]] = []
@@ -26,7 +26,7 @@ class Holders:
         self.numbers = count(1)  # of marks
 
     def observe(self, event: Event) -> None:
-        """What the clients write, the moment it is read."""
+        """To be called with each event of the clients as soon as it is read."""
         if event.node is None:
             return
         if event.type is EventType.INVOKE and event.of is None:
@@ -38,13 +38,13 @@ class Holders:
                 grants.put_nowait(event.node)
 
     def _acts_as(self, node: str, process: int | str, time_ns: int) -> None:
-        """A new process holds nothing of what the one before it held."""
+        """A new process of a client holds nothing: what the previous one held has ended."""
         if self._process.setdefault(node, process) != process:
             self.ended(node, time_ns - 1)
             self._process[node] = process
 
     def ended(self, node: str, time_ns: int) -> None:
-        """Its client: it holds nothing any more."""
+        """The node's client was ended at that time, and holds nothing any more."""
         self._following.ended(node, time_ns)
         self._following.settle(time_ns)
 
@@ -54,7 +54,7 @@ class Holders:
         return {node: frozenset(key for name, key in held if name == node) for node, _ in held}
 
     def near_expiry(self) -> list[str]:
-        """Nodes that hold a lock of whose lease most is over."""
+        """The nodes that hold a lock whose lease is about to expire."""
         now = time.monotonic()
         due = [
             (node, self._leases.near_expiry(node, k)) for node, ks in self.now().items() for k in ks
@@ -63,7 +63,7 @@ class Holders:
 
     @contextmanager
     def grants(self) -> Iterator[asyncio.Queue[str]]:
-        """The nodes that are granted a lock from now on."""
+        """A queue of the nodes that are granted a lock from now on, one entry a grant."""
         queue = asyncio.Queue[str]()
         self._listening.append(queue)
         try:
@@ -74,15 +74,15 @@ class Holders:
     # --- marks -------------------------------------------------------------------------------
 
     def mark(self, node: str, mark: str) -> None:
-        with suppress(OSError):  # a client that cannot be asked is struck wherever it is
+        with suppress(OSError):  # without its mark, the client is struck wherever it is
             self._path(node, mark).touch()
 
     def unmark(self, node: str, mark: str) -> None:
-        with suppress(OSError):  # it was not there, or its client gives up waiting by itself
+        with suppress(OSError):  # it is gone already, or its client gives up waiting by itself
             self._path(node, mark).unlink()
 
     def stands(self, node: str, mark: str) -> bool:
-        """Whether it says that it has stopped at the mark."""
+        """Whether the client has stopped at the mark."""
         return stands_there(self._path(node, mark))
 
     def _path(self, node: str, mark: str) -> Path:

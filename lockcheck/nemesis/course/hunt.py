@@ -1,8 +1,8 @@
-"""Waits for a client to get to the point where a fault strikes, and keeps it there.
+"""Waits for a client to reach the point where a fault strikes, and keeps it there.
 
 The work under a lock may last a few milliseconds, and a fault takes as long to begin. So all
-clients are asked in advance to stay at that point once they get there: see `client/aims.py`. The
-first one is caught, and the others are let go.
+clients are asked in advance to stay at that point once they reach it: see `client/aims.py`. The
+first one is caught, and the others go on.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from lockcheck.client.aims import POLL_S, Point, mark
 from lockcheck.nemesis.course.holders import Holders
 from lockcheck.nemesis.triggers import Trigger
 
-# A client that still holds the lock after this time, with the mark there, was asked in time.
+# A client that still holds the lock so long after it was marked has seen the mark in time.
 OBEYS_S = 0.02
 
 
@@ -36,29 +36,29 @@ class Hunt(ABC):
         self._grants = grants
         self._number = next(holders.numbers)
         self._mark = mark(self.point, self._number)
-        self._marked_s: dict[str, float] = {}  # since when
+        self._marked_s: dict[str, float] = {}  # when each client was marked
 
     async def catch(self, skip: int = 0) -> str:
-        """The next client at the point, after `skip` others have had the lock undisturbed."""
+        """Waits for the next client at the point, after `skip` undisturbed grants of the lock."""
         for _ in range(skip):
             await self._grants.get()
-        self._begins()
+        self._prepare()
         while True:
             self._mark_the_free()
-            node = await self._there()
+            node = await self._at_point()
             if node is not None and self._is_free(node):
                 return node
 
-    def _begins(self) -> None:  # noqa: B027 - most need no preparation
-        """Called right before clients are asked for the first time."""
+    def _prepare(self) -> None:  # noqa: B027 - most need no preparation
+        """Called right before clients are marked for the first time."""
 
     @abstractmethod
-    async def _there(self) -> str | None:
-        """A client that is there now; waits a little if there is none."""
+    async def _at_point(self) -> str | None:
+        """A client that is at the point now; None, after a short wait, if there is none."""
 
     def keep(self, node: str, *, at_work: bool) -> Callable[[], None]:
-        """Keeps it beyond the hunt, until the returned function is called; `at_work`: for as long
-        as it takes, if it is at work and does not stand still."""
+        """Keeps a client at the point beyond the hunt, until the returned function is called. With
+        `at_work`, a client at work stays there even past its lease."""
         if self._marked_s.pop(node, None) is None:
             return lambda: None
         kept = self._mark
@@ -69,12 +69,12 @@ class Hunt(ABC):
         return lambda: self._holders.unmark(node, kept)
 
     def let_go(self) -> None:
-        """All clients that are not kept."""
+        """Lets all clients go on but the one that is kept."""
         for node in list(self._marked_s):
             self._unmark(node)
 
     def _mark_the_free(self) -> None:
-        """A client that another fault has struck meanwhile need not wait for this one."""
+        """Marks the clients that no fault has struck, and unmarks those that one has."""
         for node in self._prey:
             if self._is_free(node) and node not in self._marked_s:
                 self._holders.mark(node, self._mark)
@@ -88,10 +88,10 @@ class Hunt(ABC):
 
 
 class _OnAcquire(Hunt):
-    def _begins(self) -> None:
+    def _prepare(self) -> None:
         self._held_before = set(self._holders.now())
 
-    async def _there(self) -> str | None:
+    async def _at_point(self) -> str | None:
         return await self._granted() or self._still_held()
 
     async def _granted(self) -> str | None:
@@ -103,15 +103,15 @@ class _OnAcquire(Hunt):
         return None
 
     def _still_held(self) -> str | None:
-        """A client that held the lock before it was asked to stay: no other may be granted it."""
+        """A client that held the lock before it was marked: no other grant may be coming."""
         self._held_before &= self._holders.now().keys()
-        asked_by = _now() - OBEYS_S
-        obeying = [n for n in self._held_before if self._marked_s.get(n, asked_by + 1) <= asked_by]
+        latest_s = _now() - OBEYS_S
+        obeying = [n for n in self._held_before if self._marked_s.get(n, latest_s + 1) <= latest_s]
         return min(obeying, default=None)
 
 
 class _Standing(Hunt):
-    async def _there(self) -> str | None:
+    async def _at_point(self) -> str | None:
         for node in self._marked_s:
             if self._holders.stands(node, self._mark):
                 return node
@@ -128,7 +128,7 @@ class _BeforeRelease(_Standing):
 
 
 class _NearExpiry(Hunt):
-    async def _there(self) -> str | None:
+    async def _at_point(self) -> str | None:
         for node in self._holders.near_expiry():
             if node in self._marked_s:
                 return node
@@ -148,7 +148,7 @@ _HUNTS: dict[Trigger, type[Hunt]] = {
 def hunting(
     holders: Holders, trigger: Trigger, prey: Iterable[str], is_free: Callable[[str], bool]
 ) -> Iterator[Hunt]:
-    """In the end all clients are let go but the one that is kept."""
+    """A hunt among the clients `prey`; afterwards all go on but the one that is kept."""
     with holders.grants() as grants:
         hunt = _HUNTS[trigger](holders, prey, is_free, grants)
         try:

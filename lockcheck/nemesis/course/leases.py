@@ -1,4 +1,4 @@
-"""How much of its lease a client has left, as far as the history shows."""
+"""When the leases of clients are about to expire, as far as the history shows."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from dataclasses import dataclass
 
 from lockcheck.history import Event, EventType, F
 
-NEAR_EXPIRY = 0.75  # so much has gone by: of the lease, or of the time between two renewals
+NEAR_EXPIRY = 0.75  # the part of the lease, or of the time between two renewals, that has passed
 
 
 @dataclass(frozen=True, slots=True)
 class _Lease:
-    """In seconds of the clock that `observe` is given."""
+    """Times are in seconds, by the clock that `observe` is given."""
 
-    since: float
+    since: float  # the last grant or renewal
     lasts: float
-    renewed_after: float  # how long after a renewal the next one came
+    renewed_after: float  # the time between the last two renewals
 
     @property
     def near_expiry(self) -> float:
@@ -23,7 +23,7 @@ class _Lease:
 
 
 class Leases:
-    """By (node, key), each since it was last granted or renewed."""
+    """The lease of each (node, key)."""
 
     def __init__(self) -> None:
         self._leases: dict[tuple[str, str], _Lease] = {}
@@ -40,13 +40,13 @@ class Leases:
     def _begin(self, granted: Event, node: str, now: float) -> None:
         hold = (node, granted.key or "")
         lasts_ms = granted.valid_ms
-        if lasts_ms is None:  # its lock tells no validity
+        if lasts_ms is None:  # the lock reports no validity
             lasts_ms = self._asked_ms.get(node, 0)
         before = self._leases.get(hold) if granted.f == F.RENEW else None
         renewed_after = now - before.since if before else float("inf")
         self._leases[hold] = _Lease(now, lasts_ms / 1000, renewed_after)
 
     def near_expiry(self, node: str, key: str) -> float | None:
-        """When it will be; None if no lease is known."""
+        """When its lease is about to expire; None if no lease is known."""
         lease = self._leases.get((node, key))
         return None if lease is None else lease.near_expiry

@@ -1,4 +1,4 @@
-"""When a fault strikes, and which nodes. Runs in the agent, on the same clock as the nodes."""
+"""Runs the faults of a nemesis: decides when each strikes, and which nodes. Part of the agent."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ AIM_POLL_S = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Aimed:
-    """The nodes that a step strikes, now marked as struck; `let_go` lets a kept client go on."""
+    """The nodes that a step strikes, marked as struck; `let_go` lets a kept client go on."""
 
     nodes: tuple[str, ...]
     let_go: Callable[[], None] = lambda: None
-    until_struck: bool = False  # a client is only kept until the fault has taken effect
+    until_struck: bool = False  # the client is kept only until the fault has taken effect
 
 
 class Nemesis:
@@ -56,12 +56,12 @@ class Nemesis:
         self._record = record
         self._scene = Scene(nodes, fleet, plan, Holders(workdir), Links(nodes), now_ns, record)
         self._numbers = count(1)
-        self._no_more = asyncio.Event()  # begin no further fault
+        self._no_more = asyncio.Event()  # set: no further fault may begin
         self._under_way: list[UnderWay] = []
         self._tasks: list[asyncio.Task[None]] = []
-        self._missed: dict[str, Step] = {}  # has not struck yet,
-        self._why_missed: dict[str, str] = {}  # and why not
-        self._has_begun = False  # some fault
+        self._missed: dict[str, Step] = {}  # steps that have not struck yet, by their text,
+        self._why_missed: dict[str, str] = {}  # and the reasons
+        self._has_begun = False  # at least one fault
         self._quiet: Quiet | None = None
 
     def start(self) -> None:
@@ -76,40 +76,40 @@ class Nemesis:
         ]
 
     def observe(self, event: Event) -> None:
-        """What the clients write, the moment it is read."""
+        """To be called with each event of the clients as soon as it is read."""
         self._scene.holders.observe(event)
         if self._quiet is not None:
             self._quiet.observe(event)
 
     async def finish(self, *, at_once: bool) -> None:
-        """Returns when no fault is active. Unless `at_once`, active faults run their course, except
-        those that last to the end of the run.
+        """Begins no further fault, and returns when none is active. Unless `at_once`, active faults
+        run their course, except those that last to the end of the run.
 
-        The last one is healed first, and none waits for another: a server that is restarted may not
-        be ready before those that it needs run and can be reached.
+        Healing starts with the last fault and goes on concurrently: a restarted server may not be
+        ready before the servers that it needs can be reached.
         """
         self._no_more.set()
         ending = [each for each in self._under_way if at_once or each.lasts_ms is None]
         await asyncio.gather(*(strike.end() for strike in reversed(ending)))
-        while self._tasks:  # a task may have begun another
+        while self._tasks:  # a task may have started another
             tasks, self._tasks = self._tasks, []
             await asyncio.gather(*tasks, return_exceptions=True)
-        self._tell_missed()
+        self._record_missed()
 
     async def quiet(self) -> None:
-        """After the last fault, if there was one and all servers are up again: returns when the
-        locks have been granted again, or it is known that they are not."""
+        """After the last fault, waits until every lock was granted again or is known to be stuck.
+        Returns at once if no fault has struck, or not all servers are up again."""
         servers = self._scene.names(Role.SERVER)
         if self._has_begun and all(self._scene.is_free(name) for name in servers):
             self._quiet = Quiet(self._plan, now_ns=self._now_ns, record=self._record)
-            await self._quiet.pass_by()
+            await self._quiet.wait()
 
     # --- one sequence -----------------------------------------------------------------------
 
     async def _run_sequence(self, sequence: Sequence, choices: random.Random) -> None:
         try:
             await self._go_round(sequence, choices)
-        except Exception as error:  # noqa: BLE001 - it is why what has not struck never did
+        except Exception as error:  # noqa: BLE001 - recorded as the reason of the missed steps
             self._why_missed.update(dict.fromkeys(map(str, sequence), in_words(error)))
 
     async def _go_round(self, sequence: Sequence, choices: random.Random) -> None:
@@ -123,10 +123,11 @@ class Nemesis:
                     return
                 await self._strike(step, aimed)
                 if step.lasts_ms(self._plan) is None:
-                    steps.remove(step)  # once: it lasts to the end
+                    steps.remove(step)  # it lasts to the end of the run
 
     async def _wait_before(self, step: Step, choices: random.Random) -> bool:
-        """The pause before a fault: shorter if it would not fit otherwise."""
+        """The pause before a fault, shortened if the fault would not fit otherwise. False if it
+        does not fit at all, or no further fault may begin."""
         gap_ms = choices.uniform(*GAP_MS) if step.gap_ms is None else step.gap_ms
         left_ms = self._left_ms(step)
         if step.gap_ms is None and left_ms >= GAP_MS[0]:
@@ -136,12 +137,12 @@ class Nemesis:
         return not await is_set_within(self._no_more, gap_ms / 1000)
 
     def _left_ms(self, step: Step) -> float:
-        """How soon it must begin so that it can end in time."""
+        """How much time is left until it must begin to end before the time limit."""
         until_ms = self._plan.time_limit_ms - (step.lasts_ms(self._plan) or 0)
         return until_ms - self._now_ns() / NS_PER_MS
 
     async def _aim(self, step: Step, choices: random.Random) -> Aimed | None:
-        """Waits for a node to aim at. None: there was none for as long as it made sense."""
+        """Waits for nodes to strike. None if there were none while the step could still begin."""
         trigger = step.trigger(self._plan)
         scheduled = trigger is Trigger.SCHEDULE
         found = self._choose(step, choices) if scheduled else self._hunt(step, trigger, choices)
@@ -172,15 +173,15 @@ class Nemesis:
                 await asyncio.sleep(AIM_POLL_S)  # the same client would be caught again at once
                 node = await hunt.catch()
             self._scene.struck.update(nodes)
-            # What a server forgets by a wrong clock, others get a moment later: until then a client
-            # that stands there goes on, for as long as it would anyway.
+            # After a server's clock has moved, it takes a moment until others are granted the lock:
+            # until then the client stays at its point, for as long as it would by itself.
             felt_later = step.kind.effect is Effect.SKEWS and hunt.point is not Point.LEASE
             let_go = hunt.keep(node, at_work=False)
             return Aimed(nodes, let_go, until_struck=not felt_later)
 
     def _aimed_at_holder(self, step: Step, node: str, hunt: Hunt) -> Aimed:
-        """A client that is stopped stays where it stood. Otherwise it goes on, and feels the fault:
-        at work for as long as that lasts, or with what it was about to send."""
+        """A client that the fault stops stays at its point. Otherwise it goes on and feels the
+        fault: at its work for as long as the fault lasts, or with what it was about to send."""
         self._scene.struck.add(node)
         stands = hunt.point is not Point.LEASE and step.kind.effect is not Effect.STOPS
         return Aimed((node,), hunt.keep(node, at_work=True), until_struck=stands)
@@ -195,7 +196,7 @@ class Nemesis:
     async def _chosen(self, step: Step, choices: random.Random) -> tuple[str, ...]:
         try:
             return await step.aim.choose(self._scene, choices)
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is recorded in the end
+        except Exception as error:  # noqa: BLE001 - recorded as the reason of a missed step
             self._why_missed[str(step)] = in_words(error)
             return ()
 
@@ -211,9 +212,9 @@ class Nemesis:
             lasts_ms=step.lasts_ms(self._plan),
             now_ns=self._now_ns,
             record=self._record,
-            struck=lambda: self._has_struck(step, aimed),
-            ending=lambda: self._ends(step, aimed),
-            healed=lambda: self._release(aimed),
+            on_struck=lambda: self._has_struck(step, aimed),
+            on_ending=lambda: self._ends(step, aimed),
+            on_healed=lambda: self._release(aimed),
         )
         self._under_way.append(under_way)
         running = asyncio.create_task(under_way.run())
@@ -231,14 +232,14 @@ class Nemesis:
                 self._scene.holders.ended(name, self._now_ns())
 
     def _ends(self, step: Step, aimed: Aimed) -> None:
-        if step.kind.effect is Effect.STOPS:  # when it runs again, it does what it was about to do
+        if step.kind.effect is Effect.STOPS:  # resumed, it does what it was about to do
             aimed.let_go()
 
     def _release(self, aimed: Aimed) -> None:
         aimed.let_go()
         self._scene.struck.difference_update(aimed.nodes)
 
-    def _tell_missed(self) -> None:
+    def _record_missed(self) -> None:
         for asked, step in self._missed.items():
             why = self._why_missed.get(asked, "no node to strike, or no time left for it")
             why = f"it never took effect: {why}"

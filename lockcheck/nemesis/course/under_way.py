@@ -1,4 +1,4 @@
-"""One fault from beginning to end, recorded in the history. Nothing that it raises gets out."""
+"""One fault from injection to healing, recorded in the history with any error it raises."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lockcheck.nemesis.network.links import Link
 from lockcheck.nemesis.scene import Scene
 from lockcheck.nemesis.triggers import Trigger
 
-# Only so that a fault that hangs cannot keep the others from being healed.
+# So that a fault that hangs cannot keep the others from being healed.
 STRIKE_TIMEOUT_S = 30.0
 HEAL_TIMEOUT_S = 60.0
 HEAL_TRIES = 3
@@ -32,12 +32,12 @@ class UnderWay:
     scene: Scene
     trigger: Trigger
     number: int
-    lasts_ms: int | None  # None: until it is ended
+    lasts_ms: int | None  # None: until `end` is called
     now_ns: Callable[[], int]
     record: Callable[[Event], object]
-    struck: Callable[[], object] = lambda: None  # called when it has taken effect,
-    ending: Callable[[], object] = lambda: None  # right before it is healed,
-    healed: Callable[[], object] = lambda: None  # and when it is over
+    on_struck: Callable[[], object] = lambda: None
+    on_ending: Callable[[], object] = lambda: None  # right before it is healed
+    on_healed: Callable[[], object] = lambda: None
     _links: tuple[Link, ...] = field(init=False)
     _strike: Strike | None = None
     _end: asyncio.Event = field(default_factory=asyncio.Event)
@@ -47,13 +47,14 @@ class UnderWay:
         self._links = self.step.kind.links(self.step, self.nodes, self.scene)
 
     async def run(self) -> None:
+        """Injects and proves the fault, waits until its time is over, and heals it."""
         try:
-            if await self._takes():
+            if await self._inject():
                 await is_set_within(self._end, self.lasts_ms and self.lasts_ms / 1000)
         finally:
-            self.ending()
+            self.on_ending()
             await self._heal()
-            self.healed()
+            self.on_healed()
             self._over.set()
 
     async def end(self) -> None:
@@ -61,43 +62,44 @@ class UnderWay:
         self._end.set()
         await self._over.wait()
 
-    async def _takes(self) -> bool:
+    async def _inject(self) -> bool:
+        """Whether it has taken effect and was proven."""
         name = self.step.kind.name
         links = tuple((link.sender, link.receiver) for link in self._links) or None
         effect, asked = self.step.kind.effect, str(self.step)
         why = self.trigger.words
-        self._say(EventType.INVOKE, name, effect=effect, links=links, asked=asked, value=why)
+        self._note(EventType.INVOKE, name, effect=effect, links=links, asked=asked, value=why)
         try:
             async with asyncio.timeout(STRIKE_TIMEOUT_S):
                 self._strike = self.step.kind.strike(self.step, self.nodes, self.scene)
                 before = await self._strike.inject()
                 since = self.now_ns() if before is None else before
-                self.struck()
+                self.on_struck()
                 proof = await self._strike.prove()
-        except Exception as error:  # noqa: BLE001 - whatever it is, the others must be healed
-            self._say(EventType.INFO, name, error=in_words(error))
+        except Exception as error:  # noqa: BLE001 - the other faults must still be healed
+            self._note(EventType.INFO, name, error=in_words(error))
             return False
-        self._say(EventType.OK, name, value=proof, since=since)
+        self._note(EventType.OK, name, value=proof, since=since)
         return True
 
     async def _heal(self) -> None:
         for _ in range(HEAL_TRIES):
-            self._say(EventType.INVOKE, Notice.HEAL)
+            self._note(EventType.INVOKE, Notice.HEAL)
             try:
                 async with asyncio.timeout(HEAL_TIMEOUT_S):
                     if self._strike is not None:
                         await self._strike.heal()
             except DidNotLastError as error:
-                self._say(EventType.INFO, Notice.HEAL, error=in_words(error))
+                self._note(EventType.INFO, Notice.HEAL, error=in_words(error))
                 return
             except Exception as error:  # noqa: BLE001 - it is recorded, and tried again
-                self._say(EventType.INFO, Notice.HEAL, error=in_words(error))
+                self._note(EventType.INFO, Notice.HEAL, error=in_words(error))
                 await asyncio.sleep(BETWEEN_TRIES_S)
             else:
-                self._say(EventType.OK, Notice.HEAL)
+                self._note(EventType.OK, Notice.HEAL)
                 return
 
-    def _say(self, kind: EventType, f: str, **more: object) -> None:
+    def _note(self, kind: EventType, f: str, **more: object) -> None:
         one = self.nodes[0] if len(self.nodes) == 1 else None
         several = None if one else self.nodes
         event = Event(self.now_ns(), NEMESIS, kind, f, fault=self.number, node=one, nodes=several)
@@ -105,12 +107,14 @@ class UnderWay:
 
 
 def in_words(error: Exception) -> str:
+    """Its message; for an error that is not ours, with its type."""
     if isinstance(error, LockcheckError):
         return error.message
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 
 async def is_set_within(event: asyncio.Event, seconds: float | None) -> bool:
+    """Waits for the event, `seconds` at most (None: without a limit)."""
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await event.wait()

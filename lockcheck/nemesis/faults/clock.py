@@ -1,11 +1,11 @@
-"""Clocks of nodes that are wrong: they jump, run at another rate, or jump back and forth.
+"""Moves the clocks of nodes: they jump, drift (run at another rate) or strobe (jump to and fro).
 
-Never the host's: an engine moves the clocks of each process of a node by themselves.
+The host's clocks stay as they are: an engine moves those of each process of a node.
 
-Healing restores the clocks. A monotonic clock that goes back would stop all timers of some
-programs until it has caught up, so a server that depends on it (`Server.clock`) is restarted with
-its data instead. Redis depends on the wall clock and would lose its locks in a restart, so both of
-its clocks are restored, and some of its background work waits for a while.
+Healing restores the clocks. Setting a monotonic clock back would stop all timers of some programs
+until it has caught up, so a server that depends on it (`Server.clock`) is restarted with its data
+instead. Redis depends on the wall clock and would lose its locks in a restart, so both of its
+clocks are restored, and some of its background work waits for a while.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ MONO = flag("mono", "only the monotonic clock")
 
 @dataclass(slots=True)
 class Moved:
-    """A node whose clocks we control."""
+    """A node whose clocks are moved: which ones, by which engine, and how they run now."""
 
     node: Node
     which: tuple[Clock, ...]
@@ -63,11 +63,11 @@ class ClockFault:
         self._motion = motion
         self._all = tuple(moved)
         self._scene = scene
-        self._ours: dict[str, Moved] = {}  # and not given back yet
-        self._before_ns: list[int] = []  # the first write, on each node
+        self._moved: dict[str, Moved] = {}  # not restored yet
+        self._before_ns: list[int] = []  # right before the first change, on each node
         self._facts = ClockFacts(scene, {each.node.name: each.clocks for each in self._all})
         self._strobing: asyncio.Task[None] | None = None
-        self._changed: list[str] = []  # by somebody else
+        self._changed: list[str] = []  # nodes whose clocks were changed from outside
 
     async def inject(self) -> int:
         await self._facts.note_all()
@@ -80,7 +80,7 @@ class ClockFault:
     async def _take(self, moved: Moved) -> None:
         if not moved.node.alive:
             raise FaultError(f"{moved.node.name} has no process whose clock could be moved")
-        self._ours[moved.node.name] = moved
+        self._moved[moved.node.name] = moved
         for clock in moved.which:
             moved.skew = moved.skew.with_line(clock, self._motion.line(true_ns(clock)))
         self._before_ns.append(await moved.clocks.take(moved.skew, self._scene.now_ns))
@@ -93,7 +93,7 @@ class ClockFault:
                 await asyncio.sleep(every_s)
                 for each in self._all:
                     each.skew = Skew() if back else away[each.node.name]
-                    each.clocks.tell(each.skew)
+                    each.clocks.apply(each.skew)
 
     async def prove(self) -> str:
         moved = self._all
@@ -102,8 +102,8 @@ class ClockFault:
     async def heal(self) -> None:
         await self._facts.stop()
         self._changed += await self._stop_strobing()
-        self._changed += [name for name, each in self._ours.items() if not _is_untouched(each)]
-        await each_of(self._give_back(each) for each in list(self._ours.values()))
+        self._changed += [name for name, each in self._moved.items() if not _is_untouched(each)]
+        await each_of(self._give_back(each) for each in list(self._moved.values()))
         await self._facts.note_all()
         changed, self._changed = self._changed, []
         if changed:
@@ -121,25 +121,26 @@ class ClockFault:
     async def _give_back(self, moved: Moved) -> None:
         moved.giving_back = True
         node, fleet = moved.node, self._scene.fleet
-        starts_again = _lives_by(node, moved.which)
+        starts_again = _needs_restart(node, moved.which)
         if starts_again:
             await fleet.end(node.name)
         await moved.clocks.give_back()
         if starts_again:
             await fleet.start(node.name, data=True)
-            await moved.clocks.give_back()  # once more, where there is something to see
+            await moved.clocks.give_back()  # again: now there are processes to check
         await is_right(node)
-        del self._ours[node.name]
+        del self._moved[node.name]
 
 
 def _is_untouched(moved: Moved) -> bool:
-    """True also of a node that has died, was never moved, or is being restored already."""
+    """Whether its clocks run as they were set; also true of a node that has died, was never moved,
+    or is being restored already."""
     idle = moved.giving_back or not moved.taken or not moved.node.alive
-    return idle or moved.clocks.still_tell(moved.skew)
+    return idle or moved.clocks.are_set_to(moved.skew)
 
 
-def _lives_by(node: Node, which: tuple[Clock, ...]) -> bool:
-    """Whether it must not see its monotonic clock go back."""
+def _needs_restart(node: Node, which: tuple[Clock, ...]) -> bool:
+    """Whether the server must not see one of these clocks, its monotonic one, go back."""
     server = SERVERS.get(node.spec.server)
     return server is not None and server.clock is Clock.MONOTONIC and server.clock in which
 
@@ -160,19 +161,19 @@ def _waits_by_kernel(kind: str) -> bool:
 
 
 def _moves_monotonic(step: Step) -> bool:
-    """Of servers."""
+    """Whether it moves the monotonic clocks of servers."""
     return not step.aim.at_clients and not step.setting(WALL.name)
 
 
 def _which(step: Step, role: Role) -> tuple[Clock, ...]:
-    """The history is written by the clients' monotonic clocks."""
+    """The clocks to move: never a client's monotonic one, which times the history."""
     if role is Role.CLIENT or step.setting(WALL.name):
         return (Clock.WALL,)
     return (Clock.MONOTONIC,) if step.setting(MONO.name) else CLOCKS
 
 
 def _why_not_there(step: Step, plan: Plan) -> Refusal | None:
-    """Not with every server."""
+    """Why the plan's servers do not allow it."""
     if not (any(map(_waits_by_kernel, plan.kinds)) and _moves_monotonic(step)):
         return None
     if not plan.faketime:
@@ -208,8 +209,8 @@ def _why_not_so(step: Step) -> Refusal | None:
         return Refusal("both clocks are moved anyway", f"leave out {WALL.name} and {MONO.name}")
     if MONO.name in given and (step.aim.at_clients or step.aim is RANDOM):
         return Refusal(
-            "a client's monotonic clock is what its history is written by",
-            f"leave out {MONO.name}: of a client the wall clock is moved; or aim at server",
+            "a client's history is timed by its monotonic clock, which is never moved",
+            f"leave out {MONO.name} to move a client's wall clock; or aim at server",
         )
     return None
 
@@ -223,7 +224,7 @@ def _lacks(_step: Step) -> Refusal | None:
 
 
 def _when(step: Step, _plan: Plan) -> Trigger:
-    """A server can only forget in a jump what it has granted to somebody."""
+    """For servers, once a lock is held: a jump can only expire a lock that was granted."""
     return Trigger.SCHEDULE if step.aim in (CLIENT, RANDOM) else Trigger.ACQUIRE
 
 

@@ -1,11 +1,11 @@
-"""A server's data folder that takes no more writes: it is full, or mounted read-only.
+"""Makes a server's data folder unwritable: it is full, or mounted read-only.
 
-The folder is a file system of its own in memory, with a size limit. It is filled by lowering the
-limit to what is in use: that takes no memory, and the server keeps what it has reserved in its
-files, as on a real disk. A file system with a file open for writing cannot be made read-only, so
-there the server is ended first, and started on what it finds.
+The folder is a file system of its own (tmpfs) with a size limit. It is filled by lowering the limit
+to what is in use: that takes no memory, and the server keeps what it has reserved in its files, as
+on a real disk. A file system with a file open for writing cannot be remounted read-only, so the
+server is killed first and restarted on the read-only folder.
 
-Many servers exit then. That is no breakdown: they are started again when there is room.
+Many servers exit then. That is no breakdown: healing restarts them.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from lockcheck.servers import SERVERS
 READ_ONLY = flag("read-only", "it is mounted read-only, instead of being full")
 PROBE = "lockcheck-probe"
 PAGE = os.sysconf("SC_PAGE_SIZE")
-TRIES = 100  # it may write while we look how much it has written
-SERVES_S = 3.0  # when there is room again, unless it never will
-STARTED_S = 5.0  # on a folder that is read-only: few do, and most say so at once
+TRIES = 100  # the server may write between reading the usage and setting the limit
+SERVES_S = 3.0  # how long a server that has room again gets until it serves
+STARTED_S = 5.0  # how long a server on a read-only folder gets to start: most exit at once
 
 
 class Folder:
@@ -63,8 +63,8 @@ class Folder:
         about = os.statvfs(self.path)
         return about.f_blocks * about.f_frsize
 
-    def why_no_write(self) -> int:
-        """The error number of a write; 0: it was written."""
+    def write_error(self) -> int:
+        """The error number of a trial write; 0 if it succeeded."""
         probe = self.path / PROBE
         try:
             probe.write_bytes(b"x" * PAGE)
@@ -80,7 +80,7 @@ def _remove(probe: Path) -> None:
     try:
         probe.unlink(missing_ok=True)
     except OSError as error:
-        if error.errno != EROFS:  # then it was never made
+        if error.errno != EROFS:  # on a read-only folder there is no probe to remove
             raise
 
 
@@ -104,7 +104,7 @@ class Full:
         await each_of(self._await(node) for node in self._folders if node.may_end)
 
     async def _await(self, node: Node) -> None:
-        """Restarts it if it has exited, or does not serve any more."""
+        """Restarts the server if it has exited or does not become ready."""
         try:
             async with asyncio.timeout(SERVES_S):
                 await self._fleet.ready(node.name)
@@ -132,10 +132,10 @@ class ReadOnly:
             async with asyncio.timeout(STARTED_S):
                 await self._fleet.start(node.name)
         except (ClusterError, TimeoutError):
-            does = "runs, and serves nobody" if node.alive else "ended when it was started"
+            became = "runs but does not serve" if node.alive else "exited on start"
         else:
-            does = "serves"
-        self._became.append(f"{node.name} {does}")
+            became = "serves"
+        self._became.append(f"{node.name} {became}")
 
     async def prove(self) -> str:
         return "; ".join((_refused(self._folders, EROFS), *self._became))
@@ -162,7 +162,7 @@ async def _start_again(node: Node, fleet: Fleet) -> None:
 
 def _refused(folders: dict[Node, Folder], wanted: int) -> str:
     for node, folder in folders.items():
-        if (number := folder.why_no_write()) != wanted:
+        if (number := folder.write_error()) != wanted:
             how = errorcode[number] if number else "success"
             raise FaultError(f"a write on {node.name} ends with {how}, not {errorcode[wanted]}")
     where = ", ".join(node.name for node in folders)
@@ -171,7 +171,7 @@ def _refused(folders: dict[Node, Folder], wanted: int) -> str:
 
 def _check_writable(folders: dict[Node, Folder]) -> None:
     for node, folder in folders.items():
-        if number := folder.why_no_write():
+        if number := folder.write_error():
             raise FaultError(f"{node.name} still cannot write: {errorcode[number]}")
 
 

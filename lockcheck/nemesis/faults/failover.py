@@ -1,12 +1,12 @@
-"""A Redis primary dies right after it has granted a lock, and before its replica has it.
+"""Kills a Redis primary after it has granted a lock and before its replicas have it.
 
-The replicas are cut off from the primary. Once they have no trace of the lock, and a client has
-been granted it, the primary is killed and a replica is promoted: by hand, or by the Sentinels. The
-new primary has never heard of that lock. The client that holds it is kept from releasing it until
-somebody else is let in, or until well before its lease ends.
+The replicas are cut off from the primary. Once the lock has expired on them and a client has been
+granted it, the primary is killed and a replica is promoted: by hand, or by the Sentinels. The new
+primary does not have the lock. The client that holds it is kept from releasing it until another
+client is granted it, or until well before its lease ends.
 
-`cut=one` leaves the other replica connected, so WAIT 1 finds one that has the lock. By hand, the
-one without it is promoted all the same; Sentinels choose the one that has most.
+`cut=one` leaves the other replica connected, so WAIT 1 succeeds. By hand, the replica without the
+lock is promoted all the same; Sentinels choose the one that is furthest ahead.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import TypeVar
 from lockcheck.errors import FaultError
 from lockcheck.history import Effect
 from lockcheck.nemesis.base import Aim, FaultKind, Plan, Refusal, Step
-from lockcheck.nemesis.course.kept import Kept, a_held_lock
+from lockcheck.nemesis.course.held_lock import HeldLock, a_held_lock
 from lockcheck.nemesis.faults.partition import Partition
 from lockcheck.nemesis.network.links import Link
 from lockcheck.nemesis.parameters import choice
@@ -35,7 +35,7 @@ CUT = choice(
     "cut", "which replicas are cut off from the primary first", ("all", "one"), default="all"
 )
 PROMOTED_S = 20.0
-WHOLE_S = 30.0
+HEALTHY_S = 30.0
 POLL_S = 0.01
 # The lock has to expire on the replicas before anything happens.
 LONGEST_TTL_MS = 5000
@@ -52,57 +52,57 @@ class Failover:
         links = {Link(*pair) for a, b in names for pair in ((a, b), (b, a))}
         self._partition = Partition((primary.name,), links, scene)
         self._by_hand = by_hand
-        self._taken: set[str] = set()  # from other faults, while this one goes on
+        self._reserved: set[str] = set()  # nodes that no other fault may strike meanwhile
         self._seen: list[str] = []
 
-    # --- phase by phase ----------------------------------------------------------------------
-
     async def inject(self) -> int:
-        self._take_the_others()
+        self._reserve_the_others()
         await _until(
             self._group.check_healthy, "the group is not healthy before the fault", PROMOTED_S
         )
         before_ns = await self._partition.inject()
         self._seen.append(f"{_names(self._cut)} cut off: {await self._partition.prove()}")
         await _until(
-            self._nothing_is_left, f"the lock has not expired on {_names(self._cut)}", PROMOTED_S
+            self._check_expired, f"the lock has not expired on {_names(self._cut)}", PROMOTED_S
         )
-        async with a_held_lock(self._scene) as kept:
-            await self._look_who_has_it(kept)
+        async with a_held_lock(self._scene) as held:
+            await self._check_held(held)
             await self._scene.fleet.end(self._primary.name)
             if self._by_hand:
                 await self._group.promote(self._cut[0])
-            await _until(self._is_promoted, "no other server is the primary", PROMOTED_S)
-            if kept is not None:
-                await kept.until_another_is_in()
+            await _until(self._check_promoted, "no other server is the primary", PROMOTED_S)
+            if held is not None:
+                await held.until_granted_to_another()
         return before_ns
 
-    def _take_the_others(self) -> None:
+    def _reserve_the_others(self) -> None:
         others = {node.name for node in (*self._replicas, *self._group.sentinels)}
         if struck := others & self._scene.struck:
             raise FaultError(f"another fault has struck {', '.join(sorted(struck))}")
         self._scene.struck |= others
-        self._taken = others
+        self._reserved = others
 
-    async def _nothing_is_left(self) -> None:
+    async def _check_expired(self) -> None:
+        """Raises FaultError while a replica that is cut off still has a lock."""
         for replica in self._cut:
             if locks := await self._group.locks_on(replica):
                 raise FaultError(f"{replica.name} still has {', '.join(sorted(locks))}")
 
-    async def _look_who_has_it(self, kept: Kept | None) -> None:
-        """The primary has the lock, and the replicas that are cut off do not."""
-        if kept is None:
-            self._seen.append("nobody was granted the lock any more")
+    async def _check_held(self, held: HeldLock | None) -> None:
+        """Raises FaultError unless the primary has the lock and the replicas cut off do not."""
+        if held is None:
+            self._seen.append("no client was granted the lock any more")
             return
-        for key in sorted(kept.keys):
+        for key in sorted(held.keys):
             owner = await self._group.owner_on(self._primary, key)
-            if owner != kept.node:
-                raise FaultError(f"{self._primary.name} has {key} for {owner}, not {kept.node}")
-        await self._nothing_is_left()
-        keys = ", ".join(sorted(kept.keys))
-        self._seen.append(f"{self._primary.name} has {keys} for {kept.node}, they have not")
+            if owner != held.node:
+                raise FaultError(f"{self._primary.name} has {key} for {owner}, not {held.node}")
+        await self._check_expired()
+        keys = ", ".join(sorted(held.keys))
+        self._seen.append(f"{self._primary.name} has {keys} for {held.node}, they have not")
 
-    async def _is_promoted(self) -> None:
+    async def _check_promoted(self) -> None:
+        """Raises FaultError until a replica is the primary: by hand, the one that was chosen."""
         named = await self._group.primary()
         if named is self._primary or (self._by_hand and named is not self._cut[0]):
             raise FaultError(f"the Sentinels still name {named.name}")
@@ -110,49 +110,47 @@ class Failover:
     async def prove(self) -> str:
         if pids := self._primary.pids():
             raise FaultError(f"{self._primary.name} is still alive: {pids}")
-        # On a busy machine, one slow answer of a Sentinel does not mean that the failover failed.
+        # Repeated: on a busy machine, one late answer of a Sentinel proves nothing.
         named = await _until(self._group.primary, "the Sentinels disagree", PROMOTED_S)
         viewer = self._scene.a_client().name
-        found = f"all Sentinels name {named.name} to {viewer}, and it says that it is the primary"
+        found = f"all Sentinels name {named.name} to {viewer}, and its role is primary"
         return "; ".join((*self._seen, f"{self._primary.name} is gone", found))
 
-    # --- and back ----------------------------------------------------------------------------
-
     async def heal(self) -> None:
-        """The old primary comes back, and follows the new one."""
+        """Restarts the old primary, which then follows the new one."""
         await self._partition.heal()
-        if not self._taken:
-            return  # nothing was begun
+        if not self._reserved:
+            return  # it was never injected
         fleet = self._scene.fleet
         if self._primary.down:
-            if self._primary.alive:  # an earlier attempt got so far
+            if self._primary.alive:  # started by an earlier attempt
                 await fleet.end(self._primary.name)
             await fleet.start(self._primary.name)
-        await _until(self._lead_back, "the others do not follow one primary", WHOLE_S)
-        self._scene.struck -= self._taken
-        self._taken = set()
+        await _until(self._reunite, "the others do not follow one primary", HEALTHY_S)
+        self._scene.struck -= self._reserved
+        self._reserved = set()
 
-    async def _lead_back(self) -> None:
-        """Sentinels make a replica of a server that comes back, unless they were made to forget it.
-        Where they were interrupted half-way, they are told again."""
+    async def _reunite(self) -> None:
+        """Sentinels turn a primary that comes back into a replica, unless a manual failover made
+        them forget it. If that failover stopped half-way, it is repeated."""
         if self._by_hand:
-            leading = [member for member in self._group.members if await self._leads(member)]
+            primaries = [member for member in self._group.members if await self._is_primary(member)]
             try:
                 named = await self._group.primary()
             except FaultError:
-                named = self._cut[0] if self._cut[0] in leading else self._primary
+                named = self._cut[0] if self._cut[0] in primaries else self._primary
                 await self._group.promote(named)
-            for member in leading:
+            for member in primaries:
                 if member is not named:
                     await self._group.follow(member, named)
         await self._group.check_healthy()
 
-    async def _leads(self, member: Node) -> bool:
+    async def _is_primary(self, member: Node) -> bool:
         return (await self._group.replication(member)).get("role") == "master"
 
 
 async def _until(look: Callable[[], Awaitable[T]], lacking: str, timeout_s: float) -> T:
-    """Repeats it until it raises no FaultError any more; in the end the last one is reported."""
+    """Repeats `look` until it raises no FaultError; raises the last one when the time is over."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + timeout_s
     while True:
@@ -173,7 +171,7 @@ def _names(nodes: list[Node]) -> str:
 
 
 async def _primary(scene: Scene, _choices: Random) -> tuple[str, ...]:
-    """While none of the servers is struck: all of them have a part in it."""
+    """The primary, while no other fault strikes any of the servers: all of them are needed."""
     servers = scene.names(Role.SERVER)
     if scene.free(Role.SERVER) != servers:
         return ()

@@ -1,7 +1,7 @@
-"""SIGKILL to all processes of a node, which is restarted later: with its data, or without.
+"""SIGKILL to all processes of a node, which is restarted later with or without its data.
 
-Several nodes go down at once, or `rolling`: one after the other, each up again before the next.
-That happens while a lock is held: its holder is kept from releasing it.
+Several nodes go down at once, or `rolling`: one after the other, each up again before the next. A
+rolling restart happens while a lock is held: its holder is kept from releasing it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from lockcheck.nemesis.base import (
     each_of,
     outlasting_the_lease,
 )
-from lockcheck.nemesis.course.kept import a_held_lock
+from lockcheck.nemesis.course.held_lock import a_held_lock
 from lockcheck.nemesis.parameters import FOR, duration, flag
 from lockcheck.nemesis.scene import Scene
 from lockcheck.nodes.node import Node
@@ -32,7 +32,7 @@ NEVER = "never"
 RESTART = duration("restart", "when it is started again", or_word=NEVER)
 NO_DATA = flag("no-data", "it comes back without its data")
 ROLLING = flag("rolling", "one after the other, each up again before the next goes down")
-LONGEST_TURNS_MS = 15_000  # in all: below the time that a fault has to take effect
+LONGEST_ROLLING_MS = 15_000  # in all: less than the time limit for a fault to take effect
 SEVERAL = (MAJORITY, MINORITY, ALL)
 
 
@@ -42,39 +42,39 @@ class Kill:
         self._fleet = fleet
         self._data = data
         self._restart = restart
-        self._had = 0  # processes
-        self._gone: set[str] = set()  # and not started again yet
+        self._processes = 0  # before the kill
+        self._down: set[str] = set()  # killed and not restarted yet
 
     async def inject(self) -> None:
-        self._had = sum(len(node.pids()) for node in self._nodes)
+        self._processes = sum(len(node.pids()) for node in self._nodes)
         if gone := [node.name for node in self._nodes if not node.alive]:
             raise FaultError(f"{', '.join(gone)} had no process to kill")
         await each_of(self._end(node) for node in self._nodes)
 
     async def _end(self, node: Node) -> None:
-        self._gone.add(node.name)
+        self._down.add(node.name)
         await self._fleet.end(node.name)
 
     async def prove(self) -> str:
         left = {node.name: node.pids() for node in self._nodes if node.alive}
         if left:
             raise FaultError(f"processes are still alive: {left}")
-        were = "1 process was" if self._had == 1 else f"{self._had} processes were"
+        were = "1 process was" if self._processes == 1 else f"{self._processes} processes were"
         return f"{were} killed, and none is left"
 
     async def heal(self) -> None:
         if self._restart:
-            await each_of(self._start(node) for node in self._nodes if node.name in self._gone)
+            await each_of(self._start(node) for node in self._nodes if node.name in self._down)
 
     async def _start(self, node: Node) -> None:
-        if node.alive:  # an earlier attempt got so far, or it was never ended
+        if node.alive:  # started by an earlier attempt, or never killed
             await self._fleet.end(node.name)
         await self._fleet.start(node.name, data=self._data)
-        self._gone.discard(node.name)
+        self._down.discard(node.name)
 
 
 class Rolling:
-    """All of it happens while it is injected; only a node that did not come up is left to heal."""
+    """Restarts the nodes in turn during `inject`; `heal` restarts those that did not come up."""
 
     def __init__(self, nodes: Iterable[Node], scene: Scene, *, data: bool, down_ms: int) -> None:
         self._turns = {node: Kill([node], scene.fleet, data=data, restart=True) for node in nodes}
@@ -84,13 +84,13 @@ class Rolling:
         self._held = ""
 
     async def inject(self) -> int:
-        async with a_held_lock(self._scene) as kept:
+        async with a_held_lock(self._scene) as held:
             before_ns = self._scene.now_ns()
             for node, kill in self._turns.items():
                 await self._restart(node, kill)
-            if kept is not None:
-                self._held = f"; {kept.words()}"
-                await kept.until_another_is_in()
+            if held is not None:
+                self._held = f"; {held.words()}"
+                await held.until_granted_to_another()
             return before_ns
 
     async def _restart(self, node: Node, kill: Kill) -> None:
@@ -135,7 +135,9 @@ def _why_not(step: Step, plan: Plan) -> Refusal | None:
     if step.setting(RESTART.name) is not None and step.for_ms is not None:
         return Refusal(f"{RESTART.name} and {FOR.name} mean the same", f"leave out {FOR.name}")
     if step.setting(RESTART.name) == NEVER and step.setting(NO_DATA.name):
-        return Refusal("what never comes back has no data anyway", f"leave out {NO_DATA.name}")
+        return Refusal(
+            f"a node that never restarts needs no {NO_DATA.name}", f"leave out {NO_DATA.name}"
+        )
     return _why_not_without_data(step, plan)
 
 
@@ -146,12 +148,16 @@ def _why_not_rolling(step: Step, plan: Plan) -> Refusal | None:
             f"{step.aim.name} is a single node, so there are no turns", f"aim at one of: {aims}"
         )
     if step.setting(RESTART.name) == NEVER:
-        return Refusal("the next goes down when the last is up", f"leave out {RESTART.name}")
+        return Refusal(
+            f"{ROLLING.name} always restarts one server before stopping the next",
+            f"leave out {RESTART.name}",
+        )
     if step.for_ms is not None:
         return Refusal(
-            "it lasts until the last one is up", f"{RESTART.name}= is how long each one is down"
+            f"{ROLLING.name} lasts until the last server is up",
+            f"{RESTART.name}= is how long each one is down",
         )
-    if plan.servers * (step.duration_ms(RESTART.name) or 0) > LONGEST_TURNS_MS:
+    if plan.servers * (step.duration_ms(RESTART.name) or 0) > LONGEST_ROLLING_MS:
         return Refusal("one after the other, that takes too long", f"a shorter {RESTART.name}=")
     return None
 

@@ -1,4 +1,4 @@
-"""Nodes that are cut off from others: packets are lost silently, in both directions or in one."""
+"""Cuts nodes off from others: packets are lost silently, in both directions or in one."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from lockcheck.nemesis.network.sides import FROM, ONE_WAY, links_to_cut, links_t
 from lockcheck.nemesis.scene import Scene
 
 SILENT_TRIES = 15
-REACHED_S = 1.0  # what is not cut arrives within microseconds
+REACHED_S = 1.0  # over a link that is not cut, packets arrive within microseconds
 HEALED_S = 5.0
 AIMS = (
     *(HOLDER, CLIENT, SERVER, LEADER, NODE),
@@ -39,7 +39,7 @@ class Partition:
         nodes: tuple[str, ...],
         links: Iterable[Link],
         scene: Scene,
-        leave: Iterable[Link] = (),  # and see that they go on
+        leave: Iterable[Link] = (),  # links that must go on working
     ) -> None:
         self._nodes = nodes
         self._wanted = tuple(links)
@@ -50,7 +50,7 @@ class Partition:
 
     async def inject(self) -> int:
         if not self._wanted:
-            raise FaultError(f"there is nobody to cut {', '.join(self._nodes)} off from")
+            raise FaultError(f"there is no node to cut {', '.join(self._nodes)} off from")
         self._arrivals = arrivals = Arrivals(self._scene.nodes.values())
         self._mute_before = await arrivals.all_arrive(self._uncut(arrivals), REACHED_S)
         _need_none(self._mute_before, "before anything was cut")
@@ -62,7 +62,7 @@ class Partition:
         self._scene.links.cut(self._wanted, self)
 
     async def prove(self) -> str:
-        """The links that are cut are silent, while others go on."""
+        """Raises FaultError unless the links that are cut are silent and others go on."""
         arrivals = self._arrivals
         silent = self._uncut(arrivals) if arrivals else []
         if arrivals is None or not silent:
@@ -88,7 +88,7 @@ class Partition:
         self._arrivals = None
 
     def _uncut(self, arrivals: Arrivals) -> list[Link]:
-        """A link that another fault cuts, too, or slows down, proves nothing."""
+        """The links to cut that no other fault cuts or slows: only they prove the cut."""
         links = self._scene.links
         return [
             link
@@ -97,8 +97,8 @@ class Partition:
         ]
 
     def _controls(self, arrivals: Arrivals) -> list[Link]:
-        """The links that must go on; and for each node concerned, a link in and one out that nobody
-        cuts, if there is one."""
+        """The links that must go on; and for each node concerned, one link in and one out that no
+        fault cuts, if there are such."""
         ends = ((link.sender, link.receiver) for link in self._wanted)
         concerned = dict.fromkeys(name for pair in ends for name in pair)
         found = {*self._goes_on(self._leave, arrivals)}
@@ -117,7 +117,7 @@ class Partition:
 
 
 def _went_on(tries: list[int]) -> bool:
-    """At the beginning, at the end, and for most of the time between."""
+    """Whether packets arrived at the beginning, at the end, and most of the time between."""
     return len(tries) > SILENT_TRIES // 2 and tries[-1] > SILENT_TRIES // 2 > tries[0]
 
 

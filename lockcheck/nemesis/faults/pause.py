@@ -1,6 +1,6 @@
-"""SIGSTOP: the processes are there, their connections are open, and they do not run.
+"""Stops all processes of a node by SIGSTOP: their connections stay open, and they do not run.
 
-What a garbage collection, a swapped-out page, a suspended virtual machine or a busy host does.
+A garbage collection, swapping, a suspended virtual machine or a busy host have the same effect.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from lockcheck.nodes.node import Node
 from lockcheck.nodes.waiting import wait_until
 
 TIMEOUT_S = 5.0
-TRIES_IN_VAIN = 20
+TRIES_BEFORE_SIGCONT = 20
 STOPPED = {"T", "t"}
 
 
@@ -56,7 +56,7 @@ class Pause:
         self._proven.clear()
         await each_of(_wake(node) for node in self._nodes)
         if woken:
-            raise DidNotLastError(f"somebody else resumed {', '.join(woken)} too early")
+            raise DidNotLastError(f"another process resumed {', '.join(woken)} too early")
 
 
 async def _stop(node: Node) -> None:
@@ -65,11 +65,11 @@ async def _stop(node: Node) -> None:
     def stopped() -> bool:
         if not node.alive or _is_stopped(node):
             return True
-        if next(tries) % TRIES_IN_VAIN == 0:
-            # Who waits in the kernel for what is stopped (vfork: its child) stops only after it.
+        if next(tries) % TRIES_BEFORE_SIGCONT == 0:
+            # A vfork parent stops only after its child has gone on: let both run for a moment.
             node.signal(signal.SIGCONT)
         else:
-            node.signal(signal.SIGSTOP)  # again: what ran until now may have started others
+            node.signal(signal.SIGSTOP)  # again: a process that still ran may have forked
         return False
 
     await wait_until(stopped, f"{node.name} still has running threads", TIMEOUT_S)
@@ -88,7 +88,7 @@ async def _wake(node: Node) -> None:
 
 
 def _is_stopped(node: Node) -> bool:
-    """All of it: who is stopped starts nobody, so nobody came before the second look either."""
+    """All processes: a stopped one cannot fork, so two equal listings prove there is no other."""
     pids, states = node.pids(), node.thread_states()
     return bool(states) and set(states) <= STOPPED and node.pids() == pids
 

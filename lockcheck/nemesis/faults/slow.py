@@ -1,7 +1,7 @@
-"""What some nodes send is late, partly lost, or limited to a low rate.
+"""Slows down what some nodes send: it is late, partly lost, or limited to a low rate.
 
-Nobody is stopped and nothing is cut: but what was sent in time may arrive too late, such as a write
-after the lease has run out.
+No process is stopped and no link is cut, but what was sent in time may arrive too late, such as a
+write after the lease has expired.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from lockcheck.nodes.node import Node
 RATE = rate("rate", "at most this many bits per second", low=4000, high=10_000_000, default=8000)
 LOSS = number("loss", "the percentage of packets that are lost", low=2, high=95)
 DELAY = duration("delay", "how long each packet is delayed")
-TRIES = 5  # on a machine that is busy with something else
+TRIES = 5  # a busy machine may spoil a measurement
 HEALED_S = 5.0
 LONGEST_DELAY_MS = 10_000
 BETWEEN_LOOKS_S = 0.02
@@ -48,7 +48,9 @@ class Slow:
     async def inject(self) -> None:
         self._arrivals = Arrivals(self._scene.nodes.values())
         for node in self._nodes:
-            self._before[node.name] = await self._see(node, self._slowness.is_gone, "before")
+            self._before[node.name] = await self._measure(
+                node, self._slowness.is_gone, "is healthy"
+            )
         for node in self._nodes:
             self._scene.links.slow.add(node.name)
             self._slowness.put_on(node, self._others(node))
@@ -57,7 +59,7 @@ class Slow:
         return "; ".join([await self._prove(node) for node in self._nodes])
 
     async def _prove(self, node: Node) -> str:
-        now = self._slowness.words(await self._see(node, self._slowness.is_there, "now"))
+        now = self._slowness.words(await self._measure(node, self._slowness.is_there, "is slow"))
         before = self._slowness.words(self._before[node.name])
         return f"{now} from {node.name}, and before {before}"
 
@@ -68,7 +70,7 @@ class Slow:
             return
         for node in self._nodes:
             if node.name in self._before and self._way_out(node) is not None:
-                await self._see(node, self._slowness.is_gone, "after healing", HEALED_S)
+                await self._measure(node, self._slowness.is_gone, "recovered", HEALED_S)
             self._scene.links.slow.discard(node.name)
         self._arrivals.close()
         self._arrivals = None
@@ -76,10 +78,10 @@ class Slow:
     def _others(self, node: Node) -> list[Node]:
         return [other for other in self._scene.nodes.values() if other is not node]
 
-    async def _see(
-        self, node: Node, wanted: Callable[[Seen], bool], when: str, for_s: float = 0.0
+    async def _measure(
+        self, node: Node, wanted: Callable[[Seen], bool], state: str, for_s: float = 0.0
     ) -> Seen:
-        """Looks again if it is not as it should be: others use the machine, too."""
+        """Measures the node's link until the result is as wanted; `state` is that in words."""
         loop, tries = asyncio.get_running_loop(), 0
         deadline = loop.time() + for_s
         while True:
@@ -88,13 +90,13 @@ class Slow:
                 return seen
             if tries >= TRIES and loop.time() >= deadline:
                 words = self._slowness.words(seen)
-                raise FaultError(f"what {node.name} sent was not as it should be {when}: {words}")
+                raise FaultError(f"could not confirm that {node.name}'s link {state}: {words}")
             await asyncio.sleep(BETWEEN_LOOKS_S)
 
     async def _look(self, node: Node) -> Seen:
         way = self._way_out(node)
         if way is None or self._arrivals is None:
-            raise FaultError(f"other faults had cut {node.name} off from everybody")
+            raise FaultError(f"other faults had cut {node.name} off from all other nodes")
         return await self._slowness.look(self._arrivals, way)
 
     def _way_out(self, node: Node) -> Link | None:
@@ -111,7 +113,7 @@ class _Way:
     """One of the ways to be slow."""
 
     made: Callable[[float], Slowness]
-    try_here: Callable[[], None]  # in a network of its own, where it can do no harm
+    try_here: Callable[[], None]  # raises OSError where the kernel cannot; in a scratch network
     missing: Refusal
 
 
@@ -147,7 +149,7 @@ def _asked(step: Step) -> list[str]:
 def _strike(step: Step, nodes: tuple[str, ...], scene: Scene) -> Slow:
     (name,) = _asked(step)
     setting = step.setting(name)
-    assert isinstance(setting, int | float)  # noqa: S101 - as its parameter reads it
+    assert isinstance(setting, int | float)  # noqa: S101 - the type that its parameter reads
     return Slow(nodes, WAYS[name].made(setting), scene)
 
 
@@ -159,10 +161,10 @@ def _why_not(step: Step, _plan: Plan) -> Refusal | None:
     return None
 
 
-NOBODY_MAY_TRY = Refusal(
+CANNOT_TRY = Refusal(
     "ordinary users cannot create networks here to try it in", "try it as root, or in a run"
 )
-TRY = "import sys; from lockcheck.nemesis import slow; print(slow.why_not_here(sys.argv[1]))"
+TRY = f"import sys; from {__name__} import why_not_here; print(why_not_here(sys.argv[1]))"
 AS_USER = ("unshare", "--user", "--map-root-user", "--net")
 AS_ITS_OWN_ROOT = (*AS_USER, sys.executable, "-P", "-c", TRY)
 TRIED_S = 30.0
@@ -175,13 +177,13 @@ def _lacks(step: Step) -> Refusal | None:
     except PermissionError:  # an ordinary user outside of a run
         why = _why_not_in_a_run(name)
     if why is None:
-        return NOBODY_MAY_TRY
+        return CANNOT_TRY
     missing = WAYS[name].missing
     return Refusal(f"{missing.reason}: {why}", missing.cure) if why else None
 
 
 def why_not_here(name: str) -> str:
-    """The kernel's objection, if there is one."""
+    """The kernel's error when it is tried in a new network; empty if there is none."""
     network = new_network()
     try:
         with inside(network):
@@ -195,20 +197,19 @@ def why_not_here(name: str) -> str:
 
 @cache
 def _why_not_in_a_run(name: str) -> str | None:
-    """In namespaces of its own, where it is root; None if it cannot have them."""
+    """`why_not_here`, as root in new namespaces; None if this user cannot create them."""
     try:
-        said = subprocess.run(
+        tried = subprocess.run(
             (*AS_ITS_OWN_ROOT, name), capture_output=True, text=True, check=False, timeout=TRIED_S
         )
     except FileNotFoundError:
         return None
-    return None if said.returncode else said.stdout.strip()
+    return None if tried.returncode else tried.stdout.strip()
 
 
 KIND = FaultKind(
     name="slow",
-    summary="what they send is slow: at a rate, with losses, or late; by default what the holder"
-    " sends",
+    summary="what nodes send is slow: at a low rate, with losses, or late; by default the holder's",
     effect=Effect.SLOWS,
     aims=(HOLDER, CLIENT, SERVER, LEADER, NODE, MINORITY, MAJORITY),
     strike=_strike,

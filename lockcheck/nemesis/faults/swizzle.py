@@ -1,7 +1,7 @@
-"""Links that are cut one by one in a random order, and come back one by one in another.
+"""Cuts links one by one in a random order, and mends them one by one in another.
 
-So servers and clients see everything between a whole network and a partition, each for a moment:
-links in one direction only, a leader that half of the others still hear.
+So servers and clients see all states between a whole network and a partition, each for a moment:
+links in one direction only, a leader that half of the others can still hear.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from lockcheck.nemesis.parameters import duration
 from lockcheck.nemesis.scene import Scene
 
 EVERY = duration("every", "the time from one link to the next", default=20)
-LONGEST_MS = 10_000  # until all are cut: a fault that takes too long is given up
+LONGEST_MS = 10_000  # until all are cut: there is a time limit for a fault to take effect
 
 
 class Swizzle(Partition):
@@ -60,7 +60,7 @@ def _in_order(step: Step, nodes: tuple[str, ...], scene: Scene) -> tuple[Link, .
 
 
 def _shuffled(what: str, step: Step, nodes: tuple[str, ...], scene: Scene) -> tuple[Link, ...]:
-    """By the seed, the words and the nodes alone."""
+    """The links in an order that depends on the seed, the step, the nodes and `what` alone."""
     links = list(links_to_cut(step, nodes, scene))
     Random(f"{scene.plan.seed}/{step}/{'/'.join(nodes)}/{what}").shuffle(links)
     return tuple(links)
@@ -83,7 +83,7 @@ def _too_slow(step: Step, plan: Plan) -> Refusal | None:
     if most * (step.duration_ms(EVERY.name) or 0) <= LONGEST_MS:
         return None
     return Refusal(
-        f"there may be {most} links to cut, and that may take {duration_words(LONGEST_MS)} at most",
+        f"there may be {most} links to cut, which must not take over {duration_words(LONGEST_MS)}",
         f"{EVERY.name}={duration_words(max(1, LONGEST_MS // most))}",
     )
 

@@ -77,11 +77,11 @@ def test_it_jumps_to_and_fro_and_is_right_again_when_it_is_started_anew(
         await clocks.take(Skew(), time.monotonic_ns)
         for by_s in (30, 90, 2):
             skew = Skew(TRUE.jumped(by_s * S), TRUE.jumped(by_s * S))
-            clocks.tell(skew)
+            clocks.apply(skew)
             [offset_ns] = await clocks.offsets_ns(Clock.MONOTONIC)
             assert abs(offset_ns - by_s * S) < clocks.tolerance_ns
-            assert clocks.still_tell(skew)
-            assert not clocks.still_tell(Skew())
+            assert clocks.are_set_to(skew)
+            assert not clocks.are_set_to(Skew())
 
     asyncio.run(jumps())
     node.end()

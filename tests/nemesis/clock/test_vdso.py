@@ -28,23 +28,23 @@ from tests.processes import OneProcess
 
 pytestmark = pytest.mark.skipif(this_processor() is None, reason="clocks cannot be moved here")
 
-# Says what it is told, in four ways, whenever it is asked.
-TELLING = """
+# Prints the time as it reads it, in four ways, for each line of input.
+PRINTING = """
 import ctypes, sys, time
 libc = ctypes.CDLL(None)
 libc.time.restype = ctypes.c_long
 for _ in sys.stdin:
     of_day = (ctypes.c_long * 2)()
     libc.gettimeofday(of_day, None)
-    said = time.time_ns(), time.monotonic_ns(), of_day[0] * 10**9 + of_day[1] * 1000
-    print(*said, libc.time(None) * 10**9, flush=True)
+    shown = time.time_ns(), time.monotonic_ns(), of_day[0] * 10**9 + of_day[1] * 1000
+    print(*shown, libc.time(None) * 10**9, flush=True)
 """
 S = NS_PER_S
 NOBODY = 65534
 
 
 @contextmanager
-def told_to(program: str) -> Iterator[subprocess.Popen[str]]:
+def running(program: str) -> Iterator[subprocess.Popen[str]]:
     command = [sys.executable, "-c", program]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as process:
@@ -56,15 +56,15 @@ def told_to(program: str) -> Iterator[subprocess.Popen[str]]:
 
 
 def ask(process: subprocess.Popen[str]) -> list[float]:
-    """By how many seconds what it is told differs from the truth: wall, monotonic, wall, wall."""
+    """By how many seconds its clocks are off: wall, monotonic, wall, wall."""
     assert process.stdin is not None
     assert process.stdout is not None
     process.stdin.write("now\n")
     process.stdin.flush()
-    said = [int(word) for word in process.stdout.readline().split()]
+    shown = [int(word) for word in process.stdout.readline().split()]
     wall, monotonic = true_ns(Clock.WALL), true_ns(Clock.MONOTONIC)
     truth = (wall, monotonic, wall, wall)
-    return [(told - true) / S for told, true in zip(said, truth, strict=True)]
+    return [(read - true) / S for read, true in zip(shown, truth, strict=True)]
 
 
 @contextmanager
@@ -81,7 +81,7 @@ def stopped(pid: int) -> Iterator[None]:
 def led(pid: int) -> Iterator[Vdso]:
     vdso = Vdso(pid)
     with stopped(pid):
-        vdso.lead()
+        vdso.redirect()
     try:
         yield vdso
     finally:
@@ -94,27 +94,27 @@ def functions_of(pid: int) -> bytes:
 
 
 def test_wall_and_monotonic_are_moved_apart_and_right_again() -> None:
-    with told_to(TELLING) as process:
+    with running(PRINTING) as process:
         assert ask(process) == pytest.approx([0, 0, 0, -0.5], abs=2)
         with led(process.pid) as vdso:
             assert ask(process) == pytest.approx([0, 0, 0, -0.5], abs=2)
-            vdso.tell(Skew(TRUE.jumped(1000 * S), TRUE.jumped(-50 * S)))
+            vdso.apply(Skew(TRUE.jumped(1000 * S), TRUE.jumped(-50 * S)))
             assert ask(process) == pytest.approx([1000, -50, 1000, 999.5], abs=2)
-            vdso.tell(Skew(wall=TRUE.jumped(-3 * 10**9 * S)))  # long before 1970
+            vdso.apply(Skew(wall=TRUE.jumped(-3 * 10**9 * S)))  # long before 1970
             assert ask(process) == pytest.approx([-3e9, 0, -3e9, -3e9], abs=2)
             with stopped(process.pid):
-                assert not vdso.is_in_the_way()
+                assert not vdso.has_thread_in_jumps()
                 vdso.restore()
             assert ask(process) == pytest.approx([0, 0, 0, -0.5], abs=2)
         assert functions_of(process.pid) == functions_of(os.getpid())
         with led(process.pid) as vdso:  # and once more
-            assert vdso.told() == Skew()
+            assert vdso.skew() == Skew()
             assert ask(process) == pytest.approx([0, 0, 0, -0.5], abs=2)
 
 
 def test_what_is_read_from_outside_is_what_it_is_told() -> None:
-    with told_to(TELLING) as process, led(process.pid) as vdso:
-        vdso.tell(Skew(TRUE.jumped(-7 * S), TRUE.jumped(30 * S)))
+    with running(PRINTING) as process, led(process.pid) as vdso:
+        vdso.apply(Skew(TRUE.jumped(-7 * S), TRUE.jumped(30 * S)))
         for clock, by_s in ((Clock.WALL, -7), (Clock.MONOTONIC, 30)):
             assert offset_ns(clock, read_by(vdso, clock)) == pytest.approx(by_s * S, abs=10**7)
         assert ask(process)[:2] == pytest.approx([-7, 30], abs=2)
@@ -122,12 +122,12 @@ def test_what_is_read_from_outside_is_what_it_is_told() -> None:
 
 @pytest.mark.parametrize("rate", [0.5, 3.0])
 def test_a_clock_goes_at_its_rate(rate: float) -> None:
-    with told_to(TELLING) as process, led(process.pid) as vdso:
+    with running(PRINTING) as process, led(process.pid) as vdso:
         began_ns = true_ns(Clock.MONOTONIC)
         line = TRUE.going_at(rate, began_ns)
-        vdso.tell(Skew(monotonic=line))
-        told = [vdso.read_ns(Clock.MONOTONIC) for _ in range(1000)]
-        assert told == sorted(told)
+        vdso.apply(Skew(monotonic=line))
+        readings = [vdso.read_ns(Clock.MONOTONIC) for _ in range(1000)]
+        assert readings == sorted(readings)
         time.sleep(0.1)  # so that there is something to count
         real_ns, told_ns = true_ns(Clock.MONOTONIC), vdso.read_ns(Clock.MONOTONIC)
         assert told_ns - began_ns == pytest.approx((real_ns - began_ns) * rate, abs=10**7)
@@ -137,11 +137,11 @@ def test_a_clock_goes_at_its_rate(rate: float) -> None:
 def test_what_it_forks_inherits_it() -> None:
     waiting = "import os, sys\nsys.stdin.readline()\nprint(0, 0, 0, 0, flush=True)\n"
     waiting += "sys.stdin.readline()\npid = os.fork()\nif pid:\n  os.wait()\n"
-    child = "".join(f"  {line}\n" for line in TELLING.strip().splitlines())
-    with told_to(f"{waiting}else:\n{child}") as process:
+    child = "".join(f"  {line}\n" for line in PRINTING.strip().splitlines())
+    with running(f"{waiting}else:\n{child}") as process:
         assert process.stdin is not None
         with led(process.pid) as vdso:
-            vdso.tell(Skew(TRUE.jumped(500 * S), TRUE.jumped(60 * S)))
+            vdso.apply(Skew(TRUE.jumped(500 * S), TRUE.jumped(60 * S)))
             process.stdin.write("fork\n")
             assert ask(process)[:2] == pytest.approx([500, 60], abs=2)
 
@@ -155,9 +155,9 @@ libc = ctypes.CDLL(None)
 number = {"x86_64": 228, "aarch64": 113}[platform.machine()]
 
 def kernels(clock):
-    said = (ctypes.c_long * 2)()
-    libc.syscall(number, clock, said)
-    return said[0] * 10**9 + said[1]
+    timespec = (ctypes.c_long * 2)()
+    libc.syscall(number, clock, timespec)
+    return timespec[0] * 10**9 + timespec[1]
 """
 # Reads both clocks in two threads, as fast as it can, and compares them with the kernel's own
 # answer before and after: by one of the distances it has to be off.
@@ -168,10 +168,10 @@ reads, wrong = [0, 0], []
 
 def read(place, clock):
     while not over.is_set():
-        before, told, after = kernels(clock), time.clock_gettime_ns(clock), kernels(clock)
+        before, read_ns, after = kernels(clock), time.clock_gettime_ns(clock), kernels(clock)
         reads[place] += 1
-        if not any(before + by <= told <= after + by for by in offsets):
-            wrong.append((before, told, after))
+        if not any(before + by <= read_ns <= after + by for by in offsets):
+            wrong.append((before, read_ns, after))
 
 print("ready", flush=True)
 threads = [threading.Thread(target=read, args=each) for each in ((0, 0), (1, 1))]
@@ -189,7 +189,7 @@ def await_ready(process: subprocess.Popen[str]) -> None:
     assert process.stdout.readline() == "ready\n"
 
 
-def test_thousands_of_changes_under_load_are_never_read_wrong_and_kill_nobody() -> None:
+def test_thousands_of_changes_under_load_are_never_read_wrong_and_kill_no_process() -> None:
     """Of lines that begin now each number differs: half of one and half of another is seen."""
     offsets = [0, 30 * S, -3 * S, 86_400 * S]
     command = [sys.executable, "-c", READING, *map(str, offsets)]
@@ -198,19 +198,19 @@ def test_thousands_of_changes_under_load_are_never_read_wrong_and_kill_nobody() 
         await_ready(process)
         vdso = Vdso(process.pid)
         with stopped(process.pid):
-            vdso.lead()
+            vdso.redirect()
         changes, until = 0, time.monotonic() + LOAD_S
         while changes < CHANGES or time.monotonic() < until:
             by = offsets[changes % len(offsets)]
             now = {clock: true_ns(clock) for clock in (Clock.WALL, Clock.MONOTONIC)}
             lines = [ClockLine(real, real + by) for real in now.values()]
-            vdso.tell(Skew(*lines) if by else Skew())
-            assert vdso.told() == (Skew(*lines) if by else Skew())
+            vdso.apply(Skew(*lines) if by else Skew())
+            assert vdso.skew() == (Skew(*lines) if by else Skew())
             changes += 1
-        said, _ = process.communicate("enough\n", timeout=60)
+        output, _ = process.communicate("enough\n", timeout=60)
     assert process.returncode == 0
-    reads, wrong = said.split()[:2]
-    assert (int(wrong), int(reads) > 1000) == (0, True), said
+    reads, wrong = output.split()[:2]
+    assert (int(wrong), int(reads) > 1000) == (0, True), output
     vdso.close()
 
 
@@ -229,9 +229,9 @@ def test_led_and_restored_again_and_again_under_load() -> None:
 
         asyncio.run(asyncio.wait_for(to_and_fro(), 120))
         assert functions_of(process.pid) == functions_of(os.getpid())
-        said, _ = process.communicate("enough\n", timeout=60)
+        output, _ = process.communicate("enough\n", timeout=60)
     assert process.returncode == 0
-    assert said.split()[1] == "0", said
+    assert output.split()[1] == "0", output
 
 
 # Says when it last read the right time at the earliest, and when it had read a wrong one.
@@ -252,8 +252,8 @@ def test_the_moment_before_is_after_the_last_right_reading_and_before_the_first_
         clocks = VdsoClocks(OneProcess("r1", process.pid))
         taken = clocks.take(Skew(wall=TRUE.jumped(30 * S)), time.monotonic_ns)
         before_ns = asyncio.run(asyncio.wait_for(taken, 60))
-        said, _ = process.communicate(timeout=60)
-    right_ns, wrong_ns = map(int, said.split())
+        output, _ = process.communicate(timeout=60)
+    right_ns, wrong_ns = map(int, output.split())
     assert right_ns < before_ns < wrong_ns
 
 
@@ -276,26 +276,26 @@ def test_too_little_room_is_refused() -> None:
         prepared(kernels_image().data, long)
 
 
-def test_a_vdso_that_somebody_has_changed_is_left_alone() -> None:
-    with told_to(TELLING) as process:
+def test_a_vdso_that_another_program_has_changed_is_left_alone() -> None:
+    with running(PRINTING) as process:
         with led(process.pid) as vdso:
-            vdso._write(next(iter(kernels_image().heads)), b"\x90" * 5)
+            vdso._write(next(iter(kernels_image().jumps)), b"\x90" * 5)
             changed = vdso._at(0, len(kernels_image().data))
-        with pytest.raises(FaultError, match="somebody changed it"):
+        with pytest.raises(FaultError, match="it has been changed"):
             Vdso(process.pid)
         with Path(f"/proc/{process.pid}/mem").open("rb") as memory:
             memory.seek(vdso._start)
             assert memory.read(len(changed)) == changed
 
 
-def test_somebody_elses_process_is_refused() -> None:
+def test_another_users_process_is_refused() -> None:
     if os.geteuid():
-        pytest.skip("only root can become somebody else")
-    with told_to(TELLING) as process:
-        said = as_nobody(lambda: Vdso(process.pid))
-        assert "cannot be" in said
-        assert "ptrace" in said
-        assert not Vdso(process.pid).is_led
+        pytest.skip("only root can become another user")
+    with running(PRINTING) as process:
+        error = as_nobody(lambda: Vdso(process.pid))
+        assert "cannot be" in error
+        assert "ptrace" in error
+        assert not Vdso(process.pid).is_redirected
 
 
 def as_nobody(act: Callable[[], object]) -> str:
@@ -308,23 +308,23 @@ def as_nobody(act: Callable[[], object]) -> str:
         os.setresuid(NOBODY, NOBODY, NOBODY)
         try:
             act()
-        except Exception as error:  # noqa: BLE001 - that is what is asked
+        except Exception as error:  # noqa: BLE001 - it is returned
             os.write(writing, f"{type(error).__name__}: {error}".encode())
         os._exit(0)
     os.close(writing)
-    with os.fdopen(reading) as said:
-        told = said.read()
+    with os.fdopen(reading) as pipe:
+        raised = pipe.read()
     os.waitpid(child, 0)
-    return told
+    return raised
 
 
 def test_a_process_that_has_ended_is_refused() -> None:
-    with told_to(TELLING) as process:
+    with running(PRINTING) as process:
         vdso = Vdso(process.pid)
         process.kill()
         process.wait()
         with pytest.raises(ProcessLookupError):
-            vdso.tell(Skew())
+            vdso.apply(Skew())
         vdso.close()
 
 
@@ -376,7 +376,7 @@ int main(int count, char **names) {
     int64_t jumps[] = {0, 30000000000LL, -5000000000LL, -3000000000000000000LL};
     for (int r = 0; r < 3; r++) for (int j = 0; j < 4; j++) for (int id = 0; id < 12; id++) {
         if (id == 2 || id == 3 || id == 8 || id == 9 || id == 10) continue;
-        struct timespec before, told, after, from;
+        struct timespec before, shown, after, from;
         clock_gettime(id, &from);
         int64_t real = from.tv_sec * 1000000000LL + from.tv_nsec;
         int table = (r + j) & 1, wall = id == 0 || id == 5 || id == 11;
@@ -385,17 +385,17 @@ int main(int count, char **names) {
         line[0] = real; line[1] = real + jumps[j]; line[2] = rates[r];
         code[turn] = (char)(table + 2 * id);
         clock_gettime(id, &before);
-        int failed = gettime(id, &told);
+        int failed = gettime(id, &shown);
         clock_gettime(id, &after);
 #define SINCE(t) ((t).tv_sec * 1000000000LL + (t).tv_nsec - real)
 #define AT(t) ((int64_t)((__int128)SINCE(t) * rates[r] >> 32))
-        int64_t seen = told.tv_sec * 1000000000LL + told.tv_nsec - real - jumps[j];
+        int64_t seen = shown.tv_sec * 1000000000LL + shown.tv_nsec - real - jumps[j];
         int right = !failed && AT(before) <= seen && seen <= AT(after)
-            && told.tv_nsec >= 0 && told.tv_nsec < 1000000000;
+            && shown.tv_nsec >= 0 && shown.tv_nsec < 1000000000;
         if (id == 0) {
             struct timeval day; struct timezone { int a, b; } zone = {1, 1};
             right &= timeofday(&day, &zone) == 0 && zone.a == 0 && zone.b == 0;
-            right &= day.tv_sec >= told.tv_sec && day.tv_sec <= told.tv_sec + 4;
+            right &= day.tv_sec >= shown.tv_sec && day.tv_sec <= shown.tv_sec + 4;
             right &= day.tv_usec >= 0 && day.tv_usec < 1000000;
         }
         printf("%s", right ? "." : "X");
@@ -416,7 +416,7 @@ def test_the_code_tells_the_time_on_another_processor_emulated(name: str, tmp_pa
     (tmp_path / "calling.c").write_text(CALLING)
     program = tmp_path / "calling"
     subprocess.run([compiler, "-static", "-O1", "-o", program, tmp_path / "calling.c"], check=True)
-    said = subprocess.run(
+    done = subprocess.run(
         [emulator, program, tmp_path / "code"], check=True, capture_output=True, text=True
     )
-    assert said.stdout == "." * (3 * 4 * 7) + "01\n"
+    assert done.stdout == "." * (3 * 4 * 7) + "01\n"

@@ -1,4 +1,4 @@
-"""A holder that is aimed at goes on holding, and nobody else has to wait for it."""
+"""A holder that is aimed at goes on holding, and no other client has to wait for it."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from lockcheck.nemesis.course.holders import Holders
 from lockcheck.nemesis.course.hunt import hunting
 from lockcheck.nemesis.triggers import Trigger
 from lockcheck.nodes.waiting import wait_until
+from tests.nemesis.client_events import asks, grant, granted, lost, release, released
 from tests.nemesis.made_up import acted
-from tests.nemesis.told import asks, grant, granted, lost, release, released
 
 NAMES = ("c1", "c2", "c3")
 
@@ -40,7 +40,7 @@ def test_who_holds_what(tmp_path: Path) -> None:
     grant(holders, "c1")
     grant(holders, "c2")
     assert now() == {"c1": ["k1"], "c2": ["k1"]}
-    holders.observe(released("c1"))  # nobody has answered yet
+    holders.observe(released("c1"))  # not answered yet
     assert now() == {"c2": ["k1"]}
     grant(holders, "c2")
     release(holders, "c2")
@@ -66,7 +66,7 @@ def test_who_holds_what(tmp_path: Path) -> None:
         ("queued", None, True),
     ],
 )
-def test_a_client_that_nobody_knows_more_of_holds_nothing(
+def test_a_client_of_which_no_more_is_known_holds_nothing(
     tmp_path: Path, f: str, of: int | None, holds: bool
 ) -> None:
     holders = Holders(tmp_path)
@@ -135,7 +135,7 @@ def test_some_have_it_in_peace_before(workdir: Path) -> None:
 
 
 def test_one_that_holds_it_already_and_goes_on_is_caught(workdir: Path) -> None:
-    """It was asked while it worked under the lock, and nobody else can be granted it now."""
+    """It was asked while it worked under the lock, and no other client can be granted it now."""
 
     async def scene() -> None:
         holders = Holders(workdir)
@@ -194,7 +194,7 @@ def test_a_hunt_that_is_given_up_leaves_nothing(workdir: Path, skip: int) -> Non
         task.cancel()
         await asyncio.wait([task])
         assert asked(workdir) == []
-        grant(holders, "c1")  # nobody listens any more
+        grant(holders, "c1")  # after the hunt
 
     acted(scene)
 

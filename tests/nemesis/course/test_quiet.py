@@ -13,8 +13,8 @@ from lockcheck.nemesis.base import Plan
 from lockcheck.nemesis.course.quiet import Quiet, longest_quiet_ms
 from lockcheck.nodes.node import Role
 from lockcheck.nodes.waiting import wait_until
+from tests.nemesis.client_events import granted
 from tests.nemesis.made_up import PaperKind, PaperNode, acted, play
-from tests.nemesis.told import granted
 
 PLAN = Plan(backend="b", ttl_ms=200, time_limit_ms=1000, clients=2, servers=1, keys=("k1", "k2"))
 INVOKE, OK, INFO = EventType.INVOKE, EventType.OK, EventType.INFO
@@ -33,18 +33,18 @@ def got(key: str = "k1", time: int = BEGAN_NS) -> Event:
 
 def test_it_ends_when_each_lock_was_asked_for_and_granted_since() -> None:
     async def scene() -> None:
-        said: list[Event] = []
-        quiet = Quiet(replace(PLAN, ttl_ms=60_000), now_ns=lambda: BEGAN_NS, record=said.append)
-        passing = asyncio.create_task(quiet.pass_by())
+        events: list[Event] = []
+        quiet = Quiet(replace(PLAN, ttl_ms=60_000), now_ns=lambda: BEGAN_NS, record=events.append)
+        passing = asyncio.create_task(quiet.wait())
         await asyncio.sleep(0)
-        late = (asked("k2", BEGAN_NS - 1), got("k2", BEGAN_NS - 1))  # heard of when it was over
+        late = (asked("k2", BEGAN_NS - 1), got("k2", BEGAN_NS - 1))  # read late
         for event in (got(), asked(), got(), *late, got("k2"), asked("k2")):
             quiet.observe(event)
             await asyncio.sleep(0.01)
             assert not passing.done()
         quiet.observe(got("k2"))
         await passing
-        assert [(event.type, event.f, event.fault) for event in said] == [
+        assert [(event.type, event.f, event.fault) for event in events] == [
             (INVOKE, "quiet", None),
             (OK, "quiet", None),
         ]
@@ -54,10 +54,10 @@ def test_it_ends_when_each_lock_was_asked_for_and_granted_since() -> None:
 
 def test_it_ends_in_vain_and_says_so() -> None:
     async def scene() -> None:
-        said: list[Event] = []
-        quiet = Quiet(replace(PLAN, ttl_ms=1), now_ns=lambda: BEGAN_NS, record=said.append)
-        await quiet.pass_by()
-        assert (said[1].type, said[1].error) == (INFO, "nobody was granted k1, k2")
+        events: list[Event] = []
+        quiet = Quiet(replace(PLAN, ttl_ms=1), now_ns=lambda: BEGAN_NS, record=events.append)
+        await quiet.wait()
+        assert (events[1].type, events[1].error) == (INFO, "no client was granted k1, k2")
 
     acted(scene)
 

@@ -15,8 +15,8 @@ from lockcheck.history import Effect, EventType, History
 from lockcheck.nemesis.base import DidNotLastError, FaultKind, Plan, Step
 from lockcheck.nodes.node import Role
 from lockcheck.nodes.waiting import wait_until
+from tests.nemesis.client_events import grant, release
 from tests.nemesis.made_up import Paper, PaperFleet, PaperKind, PaperNode, acted, play
-from tests.nemesis.told import grant, release
 
 INVOKE, OK, INFO = EventType.INVOKE, EventType.OK, EventType.INFO
 CLIENTS = [PaperNode(name, Role.CLIENT) for name in ("c1", "c2", "c3")]
@@ -31,7 +31,7 @@ def test_what_a_fault_says(tmp_path: Path) -> None:
         await wait_until(lambda: len(acting.events) >= 4, "it is over", 30)
         await acting.nemesis.finish(at_once=True)
         begun, proven, _, healed = acting.events[:4]
-        assert acting.told()[:4] == [
+        assert acting.recorded()[:4] == [
             "invoke slow r1",
             "ok slow r1",
             "invoke heal r1",
@@ -43,7 +43,7 @@ def test_what_a_fault_says(tmp_path: Path) -> None:
         assert proven.since is not None
         assert begun.time <= proven.since <= proven.time
         assert healed.time - proven.time >= 20e6
-        assert paper.said[:3] == ["inject r1", "prove r1", "heal r1"]
+        assert paper.calls[:3] == ["inject r1", "prove r1", "heal r1"]
 
     acted(scene)
 
@@ -81,16 +81,16 @@ def test_whatever_breaks_is_unproven_with_its_cause_and_healed(where: str, tmp_p
             nodes=[PaperNode("r1", Role.SERVER), *CLIENTS],
         )
         acting.nemesis.start()
-        await wait_until(lambda: broken.said.count("heal r1") > 2, "it goes on trying", 30)
+        await wait_until(lambda: broken.calls.count("heal r1") > 2, "it goes on trying", 30)
         await acting.nemesis.finish(at_once=True)
         unproven = [event for event in acting.events if event.f == "broken" and event.type is INFO]
         assert len(unproven) > 2
         assert all(words in (event.error or "") for event in unproven)
-        assert "ok broken r1" not in acting.told()
+        assert "ok broken r1" not in acting.recorded()
         healed = [event.fault for event in acting.events if (event.f, event.type) == ("heal", OK)]
         begun = [event.fault for event in acting.events if event.f in ("broken", "sound")]
         assert set(healed) == set(begun)
-        assert any(told.startswith("ok sound") for told in acting.told())
+        assert any(text.startswith("ok sound") for text in acting.recorded())
 
     acted(scene)
 
@@ -109,7 +109,7 @@ def test_a_kind_that_cannot_even_begin(tmp_path: Path) -> None:
         await wait_until(lambda: len(acting.events) >= 4, "it is over", 30)
         await acting.nemesis.finish(at_once=True)
         assert acting.events[1].error == "KeyError: 'r1'"
-        assert acting.told()[3] == "ok heal r1"
+        assert acting.recorded()[3] == "ok heal r1"
 
     acted(scene)
 
@@ -120,9 +120,9 @@ def test_a_heal_that_fails_is_told_and_tried_again(tmp_path: Path) -> None:
     async def scene() -> None:
         acting = play(["slow:gap=1ms"], [paper.kind("slow")], tmp_path)
         acting.nemesis.start()
-        await wait_until(lambda: "ok heal r1" in acting.told(), "it is healed", 30)
+        await wait_until(lambda: "ok heal r1" in acting.recorded(), "it is healed", 30)
         await acting.nemesis.finish(at_once=True)
-        assert acting.told()[2:8] == ["invoke heal r1", "info heal r1"] * 2 + [
+        assert acting.recorded()[2:8] == ["invoke heal r1", "info heal r1"] * 2 + [
             "invoke heal r1",
             "ok heal r1",
         ]
@@ -162,10 +162,10 @@ def test_what_can_only_be_healed_when_another_fault_is_does_not_keep_it_waiting(
             nodes=[PaperNode("r1", Role.SERVER), *CLIENTS],
         )
         acting.nemesis.start()
-        await wait_until(lambda: len(acting.told(OK)) == 2, "both have struck", 30)
+        await wait_until(lambda: len(acting.recorded(OK)) == 2, "both have struck", 30)
         async with asyncio.timeout(10):
             await acting.nemesis.finish(at_once=at_once)
-        assert len([told for told in acting.told(OK) if "heal" in told]) == 2
+        assert len([text for text in acting.recorded(OK) if "heal" in text]) == 2
 
     acted(scene)
 
@@ -182,24 +182,24 @@ def test_a_heal_that_always_fails_keeps_nobody_from_being_healed(tmp_path: Path)
             time_limit_ms=10**8,
         )
         acting.nemesis.start()
-        await wait_until(lambda: len(acting.told(OK)) == 2, "both are proven", 30)
+        await wait_until(lambda: len(acting.recorded(OK)) == 2, "both are proven", 30)
         await acting.nemesis.finish(at_once=True)
-        assert broken.said.count("heal r1") == 3
-        assert "ok heal c1" in acting.told()
-        assert "ok heal r1" not in acting.told()
+        assert broken.calls.count("heal r1") == 3
+        assert "ok heal c1" in acting.recorded()
+        assert "ok heal r1" not in acting.recorded()
 
     acted(scene)
 
 
 def test_what_did_not_last_is_said_and_not_covered_up_by_another_try(tmp_path: Path) -> None:
-    paper = PaperKind(raises={"heal": [DidNotLastError("somebody else had woken it")]})
+    paper = PaperKind(raises={"heal": [DidNotLastError("another process had woken it")]})
 
     async def scene() -> None:
         acting = play(["slow:for=1h,gap=1ms"], [paper.kind("slow")], tmp_path, time_limit_ms=10**8)
         acting.nemesis.start()
-        await wait_until(lambda: "ok slow r1" in acting.told(), "it is proven", 30)
+        await wait_until(lambda: "ok slow r1" in acting.recorded(), "it is proven", 30)
         await acting.nemesis.finish(at_once=True)
-        assert acting.told()[2:] == ["invoke heal r1", "info heal r1"]
+        assert acting.recorded()[2:] == ["invoke heal r1", "info heal r1"]
 
     acted(scene)
 
@@ -235,9 +235,9 @@ def test_several_are_active_at_once_and_healed_the_last_one_first(tmp_path: Path
             time_limit_ms=10**8,
         )
         acting.nemesis.start()
-        await wait_until(lambda: len(acting.told(OK)) == 3, "all are active", 30)
+        await wait_until(lambda: len(acting.recorded(OK)) == 3, "all are active", 30)
         begun = [event.node for event in acting.events if event.type is INVOKE]
-        assert sorted(filter(None, begun)) == ["c1", "c2", "c3"]  # nobody is struck twice
+        assert sorted(filter(None, begun)) == ["c1", "c2", "c3"]  # none is struck twice
         await acting.nemesis.finish(at_once=True)
         healed = [e.node for e in acting.events if (e.f, e.type) == ("heal", OK)]
         assert healed == begun[::-1]
@@ -251,9 +251,9 @@ def test_they_run_their_course_unless_told_otherwise(tmp_path: Path) -> None:
     async def scene() -> None:
         acting = play(["slow:for=300ms,gap=1ms"], [paper.kind("slow")], tmp_path)
         acting.nemesis.start()
-        await wait_until(lambda: "ok slow r1" in acting.told(), "it is proven", 30)
+        await wait_until(lambda: "ok slow r1" in acting.recorded(), "it is proven", 30)
         await acting.nemesis.finish(at_once=False)
-        assert acting.told() == ["invoke slow r1", "ok slow r1", "invoke heal r1", "ok heal r1"]
+        assert acting.recorded() == ["invoke slow r1", "ok slow r1", "invoke heal r1", "ok heal r1"]
         assert acting.events[2].time - acting.events[1].time >= 300e6
         await acting.nemesis.finish(at_once=True)  # the agent leaves: nothing is left to do
         assert len(acting.events) == 4
@@ -272,10 +272,10 @@ def test_what_lasts_to_the_end_comes_once_and_ends_with_the_run(tmp_path: Path) 
             nodes=[PaperNode("r1", Role.SERVER), *CLIENTS],
         )
         acting.nemesis.start()
-        await wait_until(lambda: often.said.count("heal r1") >= 3, "the other goes on", 30)
-        assert [said.split()[0] for said in once.said] == ["inject", "prove"]
+        await wait_until(lambda: often.calls.count("heal r1") >= 3, "the other goes on", 30)
+        assert [call.split()[0] for call in once.calls] == ["inject", "prove"]
         await acting.nemesis.finish(at_once=False)
-        assert [said.split()[0] for said in once.said] == ["inject", "prove", "heal"]
+        assert [call.split()[0] for call in once.calls] == ["inject", "prove", "heal"]
 
     acted(scene)
 
@@ -287,9 +287,14 @@ def test_no_fault_is_begun_that_cannot_end_in_time(tmp_path: Path) -> None:
         acting.nemesis.start()
         await asyncio.gather(*acting.nemesis._tasks)  # it ends by itself
         await acting.nemesis.finish(at_once=False)
-        (said,) = acting.events
-        assert (said.type, said.f, said.fault, said.asked) == (INFO, "slow", None, "slow:server")
-        assert "never took effect" in (said.error or "")
+        (event,) = acting.events
+        assert (event.type, event.f, event.fault, event.asked) == (
+            INFO,
+            "slow",
+            None,
+            "slow:server",
+        )
+        assert "never took effect" in (event.error or "")
         assert History.of(acting.events).faults == ()
 
     acted(scene)
@@ -304,9 +309,9 @@ def test_a_kind_of_fault_that_breaks_is_told_with_its_cause(tmp_path: Path) -> N
         acting = play(["odd"], [kind], tmp_path)
         acting.nemesis.start()
         await acting.nemesis.finish(at_once=False)
-        (said,) = acting.events
-        assert (said.type, said.asked) == (INFO, "odd:server")
-        assert said.error == "it never took effect: OSError: no clock here"
+        (event,) = acting.events
+        assert (event.type, event.asked) == (INFO, "odd:server")
+        assert event.error == "it never took effect: OSError: no clock here"
 
     acted(scene)
 
@@ -318,7 +323,7 @@ def test_a_pause_before_a_fault_is_shorter_where_it_would_not_fit(tmp_path: Path
         acting.nemesis.start()
         await asyncio.gather(*acting.nemesis._tasks)
         await acting.nemesis.finish(at_once=False)
-        assert "ok slow r1" in acting.told()
+        assert "ok slow r1" in acting.recorded()
 
     acted(scene)
 
@@ -332,9 +337,9 @@ def test_it_waits_for_a_leader_and_says_so_if_there_never_is_one(
         acting.nemesis.start()
         await asyncio.sleep(0.05)
         await acting.nemesis.finish(at_once=False)
-        (said,) = acting.events
-        assert "it never took effect" in (said.error or "")
-        assert ("OSError: no answer" in (said.error or "")) == (fleet.breaks is not None)
+        (event,) = acting.events
+        assert "it never took effect" in (event.error or "")
+        assert ("OSError: no answer" in (event.error or "")) == (fleet.breaks is not None)
 
     acted(scene)
 
@@ -367,7 +372,7 @@ def test_the_leader_is_struck_once_there_is_one(tmp_path: Path) -> None:
         await asyncio.sleep(0.05)
         assert acting.events == []
         fleet.breaks, fleet.leading = None, "r1"
-        await wait_until(lambda: "ok slow r1" in acting.told(), "it is struck", 30)
+        await wait_until(lambda: "ok slow r1" in acting.recorded(), "it is struck", 30)
         await acting.nemesis.finish(at_once=True)
 
     acted(scene)
@@ -393,7 +398,7 @@ def test_a_hunter_whose_prey_is_struck_already_takes_the_next(tmp_path: Path) ->
 
         async def until(number: int, *nodes: str) -> None:
             async with asyncio.timeout(30):
-                while len(acting.told(OK)) < number:
+                while len(acting.recorded(OK)) < number:
                     for node in nodes:
                         grant_for_a_moment(node)
                     await asyncio.sleep(0.005)
@@ -402,11 +407,11 @@ def test_a_hunter_whose_prey_is_struck_already_takes_the_next(tmp_path: Path) ->
         for _ in range(20):  # c1 is struck: for the other hunter it is no prey
             grant_for_a_moment("c1")
             await asyncio.sleep(0.002)
-        assert acting.told(OK) in (["ok one c1"], ["ok two c1"])
+        assert acting.recorded(OK) in (["ok one c1"], ["ok two c1"])
         await until(2, "c1", "c2")
-        assert acting.told(OK)[1].endswith(" c2")
+        assert acting.recorded(OK)[1].endswith(" c2")
         await acting.nemesis.finish(at_once=True)
-        assert len([told for told in acting.told(OK) if "heal" in told]) == 2
+        assert len([text for text in acting.recorded(OK) if "heal" in text]) == 2
 
     acted(scene)
 
@@ -439,7 +444,9 @@ def test_nobody_is_struck_by_two_at_once(tmp_path: Path) -> None:
         )
         acting.nemesis.start()
         await wait_until(
-            lambda: {"ok one r1", "ok two r1"} <= set(acting.told()) and len(acting.events) > 24,
+            lambda: (
+                {"ok one r1", "ok two r1"} <= set(acting.recorded()) and len(acting.events) > 24
+            ),
             "both had their turns",
             30,
         )
@@ -468,7 +475,7 @@ def test_who_was_ended_need_not_go_on_when_it_is_started_again(
         )
         acting.nemesis.start()
         async with asyncio.timeout(30):
-            while not acting.told(OK):
+            while not acting.recorded(OK):
                 grant(acting.nemesis, "c1")
                 await asyncio.sleep(0.005)
         assert bool(list(aims.iterdir())) == goes_on
@@ -496,7 +503,7 @@ def test_who_stands_there_goes_on_where_others_get_the_lock_a_moment_later(
         )
         acting.nemesis.start()
         async with asyncio.timeout(30):
-            while not acting.told(OK):
+            while not acting.recorded(OK):
                 for mark in aims.iterdir():
                     mark.write_text("!")  # it stands there
                 await asyncio.sleep(0.005)

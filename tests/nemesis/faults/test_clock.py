@@ -53,11 +53,11 @@ def plan(**more: object) -> Plan:
     return plans.plan("b", 2, **{"ttl_ms": 100, "time_limit_ms": 10**6, "clients": 1, **more})
 
 
-def fault(nodes: Nodes, text: str, *names: str, said: list[Event] | None = None) -> ClockFault:
+def fault(nodes: Nodes, text: str, *names: str, events: list[Event] | None = None) -> ClockFault:
     (step,) = parse_nemesis(text)
     scene = Scene(nodes, RealFleet(nodes), plan(), Holders(Path()), Links(nodes))
-    if said is not None:
-        scene.record = said.append
+    if events is not None:
+        scene.record = events.append
     strike = step.kind.strike(step, names, scene)
     assert isinstance(strike, ClockFault)
     return strike
@@ -136,7 +136,7 @@ def test_of_a_client_the_wall_clock_alone_is_moved(
         busy.setattr("lockcheck.nemesis.faults.clock.is_right", cannot_tell)
         with pytest.raises(FaultError, match="too busy"):
             run(clock.heal())
-    run(clock.heal())  # what was given back by then was not changed by somebody else
+    run(clock.heal())  # what was given back by then was not changed from outside
     assert offsets_s(nodes["c1"]) == [RIGHT]
 
 
@@ -145,8 +145,8 @@ def test_of_a_client_the_wall_clock_alone_is_moved(
 def test_clocks_drift_and_strobe_on_several_nodes(nodes: Nodes, run: Run) -> None:
     async def drift_then_strobe() -> None:
         drift = fault(nodes, "clock:drift=1.5", "r1", "r2")
-        said = await inject_and_prove(drift)
-        seen = re.findall(r"(\w+) at (\S+) of its rate", said)
+        proof = await inject_and_prove(drift)
+        seen = re.findall(r"(\w+) at (\S+) of its rate", proof)
         assert [clock for clock, _ in seen] == ["wall", "monotonic"] * 2
         assert [float(rate) for _, rate in seen] == pytest.approx([1.5] * 4, abs=0.003)
         await drift.heal()
@@ -179,12 +179,12 @@ def test_what_lives_by_its_monotonic_clock_is_started_again_with_its_data(
 @strikes
 @pytest.mark.cluster
 def test_the_history_tells_what_all_clocks_told(nodes: Nodes, run: Run) -> None:
-    said: list[Event] = []
-    clock = fault(nodes, "clock:jump=+30s,wall", "r1", said=said)
+    events: list[Event] = []
+    clock = fault(nodes, "clock:jump=+30s,wall", "r1", events=events)
     run(inject_and_prove(clock))
     run(clock.heal())
-    assert {(event.process, event.f) for event in said} == {("run", "clocks")}
-    first, *between, last = [event.value for event in said]
+    assert {(event.process, event.f) for event in events} == {("run", "clocks")}
+    first, *between, last = [event.value for event in events]
     nobody_off = {name: pytest.approx([0.0, 0.0], abs=1) for name in nodes}
     assert first == last == nobody_off
     assert {"r1": pytest.approx([30_000.0, 0.0], abs=1)} in between
@@ -198,17 +198,17 @@ def memories_opened() -> int:
 
 class NotTakenYet(VdsoClocks):
     async def offsets_ns(self, clock: Clock) -> list[int]:
-        raise AssertionError(f"nobody can know how far {clock} is off")
+        raise AssertionError(f"it cannot be known how far {clock} is off")
 
 
 @strikes
 def test_before_and_after_all_clocks_are_read_as_the_kernels(tmp_path: Path) -> None:
-    node, said = OneProcess("r1", os.getpid()), list[Event]()
+    node, events = OneProcess("r1", os.getpid()), list[Event]()
     scene = Scene({"r1": node}, RealFleet({}), plan(), Holders(tmp_path), Links({}))
-    scene.record = said.append
+    scene.record = events.append
     opened = memories_opened()
     asyncio.run(ClockFacts(scene, {"r1": NotTakenYet(node)}).note_all())
-    assert [event.value for event in said] == [{"r1": pytest.approx([0, 0], abs=1)}]
+    assert [event.value for event in events] == [{"r1": pytest.approx([0, 0], abs=1)}]
     assert memories_opened() == opened
 
 
@@ -218,7 +218,7 @@ def test_what_somebody_else_has_changed_did_not_last(nodes: Nodes, run: Run) -> 
     clock = fault(nodes, "clock:jump=+30s", "r2")
     run(inject_and_prove(clock))
     other = Vdso(nodes["r2"].pids()[0])
-    other.tell(Skew(wall=TRUE.jumped(7 * S)))
+    other.apply(Skew(wall=TRUE.jumped(7 * S)))
     other.close()
     with pytest.raises(DidNotLastError, match="r2"):
         run(clock.heal())

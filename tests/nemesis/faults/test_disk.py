@@ -180,8 +180,8 @@ def test_read_only_is_what_a_server_finds_when_it_is_started(nodes: Nodes) -> No
     proof = asyncio.run(inject_and_prove(strike))
     assert proof.startswith("a write in the data folder of r1, r2 ends with EROFS; ")
     assert {*proof.split("; ")[1:]} == {
-        "r1 ended when it was started",
-        "r2 ended when it was started",
+        "r1 exited on start",
+        "r2 exited on start",
     }
     assert why_no_write(data_of(nodes["r2"])) == errno.EROFS
     assert all(node.down or node.may_end for node in (nodes["r1"], nodes["r2"]))
@@ -201,7 +201,7 @@ def test_healing_in_vain_is_harmless(nodes: Nodes) -> None:
 def test_where_there_is_room_again_nothing_is_proven(nodes: Nodes) -> None:
     strike = disk(nodes, "server", "r1")
     asyncio.run(strike.inject())
-    (data_of(nodes["r1"]) / "kept").write_bytes(b"")  # somebody has cleaned up
+    (data_of(nodes["r1"]) / "kept").write_bytes(b"")  # it has been cleaned up
     with pytest.raises(FaultError, match="a write on r1 ends with success, not ENOSPC"):
         asyncio.run(strike.prove())
     asyncio.run(strike.heal())

@@ -28,8 +28,8 @@ from lockcheck.servers.redis_replicas import RedisGroup
 from lockcheck.servers.redis_replicated import REDIS_REPLICATED
 from lockcheck.servers.redis_sentinel import REDIS_SENTINEL
 from tests.backends.servers import found
+from tests.nemesis.client_events import grant
 from tests.nemesis.real import RealFleet, RealNode, cluster
-from tests.nemesis.told import grant
 
 pytestmark = pytest.mark.cluster
 
@@ -184,7 +184,7 @@ def test_the_new_primary_lets_a_second_holder_in_and_the_old_one_comes_back_as_a
         proof = await strike.prove()
         assert proof.startswith(f"{cut_off} cut off: ")
         assert "r1 has k1 for c1, they have not; r1 is gone" in proof
-        assert re.search(r"all Sentinels name (r\d) to c1, and it says", proof)
+        assert re.search(r"all Sentinels name (r\d) to c1, and its role", proof)
         assert clients.let_in_at in promoted
         assert not nodes["r1"].alive
         assert scene.struck == {"r2", "r3", "w1", "w2", "w3"}

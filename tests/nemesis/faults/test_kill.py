@@ -14,13 +14,13 @@ from lockcheck.client.aims import AIMS
 from lockcheck.errors import FaultError
 from lockcheck.nemesis import Plan, parse_nemesis
 from lockcheck.nemesis.base import Strike
-from lockcheck.nemesis.course import kept
+from lockcheck.nemesis.course import held_lock
 from lockcheck.nemesis.course.holders import Holders
 from lockcheck.nemesis.network.links import Links
 from lockcheck.nemesis.scene import Scene
 from lockcheck.nodes.waiting import wait_until
+from tests.nemesis.client_events import grant
 from tests.nemesis.real import FORKED, RealFleet, RealNode, cluster
-from tests.nemesis.told import grant
 
 pytestmark = pytest.mark.cluster
 
@@ -142,7 +142,7 @@ def test_a_start_that_fails_keeps_no_other_down_and_can_be_tried_again(nodes: No
 
 
 class Watching(RealFleet):
-    """Notes who is down when somebody is ended, and whether it is up again when it is started."""
+    """Notes which nodes are down when one is ended, and whether it is up when it is started."""
 
     def __init__(self, nodes: Nodes) -> None:
         super().__init__(nodes)
@@ -205,7 +205,7 @@ def test_one_after_the_other_each_up_again_before_the_next(three: Nodes, tmp_pat
 def test_where_nobody_holds_it_they_are_restarted_all_the_same(
     three: Nodes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kept, "LEASES_TO_WAIT", 0.0)
+    monkeypatch.setattr(held_lock, "LEASES_TO_WAIT", 0.0)
     strike, scene = rolling(three, tmp_path, "all,rolling", Watching(three))
     assert "held" not in asyncio.run(roll(strike, scene))
     assert [three[name].starts for name in ("r1", "r2", "r3")] == [[True]] * 3

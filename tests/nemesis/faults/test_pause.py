@@ -1,4 +1,4 @@
-"""A pause is real, proven and healed; what cannot be proven is said to be unproven."""
+"""A pause is real, proven and healed; one that cannot be proven is recorded as unproven."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from lockcheck.nemesis.base import DidNotLastError
 from lockcheck.nemesis.course.schedule import Nemesis
 from lockcheck.nemesis.faults.pause import Pause
 from lockcheck.nodes.waiting import wait_until
+from tests.nemesis.client_events import grant
 from tests.nemesis.real import FORKED, RealFleet, RealNode, cluster
-from tests.nemesis.told import grant
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.cluster
@@ -110,7 +110,7 @@ def test_a_pause_that_somebody_else_ended_did_not_last(node: RealNode) -> None:
     asyncio.run(inject_and_prove(pause))
     node.signal(signal.SIGCONT)
     wait_for(lambda: "T" not in node.thread_states(), "it runs")
-    with pytest.raises(DidNotLastError, match="somebody else resumed c1"):
+    with pytest.raises(DidNotLastError, match="another process resumed c1"):
         asyncio.run(pause.heal())
 
 
@@ -137,7 +137,7 @@ def test_a_zombie_proves_nothing(node: RealNode) -> None:
 
 def run_nemesis(nodes: Nodes, text: str, workdir: Path, *, at_once: bool) -> list[Event]:
     """A nemesis for a lease of 100 ms, until its first fault has been proven."""
-    said: list[Event] = []
+    events: list[Event] = []
 
     async def scene() -> None:
         began = asyncio.get_running_loop().time()
@@ -149,42 +149,42 @@ def run_nemesis(nodes: Nodes, text: str, workdir: Path, *, at_once: bool) -> lis
             workdir=workdir,
             seed=1,
             now_ns=lambda: int((asyncio.get_running_loop().time() - began) * 1e9),
-            record=said.append,
+            record=events.append,
         )
         nemesis.start()
-        while not any(event.type is EventType.OK for event in said):
+        while not any(event.type is EventType.OK for event in events):
             grant(nemesis, "c1")
             await asyncio.sleep(0.005)
         await nemesis.finish(at_once=at_once)
 
     asyncio.run(asyncio.wait_for(scene(), 60))
-    return said
+    return events
 
 
 @pytest.mark.parametrize("at_once", [False, True])
 def test_it_strikes_the_holder_says_so_and_heals(
     nodes: Nodes, node: RealNode, at_once: bool, tmp_path: Path
 ) -> None:
-    said = run_nemesis(nodes, "pause:holder", tmp_path, at_once=at_once)
-    assert [(event.type, event.f, event.node) for event in said] == [
+    events = run_nemesis(nodes, "pause:holder", tmp_path, at_once=at_once)
+    assert [(event.type, event.f, event.node) for event in events] == [
         (EventType.INVOKE, "pause", "c1"),
         (EventType.OK, "pause", "c1"),
         (EventType.INVOKE, "heal", "c1"),
         (EventType.OK, "heal", "c1"),
     ]
-    lasted_ms = (said[2].time - said[1].time) / 1e6
+    lasted_ms = (events[2].time - events[1].time) / 1e6
     assert at_once or lasted_ms >= 100 + 50 + 500
     assert "T" not in node.thread_states()
 
 
 def test_a_server_is_struck_when_asked_for(nodes: Nodes, tmp_path: Path) -> None:
     nodes["r1"].run()
-    said = run_nemesis(nodes, "pause:server", tmp_path, at_once=True)
-    assert {event.node for event in said} == {"r1"}
+    events = run_nemesis(nodes, "pause:server", tmp_path, at_once=True)
+    assert {event.node for event in events} == {"r1"}
 
 
 def test_what_did_not_take_is_recorded_as_such(nodes: Nodes, tmp_path: Path) -> None:
-    said: list[Event] = []
+    events: list[Event] = []
 
     async def scene() -> None:
         nemesis = Nemesis(
@@ -195,19 +195,19 @@ def test_what_did_not_take_is_recorded_as_such(nodes: Nodes, tmp_path: Path) -> 
             workdir=tmp_path,
             seed=1,
             now_ns=lambda: 0,
-            record=said.append,
+            record=events.append,
         )
         nemesis.start()
-        await wait_until(lambda: len(said) >= 2, "it says that it did not take", 30)
+        await wait_until(lambda: len(events) >= 2, "it is recorded as unproven", 30)
         await nemesis.finish(at_once=True)
 
     asyncio.run(asyncio.wait_for(scene(), 60))
-    assert [event.type for event in said[:2]] == [EventType.INVOKE, EventType.INFO]
-    assert "no process" in (said[1].error or "")
+    assert [event.type for event in events[:2]] == [EventType.INVOKE, EventType.INFO]
+    assert "no process" in (events[1].error or "")
 
 
 def test_no_fault_is_begun_that_cannot_end_in_time(nodes: Nodes, tmp_path: Path) -> None:
-    said: list[Event] = []
+    events: list[Event] = []
     nodes["r1"].run()
 
     async def scene() -> None:
@@ -219,10 +219,10 @@ def test_no_fault_is_begun_that_cannot_end_in_time(nodes: Nodes, tmp_path: Path)
             workdir=tmp_path,
             seed=1,
             now_ns=lambda: 0,
-            record=said.append,
+            record=events.append,
         )
         nemesis.start()
         await asyncio.gather(*nemesis._tasks)  # it ends by itself
 
     asyncio.run(asyncio.wait_for(scene(), 60))
-    assert said == []
+    assert events == []

@@ -42,7 +42,7 @@ def scene(nodes: Nodes, tmp_path: Path) -> Scene:
 
 
 def traces(node: RealNode) -> list[str]:
-    """Queues and tables, as somebody else's tool sees them."""
+    """Queues and tables, as another tool sees them."""
     from pyroute2 import IPRoute
 
     with node.inside_network(), IPRoute() as network:
@@ -184,7 +184,7 @@ def test_what_was_taken_off_meanwhile_is_not_proven(nodes: Nodes, scene: Scene, 
         await strike.inject()
         for slowness in (Rate(1000), PacketLoss(30)):
             slowness.take_off(nodes["c1"], [nodes["r1"], nodes["c2"]])
-        with pytest.raises(FaultError, match="what c1 sent was not as it should be now"):
+        with pytest.raises(FaultError, match="could not confirm that c1's link is slow"):
             await strike.prove()
         await strike.heal()
 
@@ -199,13 +199,13 @@ def test_who_is_cut_off_proves_nothing_and_is_healed_all_the_same(
 
     async def cut_off() -> None:
         await strike.inject()
-        scene.links.cut([Link("c1", "r1")], "somebody")
+        scene.links.cut([Link("c1", "r1")], "another fault")
         assert " from c1, and before " in await strike.prove()  # by way of c2
-        scene.links.cut([Link("c1", "c2")], "somebody")
-        with pytest.raises(FaultError, match="cut c1 off from everybody"):
+        scene.links.cut([Link("c1", "c2")], "another fault")
+        with pytest.raises(FaultError, match="cut c1 off from all other nodes"):
             await strike.prove()
         await strike.heal()
-        scene.links.mend("somebody")
+        scene.links.mend("another fault")
 
     asyncio.run(cut_off())
 
@@ -266,19 +266,21 @@ ONE_OF_EACH = ("rate=8kbit", "loss=30", "delay=100ms")
 
 @pytest.fixture
 def ordinary(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Refusal | None]]:
-    """Somebody who may make no network; has what is told those who may."""
+    """A user who may create no network: what `lacks` returns to a user who may."""
 
     def not_permitted() -> int:
         raise PermissionError
 
-    told = [KIND.lacks(step(words)) for words in ONE_OF_EACH]
+    refusals = [KIND.lacks(step(words)) for words in ONE_OF_EACH]
     monkeypatch.setattr(kind, "new_network", not_permitted)
     kind._why_not_in_a_run.cache_clear()
-    yield told
+    yield refusals
     kind._why_not_in_a_run.cache_clear()
 
 
-def test_who_may_not_try_it_here_is_told_what_a_run_will_be(ordinary: list[Refusal | None]) -> None:
+def test_a_user_who_may_not_try_it_gets_the_answer_of_a_run(
+    ordinary: list[Refusal | None],
+) -> None:
     if subprocess.run([*kind.AS_USER, "true"], check=False).returncode:
         pytest.skip("this system gives ordinary users no namespaces")
     assert [KIND.lacks(step(words)) for words in ONE_OF_EACH] == ordinary
@@ -286,10 +288,10 @@ def test_who_may_not_try_it_here_is_told_what_a_run_will_be(ordinary: list[Refus
 
 @pytest.mark.usefixtures("ordinary")
 @pytest.mark.parametrize("instead", ["false", "not-to-be-found"])
-def test_who_cannot_try_it_at_all_is_not_promised_it(
+def test_a_user_who_cannot_try_it_at_all_is_refused(
     instead: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(kind, "AS_ITS_OWN_ROOT", (instead,))
-    assert [KIND.lacks(step(words)) for words in ONE_OF_EACH] == [kind.NOBODY_MAY_TRY] * len(
+    assert [KIND.lacks(step(words)) for words in ONE_OF_EACH] == [kind.CANNOT_TRY] * len(
         ONE_OF_EACH
     )
