@@ -22,9 +22,8 @@ from lockcheck.client.claims import PATIENCE_TTLS
 from lockcheck.durations import duration_words
 from lockcheck.errors import UserError
 from lockcheck.nodes.node import NodeSpec
-from lockcheck.servers import SERVERS
 from lockcheck.servers.base import Clock
-from lockcheck.servers.versions import versions_asked
+from lockcheck.servers.kind import in_versions
 from lockcheck.storage import STORAGES
 from lockcheck.storage.base import Guard
 from lockcheck.workloads import WORKLOADS, Workload
@@ -140,8 +139,8 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
     def servers_under_test(self) -> tuple[NodeSpec, ...]:
         """In the versions that were asked for: the storage's own server is not under test."""
         servers = self.backend_under_test().servers
-        asked = versions_asked(self.version, (spec.server for spec in servers))
-        return tuple(replace(spec, version=asked.get(spec.server, "")) for spec in servers)
+        asked = in_versions((spec.kind for spec in servers if spec.kind), self.version)
+        return tuple(replace(spec, kind=spec.kind and asked[spec.kind]) for spec in servers)
 
     def workload_to_run(self) -> Workload:
         return WORKLOADS[self.workload]
@@ -160,6 +159,7 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
         from lockcheck.nemesis import Plan
 
         backend = self.backend_under_test()
+        kinds = tuple(dict.fromkeys(s.kind for s in self.servers_under_test() if s.kind))
         return Plan(
             backend=self.backend,
             ttl_ms=self.ttl_ms,
@@ -168,11 +168,11 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
             servers=len(backend.servers),
             stores=self.workload_to_run().stores and STORAGES[backend.storage].apart,
             writes=self.workload_to_run().stores,
-            leads=any(SERVERS[server.server].leader for server in backend.servers),
+            leads=any(kind.server.leader for kind in kinds),
             independent=backend.independent,
             seed=self.seed,
             lapses_after=backend.promises.lapses_after,
-            kinds=tuple(dict.fromkeys(spec.kind for spec in self.servers_under_test())),
+            kinds=kinds,
             patience_ttls=PATIENCE_TTLS if backend.promises.waits else 0,
             keys=self.key_names(),
         )

@@ -13,6 +13,7 @@ import pytest
 from lockcheck.compose.local.runtime import isolation
 from lockcheck.nodes.namespaces import network_of
 from lockcheck.nodes.node import Node, NodeSpec, Role
+from lockcheck.servers.kind import Kind
 from tests.waiting import wait_for
 
 
@@ -20,7 +21,7 @@ class OneProcess(Node):
     """One process in this test's own network, where many others are."""
 
     def __init__(self, name: str, pid: int, role: Role = Role.CLIENT) -> None:
-        kind = "client" if role is Role.CLIENT else "redis"
+        kind = None if role is Role.CLIENT else Kind("redis")
         super().__init__(NodeSpec(name, role, kind), "192.0.2.1", network_of("self"))
         self.pid = pid
 
@@ -43,5 +44,5 @@ def node_of(process: subprocess.Popen[bytes], name: str = "n1", *keepers: int) -
     home = Path("/proc/self/ns/net").stat().st_ino
     network = Path(f"/proc/{process.pid}/ns/net")
     wait_for(lambda: network.stat().st_ino != home, "it is in its own network")
-    spec = NodeSpec(name, Role.SERVER, "redis")
+    spec = NodeSpec(name, Role.SERVER, Kind("redis"))
     return Node(spec, "192.0.2.1", network_of(process.pid), frozenset(keepers))

@@ -15,6 +15,7 @@ import pytest
 from lockcheck.compose.docker.engine import connect, why_no_engine
 from lockcheck.compose.images.base_image import NO_BASE
 from lockcheck.compose.local.runtime import LocalRuntime
+from lockcheck.servers.kind import Kind
 from tests.waiting import wait_for
 
 CLUSTER_ERROR = 4
@@ -38,25 +39,25 @@ def lockcheck(
     )
 
 
-def need(runtime: str, *servers: str) -> None:
+def need(runtime: str, *servers: Kind | str) -> None:
     """Skips, and says why, where this host cannot run it with these servers (a Redis, if none)."""
     if reason := why_not(runtime, *servers):
         pytest.skip(f"no {runtime} runtime: {reason}")
 
 
-def why_not(runtime: str, *servers: str) -> str:
+def why_not(runtime: str, *servers: Kind | str) -> str:
     """Empty where it can; then what it takes is there."""
-    kinds = servers or ("redis",)
+    kinds = tuple(Kind.parse(str(each)) for each in servers or ("redis",))
     return LocalRuntime().why_not(kinds) if runtime == "local" else _why_no_docker(kinds)
 
 
 @cache
-def _why_no_docker(kinds: tuple[str, ...]) -> str:
+def _why_no_docker(kinds: tuple[Kind, ...]) -> str:
     """Images of these servers, and Compose, are brought as a user would: on a new machine it takes
     a minute, once."""
     if reason := why_no_engine():
         return reason
-    built = lockcheck("images", "build", *kinds, timeout_s=600)
+    built = lockcheck("images", "build", *map(str, kinds), timeout_s=600)
     if built.returncode == CLUSTER_ERROR and NO_BASE in built.stderr:
         return built.stderr[built.stderr.index(NO_BASE) :].strip()
     assert built.returncode == 0, built.stderr

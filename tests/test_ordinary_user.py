@@ -69,13 +69,14 @@ CLUSTERS = """
 import os, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
+from lockcheck.servers.kind import Kind
 from lockcheck.nodes.node import NodeSpec, Role
 from lockcheck.servers import SERVERS
 from tests.agent.fleets import fleet
 from tests.agent.tiny import PORT, TINY
 SERVERS["tiny"] = TINY
-nodes = [NodeSpec(name, Role.SERVER, "etcd") for name in ("e1", "e2", "e3")]
-with fleet("local", Path(sys.argv[2]), *nodes, NodeSpec("t1", Role.SERVER, "tiny")) as on:
+nodes = [NodeSpec(name, Role.SERVER, Kind("etcd")) for name in ("e1", "e2", "e3")]
+with fleet("local", Path(sys.argv[2]), *nodes, NodeSpec("t1", Role.SERVER, Kind("tiny"))) as on:
     print("tiny says", on.ask("t1", PORT, b""))
     on.end("e1")
     on.start("e1")

@@ -27,6 +27,7 @@ LOCK = '''
 from lockcheck.backends.base import Backend, Claim, Grant, Lock, LockSettings, Promises
 from lockcheck.history import Refusal
 from lockcheck.nodes.node import NodeSpec, Role
+from lockcheck.servers.kind import Kind
 from lockcheck.servers.redis import REDIS_ERRORS, RedisNode
 from lockcheck.servers.wire import Address, Refused
 
@@ -53,7 +54,7 @@ BACKEND = Backend(
     name="counted",
     summary="one Redis, and a counter beside it",
     promises=Promises(session=False, fencing=True),
-    servers=(NodeSpec("r1", Role.SERVER, "redis"),),
+    servers=(NodeSpec("r1", Role.SERVER, Kind("redis")),),
     connect=CountedLock,
     errors=REDIS_ERRORS,
     retry_ms=(5, 25),

@@ -10,7 +10,7 @@ from lockcheck.backends import BACKENDS
 from lockcheck.backends.expected import Expected
 from lockcheck.checker import CHECKS
 from lockcheck.checker.finding import Culprit, Verdict
-from lockcheck.run.plan import servers_of
+from lockcheck.run.plan import kinds_of
 from lockcheck.run.validation import validated
 from tests import demands
 from tests.demands import demands_of
@@ -30,7 +30,7 @@ def _cases() -> list[object]:
 
 @pytest.mark.parametrize(("row", "runtime"), _cases())
 def test_it_is_as_promised(row: Row, runtime: str, tmp_path: Path) -> None:
-    need(runtime, *servers_of(row.config()))
+    need(runtime, *kinds_of(row.config()))
     assert try_row(row, runtime, 1, tmp_path) == []
 
 
@@ -63,13 +63,13 @@ def test_an_expectation_can_be_run_and_come_true(row: Row) -> None:
 def test_the_short_selection_has_each_lock_and_each_kind_of_server() -> None:
     local, docker = short(ROWS, "local"), short(ROWS, "docker")
     assert {row.backend for row in local} == {*BACKENDS}
-    servers = {spec.server for backend in BACKENDS.values() for spec in backend.servers}
+    servers = {str(spec.kind) for backend in BACKENDS.values() for spec in backend.servers}
     assert {"redis", "etcd", "zookeeper"} <= servers
     for rows in (local, docker):
         faulty = [row for row in rows if not row.control]
         assert len(faulty) <= len(servers)
         assert {"redis", "etcd", "zookeeper"} <= {
-            spec.server for row in faulty for spec in BACKENDS[row.backend].servers
+            str(spec.kind) for row in faulty for spec in BACKENDS[row.backend].servers
         }
 
 

@@ -20,7 +20,7 @@ from lockcheck.client.worker import DONE, FULL, OUTPUT, READY
 from lockcheck.errors import ClusterError, FaultError
 from lockcheck.nodes.node import Node, Role, children_of, has_ended
 from lockcheck.nodes.waiting import wait_until
-from lockcheck.servers.asking import answers
+from lockcheck.servers.asking.answer import answers
 
 READY_TIMEOUT_S = 30.0
 END_TIMEOUT_S = 10.0
@@ -52,7 +52,7 @@ class Fleet:
             if place.orders.data_mb:
                 place.write_files()
         kinds = {place.node.spec.kind: place for place in self._places.values()}
-        asked = [place for place in kinds.values() if place.orders.version]
+        asked = [place for place in kinds.values() if place.orders.version_command]
         turns = [self._start_in_its_turn(place) for place in self._places.values()]
         starting = asyncio.gather(*turns)
         versions = await _versions(asked)
@@ -225,14 +225,14 @@ async def its_program(first: subprocess.Popen[bytes], name: str) -> None:
 
 
 async def _versions(places: Iterable[Place]) -> dict[str, str]:
-    """What each kind of server says of itself where it runs."""
-    return {place.node.spec.kind: await _version(place) for place in places}
+    """What each kind of server reports where it runs, by the text of the kind."""
+    return {str(place.node.spec.kind): await _version(place) for place in places}
 
 
 async def _version(place: Place) -> str:
     """No run fails for want of it."""
     name = place.node.name
-    with place.spawn(place.orders.version, subprocess.PIPE, life=0) as asked:
+    with place.spawn(place.orders.version_command, subprocess.PIPE, life=0) as asked:
         try:
             lacking = f"{name} has not told its version"
             await wait_until(lambda: asked.poll() is not None, lacking, VERSION_TIMEOUT_S)

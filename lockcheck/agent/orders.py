@@ -7,7 +7,7 @@ import msgspec
 from lockcheck.client.worker import WorkerOrders
 from lockcheck.config import RunConfig
 from lockcheck.history import Event
-from lockcheck.nodes.node import NodeSpec, Role
+from lockcheck.nodes.node import NodeSpec
 from lockcheck.servers.base import Question
 
 NEMESIS_FILE = "nemesis.jsonl"
@@ -21,10 +21,7 @@ class NodeOrders(msgspec.Struct, frozen=True, kw_only=True):
     `container` is the first process of its container, if it has one.
     """
 
-    name: str
-    role: Role
-    server: str
-    of_version: str = ""  # where one was asked for
+    spec: NodeSpec
     command: tuple[str, ...]  # empty: nothing runs there until a program is started
     environment: dict[str, str] = {}
     container: int = 0
@@ -37,11 +34,12 @@ class NodeOrders(msgspec.Struct, frozen=True, kw_only=True):
     port: int = 0
     ready: Question | None = None  # for servers; a client reports by itself that it is ready
     leader: Question | None = None
-    version: tuple[str, ...] = ()  # the command that says it
+    version_command: tuple[str, ...] = ()  # prints the server's version
     version_pattern: str = ""
 
-    def spec(self) -> NodeSpec:
-        return NodeSpec(self.name, self.role, self.server, self.of_version)
+    @property
+    def name(self) -> str:
+        return self.spec.name
 
 
 class LedgerOrders(msgspec.Struct, frozen=True):

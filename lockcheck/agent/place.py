@@ -158,7 +158,7 @@ def _on_this_host(orders: NodeOrders, network: Network, folder: Path) -> Place:
         data.mkdir()
         options = f"size={orders.data_mb}m,mode=0700"
         mount("lockcheck", data, "tmpfs", flags=MS_NOSUID | MS_NODEV, options=options)
-    node = Node(orders.spec(), *network, data=Path(orders.data) if orders.data_mb else None)
+    node = Node(orders.spec, *network, data=Path(orders.data) if orders.data_mb else None)
     return Place(node, orders, folder=folder)
 
 
@@ -166,10 +166,9 @@ async def _in_container(orders: NodeOrders) -> Place:
     """Its first processes only hold it open; a program is taken in from outside."""
     first = orders.container
     keepers = frozenset({first, await _behind_init(first, orders.name)})
-    spec = orders.spec()
     root = Path(f"/proc/{first}/root")
     data = root / orders.data.removeprefix("/") if orders.data_mb else None
-    node = Node(spec, orders.address, network_of(first), keepers, data)
+    node = Node(orders.spec, orders.address, network_of(first), keepers, data)
     into = ("--mount", "--uts", "--ipc", "--net", "--pid", "--root", "--wd")
     return Place(node, orders, enter=("nsenter", "--target", str(first), *into, "--"), root=root)
 

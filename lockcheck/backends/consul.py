@@ -23,6 +23,7 @@ from lockcheck.backends.expected_usual import DISK_FAILS
 from lockcheck.backends.keeper import Keeper, KeptAlive, KeptAliveLock
 from lockcheck.history import Refusal
 from lockcheck.nodes.node import NodeSpec, Role
+from lockcheck.servers.kind import Kind
 from lockcheck.servers.wire import NOT_WITHDRAWN, Address, Refused, WireFailure, not_withdrawn
 from lockcheck.servers.wire.consul import CONSUL_ERRORS, ConsulMembers
 
@@ -128,7 +129,7 @@ BACKEND = Backend(
     summary=f"{MEMBERS} servers, sessions with TTL and lock-delay that acquire a key",
     promises=Promises(session=True, fencing=True, renews=True, waits=True, lapses_after=3),
     servers=tuple(
-        NodeSpec(f"n{number}", Role.SERVER, "consul") for number in range(1, MEMBERS + 1)
+        NodeSpec(f"n{number}", Role.SERVER, Kind("consul")) for number in range(1, MEMBERS + 1)
     ),
     connect=ConsulLock,
     errors=(NOT_WITHDRAWN, *CONSUL_ERRORS),

@@ -290,9 +290,7 @@ def images_build_command(kinds: tuple[str, ...]) -> int:
     Without names: those of all servers, in their usual versions."""
     from lockcheck.compose.images.build import build_images
     from lockcheck.servers import SERVERS
-    from lockcheck.servers.versions import check_kind
+    from lockcheck.servers.kind import Kind
 
-    for kind in kinds:
-        check_kind(kind)
-    build_images(kinds or tuple(SERVERS), say)
+    build_images([Kind.parse(kind) for kind in kinds or SERVERS], say)
     return 0

@@ -15,6 +15,7 @@ from lockcheck.compose.runtime import Runtime
 from lockcheck.errors import ClusterError
 from lockcheck.servers import SERVERS, Server
 from lockcheck.servers.base import NOT_INSTALLED, driver_cure, driver_versions
+from lockcheck.servers.kind import Kind
 from lockcheck.servers.versions import said_version
 
 
@@ -52,7 +53,7 @@ def _python() -> Diagnosis:
 
 
 def _runs_anything(runtime: Runtime) -> bool:
-    return not runtime.why_not() and any(not runtime.why_not([kind]) for kind in SERVERS)
+    return not runtime.why_not() and any(not runtime.why_not([Kind(name)]) for name in SERVERS)
 
 
 def _local() -> Iterator[Diagnosis]:
@@ -107,7 +108,7 @@ def _docker() -> Iterator[Diagnosis]:
 
 def _images() -> Diagnosis:
     try:
-        missing = missing_images(SERVERS)
+        missing = missing_images(map(Kind, SERVERS))
     except ClusterError as error:
         return Diagnosis("  images", ok=False, found=error.message, cure=error.cure)
     return Diagnosis(

@@ -70,7 +70,7 @@ def _backends() -> Iterator[Row]:
 
 
 def _is(backend: Backend) -> str:
-    servers = in_numbers(spec.server for spec in backend.servers)
+    servers = in_numbers(spec.kind for spec in backend.servers)
     return f"{servers}; {backend.promises.words()}"
 
 

@@ -8,11 +8,12 @@ from lockcheck.compose.docker.runtime import DockerRuntime
 from lockcheck.compose.local.runtime import LocalRuntime
 from lockcheck.compose.runtime import Runtime
 from lockcheck.errors import ClusterError
+from lockcheck.servers.kind import Kind
 
 RUNTIMES: dict[str, type[Runtime]] = {"local": LocalRuntime, "docker": DockerRuntime}
 
 
-def choose_runtime(wanted: str, servers: Iterable[str] = ()) -> tuple[Runtime, str]:
+def choose_runtime(wanted: str, servers: Iterable[Kind] = ()) -> tuple[Runtime, str]:
     """`auto` takes the first that can run these servers here; the reason is for people."""
     servers = tuple(servers)
     if wanted in RUNTIMES:

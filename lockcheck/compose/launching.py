@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -13,60 +13,55 @@ from lockcheck.nodes.node import NodeSpec, Role
 from lockcheck.servers import Server
 from lockcheck.servers.base import Command, Here
 from lockcheck.servers.faketime import FILE, file_text, under_faketime
-from lockcheck.servers.versions import program_of, server_of
+from lockcheck.servers.kind import Kind
+from lockcheck.servers.versions import program_of
 
-CLIENT = "client"  # the only program that is not a server: lockcheck itself
+CLIENT_IMAGE = "client"  # lockcheck itself: changes with every change of it
 CLIENT_ON_HOST = (sys.executable, "-P", "-m", "lockcheck.client.worker")
 CLIENT_IN_IMAGE = ("python3", "-m", "lockcheck.client.worker")
 
 
 def image_of(spec: NodeSpec) -> str:
-    return CLIENT if spec.server == CLIENT else server_of(spec.kind).image_name
+    return spec.server.image_name if spec.server else CLIENT_IMAGE
 
 
-def programs_on_host(kinds: Iterable[str]) -> dict[str, Command]:
+def programs_on_host(kinds: Iterable[Kind]) -> dict[Kind, Command]:
     found = {}
-    for kind in set(kinds):
-        program = CLIENT_ON_HOST if kind == CLIENT else program_of(server_of(kind))
+    for kind in kinds:
+        program = program_of(kind.server)
         if program is None:
-            raise ClusterError(f"{kind} is not installed here", cure=server_of(kind).cure)
+            raise ClusterError(f"{kind} is not installed here", cure=kind.server.cure)
         found[kind] = program
     return found
 
 
-def programs_in_images(kinds: Iterable[str]) -> dict[str, Command]:
-    return {
-        kind: CLIENT_IN_IMAGE if kind == CLIENT else server_of(kind).image_program
-        for kind in set(kinds)
-    }
+def programs_in_images(kinds: Iterable[Kind]) -> dict[Kind, Command]:
+    return {kind: kind.server.image_program for kind in kinds}
 
 
 def node_orders(
     specs: Sequence[NodeSpec],
-    programs: dict[str, Command],
+    programs: Mapping[Kind, Command],
     folder_of: Callable[[str], str],
     data_of: Callable[[str], str],
     *,
-    idle_clients: bool = False,
+    client: Command = (),
     faketime: str = "",
 ) -> list[NodeOrders]:
-    """`folder_of` and `data_of`: where a node sees its own files; `faketime`: the path of the
-    library that some servers run under."""
+    """`folder_of` and `data_of`: where a node sees its own files; `client`: what clients run, if
+    anything; `faketime`: the path of the library that some servers run under."""
     orders = []
     servers = _by_kind(specs)
     for spec in specs:
-        program = programs[spec.kind]
-        if spec.server == CLIENT:
-            command = () if idle_clients else (*program, folder_of(spec.name))
-            orders.append(
-                NodeOrders(name=spec.name, role=spec.role, server=CLIENT, command=command)
-            )
+        if spec.kind is None:
+            command = (*client, folder_of(spec.name)) if client else ()
+            orders.append(NodeOrders(spec=spec, command=command))
             continue
         members = tuple(
-            other.name for other in specs if (other.server, other.role) == (spec.server, spec.role)
+            other.name for other in specs if (other.kind, other.role) == (spec.kind, spec.role)
         )
-        here = Here(spec.name, members, data_of(spec.name), program, servers)
-        ordered = _server_orders(spec, server_of(spec.kind), here)
+        here = Here(spec.name, members, data_of(spec.name), programs[spec.kind], servers)
+        ordered = _server_orders(spec, spec.kind.server, here)
         orders.append(_faked(ordered, faketime) if spec.faketime else ordered)
     return orders
 
@@ -80,17 +75,14 @@ def _faked(orders: NodeOrders, library: str) -> NodeOrders:
 def _by_kind(specs: Iterable[NodeSpec]) -> dict[str, tuple[str, ...]]:
     names: dict[str, tuple[str, ...]] = {}
     for spec in specs:
-        if spec.role is Role.SERVER:
-            names[spec.server] = (*names.get(spec.server, ()), spec.name)
+        if spec.kind and spec.role is Role.SERVER:
+            names[spec.kind.name] = (*names.get(spec.kind.name, ()), spec.name)
     return names
 
 
 def _server_orders(spec: NodeSpec, server: Server, here: Here) -> NodeOrders:
     return NodeOrders(
-        name=spec.name,
-        role=spec.role,
-        server=server.name,
-        of_version=server.chosen,
+        spec=spec,
         command=server.command(here),
         environment=dict(server.environment(here)),
         data=here.data if server.data_mb else "",
@@ -101,6 +93,6 @@ def _server_orders(spec: NodeSpec, server: Server, here: Here) -> NodeOrders:
         port=server.port,
         ready=server.ready,
         leader=server.leader,
-        version=server.version(here.program),
+        version_command=server.version_command(here.program),
         version_pattern=server.version_pattern,
     )

@@ -18,6 +18,7 @@ from lockcheck.agent.link import AgentLink
 from lockcheck.errors import ClusterError
 from lockcheck.nodes import NODES_FOLDER
 from lockcheck.nodes.node import NodeSpec
+from lockcheck.servers.kind import Kind
 
 OPEN_FILES, OPEN_FILES_OF_A_NODE = 64, 4  # more than it was ever seen to take
 
@@ -39,9 +40,9 @@ class ClusterPlan:
         return self.folder / NODES_FOLDER
 
     @property
-    def kinds(self) -> frozenset[str]:
-        """Of the programs that its nodes run: kinds of server, and "client"."""
-        return frozenset(node.kind for node in self.nodes)
+    def kinds(self) -> tuple[Kind, ...]:
+        """Of its servers, each once, in order."""
+        return tuple(sorted({node.kind for node in self.nodes if node.kind}))
 
 
 def allow_open_files(plan: ClusterPlan) -> None:
@@ -81,7 +82,7 @@ class Runtime(ABC):
     name: ClassVar[str]
 
     @abstractmethod
-    def why_not(self, servers: Iterable[str] = ()) -> str:
+    def why_not(self, servers: Iterable[Kind] = ()) -> str:
         """Why this host cannot run these kinds of server in it, with the cure; empty where it
         can. Without any: whether it can run at all."""
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from lockcheck.backends import BACKENDS
 from lockcheck.compose.choose import RUNTIMES, choose_runtime
-from lockcheck.compose.launching import CLIENT, CLIENT_IN_IMAGE, CLIENT_ON_HOST
+from lockcheck.compose.launching import CLIENT_IN_IMAGE, CLIENT_ON_HOST
 from lockcheck.compose.runtime import Cluster as Nodes
 from lockcheck.compose.runtime import ClusterPlan
 from lockcheck.errors import UserError
@@ -29,8 +29,8 @@ from lockcheck.nemesis import Plan
 from lockcheck.nodes.node import NodeSpec, Role
 from lockcheck.run.experiment import await_ready
 from lockcheck.runs.store import Store
-from lockcheck.servers import SERVERS
-from lockcheck.servers.versions import check_kind, check_versions, server_of, versions_asked
+from lockcheck.servers.kind import Kind, in_versions
+from lockcheck.servers.versions import check_versions
 from lockcheck.signals import ignoring_signals
 
 RUNTIME_VARIABLE = "LOCKCHECK_RUN_RUNTIME"
@@ -80,7 +80,8 @@ class Cluster:
 
     def port(self, server: str) -> int:
         self._check(server, (*self.servers, self.storage))
-        return SERVERS[self._specs[server].server].port
+        found = self._specs[server].server
+        return found.port if found else 0
 
     def forward(self, server: str, *, via: str) -> tuple[str, int]:
         """An address on loopback for this process's own code, as if it ran on the node `via`: a cut
@@ -121,9 +122,9 @@ def cluster(
     """
     specs = _specs(lock, servers, clients, storage, version)
     if faketime:
-        jvms = [s for s in specs if s.role is Role.SERVER and server_of(s.kind).waits_by_kernel]
+        jvms = [s for s in specs if s.role is Role.SERVER and s.server and s.server.waits_by_kernel]
         specs = tuple(replace(spec, faketime=spec in jvms) for spec in specs)
-    kinds = sorted({spec.kind for spec in specs if spec.role is not Role.CLIENT})
+    kinds = sorted({spec.kind for spec in specs if spec.kind})
     asked = runtime or os.environ.get(RUNTIME_VARIABLE, "auto")
     if asked not in (*RUNTIMES, "auto"):
         raise UserError(f"unknown runtime {asked!r}", cure=f"choose from: {', '.join(RUNTIMES)}")
@@ -155,22 +156,20 @@ def _specs(
 ) -> tuple[NodeSpec, ...]:
     if not 0 < clients <= MOST_CLIENTS:
         raise UserError(f"{clients} clients are not possible", cure=f"from 1 to {MOST_CLIENTS}")
-    beside = [NodeSpec(f"c{number}", Role.CLIENT, CLIENT) for number in range(1, clients + 1)]
+    beside = [NodeSpec(f"c{number}", Role.CLIENT) for number in range(1, clients + 1)]
     if storage:
-        check_kind(storage)
-        beside.insert(0, NodeSpec("s1", Role.STORAGE, *storage.split("=")))
+        beside.insert(0, NodeSpec("s1", Role.STORAGE, Kind.parse(storage)))
     return (*_servers(lock, servers, version), *beside)
 
 
 def _servers(lock: str, servers: int | None, version: Sequence[str]) -> Sequence[NodeSpec]:
     if servers is None and lock in BACKENDS:
         specs = BACKENDS[lock].servers
-        asked = versions_asked(version, (spec.server for spec in specs))
-        return [replace(spec, version=asked.get(spec.server, "")) for spec in specs]
-    check_kind(lock)
-    kind = lock.split("=")
+        asked = in_versions((spec.kind for spec in specs if spec.kind), version)
+        return [replace(spec, kind=spec.kind and asked[spec.kind]) for spec in specs]
+    kind = Kind.parse(lock)
     letter = "n" if lock[0] in "cs" else lock[0]  # clients are c1, c2 ..., and the storage is s1
-    return [NodeSpec(f"{letter}{n}", Role.SERVER, *kind) for n in range(1, (servers or 1) + 1)]
+    return [NodeSpec(f"{letter}{n}", Role.SERVER, kind) for n in range(1, (servers or 1) + 1)]
 
 
 def _plan(lock: str, specs: Sequence[NodeSpec], seed: int) -> Plan:
@@ -182,9 +181,9 @@ def _plan(lock: str, specs: Sequence[NodeSpec], seed: int) -> Plan:
         clients=sum(spec.role is Role.CLIENT for spec in specs),
         servers=len(servers),
         stores=any(spec.role is Role.STORAGE for spec in specs),
-        leads=any(SERVERS[spec.server].leader for spec in servers),
+        leads=any(spec.server and spec.server.leader for spec in servers),
         seed=seed,
-        kinds=tuple(dict.fromkeys(spec.kind for spec in servers)),
+        kinds=tuple(dict.fromkeys(spec.kind for spec in servers if spec.kind)),
         faketime=any(spec.faketime for spec in servers),
     )
 

@@ -12,6 +12,7 @@ from lockcheck.errors import FaultError
 from lockcheck.history import Effect
 from lockcheck.nemesis.parameters import FOR, GAP, GENERAL, WHEN, Parameter, ParameterValue
 from lockcheck.nemesis.triggers import Trigger
+from lockcheck.servers.kind import Kind
 
 if TYPE_CHECKING:
     from lockcheck.nemesis.network.links import Link
@@ -74,7 +75,7 @@ class Plan:
     independent: bool = False  # its servers know nothing of each other
     seed: int = 0
     lapses_after: float = 1.0  # in TTLs: when the servers let go of what is not renewed
-    kinds: tuple[str, ...] = ()  # of the lock's servers, as "etcd" or "etcd=3.4"
+    kinds: tuple[Kind, ...] = ()  # of the lock's servers
     writes: bool = False  # clients write something under the lock
     patience_ttls: float = 0.0  # how long an acquire waits before it gives up
     keys: tuple[str, ...] = ()  # of all locks

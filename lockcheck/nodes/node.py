@@ -12,6 +12,8 @@ from pathlib import Path
 import msgspec
 
 from lockcheck.nodes.namespaces import inside
+from lockcheck.servers import Server
+from lockcheck.servers.kind import Kind
 
 PROC = Path("/proc")
 DEAD = {"Z", "X"}
@@ -25,19 +27,16 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NodeSpec:
-    """What a node is to be. `server` names an entry of `servers.SERVERS`, or is "client";
-    `version` is one of its versions, or empty where the usual one will do."""
+    """What a node is to be: a server of that kind, or one of lockcheck's own clients (None)."""
 
     name: str
     role: Role
-    server: str
-    version: str = ""
+    kind: Kind | None = None
     faketime: bool = field(default=False, kw_only=True)  # its program is to run under libfaketime
 
     @property
-    def kind(self) -> str:
-        """Of what it runs: "client", "etcd" or "etcd=3.4"."""
-        return f"{self.server}={self.version}" if self.version else self.server
+    def server(self) -> Server | None:
+        return self.kind.server if self.kind else None
 
 
 class NodeFacts(msgspec.Struct, frozen=True):

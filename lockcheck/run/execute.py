@@ -29,12 +29,12 @@ from lockcheck.history import History
 from lockcheck.results.publish import publish
 from lockcheck.run.experiment import await_ready, conduct, keep_running
 from lockcheck.run.notes import LeaseOutlived, Message, Planned, Ready, Watcher, silent
-from lockcheck.run.plan import Rows, node_specs, plan_rows, servers_of, terms
+from lockcheck.run.plan import Rows, kinds_of, node_specs, plan_rows, terms
 from lockcheck.run.validation import validated
 from lockcheck.runs.facts import RunFacts, now_in_words
 from lockcheck.runs.store import Store, out_of_space
 from lockcheck.servers.base import NOT_INSTALLED, check_drivers, driver_versions
-from lockcheck.servers.versions import check_versions, server_of
+from lockcheck.servers.versions import check_versions
 from lockcheck.signals import INTERRUPTED, ignoring_signals
 
 CUT_SHORT = "The run was killed, or has not ended yet; this is what had happened by then."
@@ -65,7 +65,7 @@ def execute(config: RunConfig, watcher: Watcher = silent) -> RunOutcome:
     Works on any thread. A KeyboardInterrupt ends the run early, and is not raised again.
     """
     config = validated(config)
-    runtime, why = choose_runtime(config.runtime, servers_of(config))
+    runtime, why = choose_runtime(config.runtime, kinds_of(config))
     _check_what_is_here(config, runtime.name)
     store = Store.create(Path(config.out))
     rows = plan_rows(config, store.folder, f"{runtime.name} ({why})")
@@ -94,7 +94,7 @@ def execute(config: RunConfig, watcher: Watcher = silent) -> RunOutcome:
             start = runtime.start(plan, lambda line: watcher(Message(line)))
             cluster = stack.enter_context(_collecting(start))
             versions += tuple(cluster.versions.items())
-            check_versions(servers_of(config), cluster.versions)
+            check_versions(kinds_of(config), cluster.versions)
             cluster.agent.ask("check_nemesis", config.nemesis)
             nodes = await_ready(cluster)
             watcher(Ready(len(nodes), took_ms=(time.monotonic() - began) * 1000))
@@ -135,8 +135,8 @@ def _conclude(
 def _check_what_is_here(config: RunConfig, runtime: str) -> None:
     """Clients in containers have their libraries, but no plugins of this host."""
     if runtime == "local":
-        for kind in servers_of(config):
-            check_drivers(server_of(kind))
+        for kind in kinds_of(config):
+            check_drivers(kind.server)
     elif added := config.from_outside():
         raise UserError(
             f"the {runtime} runtime's images contain only lockcheck itself: "
@@ -154,9 +154,7 @@ def _outlives_its_lease(config: RunConfig) -> bool:
 
 def _own_versions(config: RunConfig) -> Rows:
     """Of lockcheck, and of the servers' client libraries; servers report their own."""
-    drivers = chain.from_iterable(
-        driver_versions(server_of(kind)).items() for kind in servers_of(config)
-    )
+    drivers = chain.from_iterable(driver_versions(kind.server).items() for kind in kinds_of(config))
     return (
         ("lockcheck", __version__),
         ("Python", platform.python_version()),

@@ -16,9 +16,8 @@ from lockcheck.history.event import TRANSACTION, UNLIMITED_PERMITS
 from lockcheck.nemesis import asked_for, at_holders, longest_ms, wants_faketime
 from lockcheck.nemesis.course.quiet import longest_quiet_ms
 from lockcheck.nodes.node import NodeFacts, NodeSpec, Role
-from lockcheck.servers import SERVERS
 from lockcheck.servers.base import Clock
-from lockcheck.servers.versions import server_of
+from lockcheck.servers.kind import Kind
 from lockcheck.servers.wire import Address
 from lockcheck.storage import STORAGES
 from lockcheck.storage.base import StorageKind
@@ -28,11 +27,11 @@ Rows = tuple[tuple[str, str], ...]
 
 def node_specs(config: RunConfig) -> tuple[NodeSpec, ...]:
     kind = storage_of(config)
-    storage = (NodeSpec("s1", Role.STORAGE, kind.server),) if kind and kind.apart else ()
-    clients = (NodeSpec(f"c{n}", Role.CLIENT, "client") for n in range(1, config.clients + 1))
+    storage = (NodeSpec("s1", Role.STORAGE, Kind(kind.server)),) if kind and kind.apart else ()
+    clients = (NodeSpec(f"c{n}", Role.CLIENT) for n in range(1, config.clients + 1))
     faked = wants_faketime(config.nemesis)
     servers = (
-        replace(spec, faketime=faked and server_of(spec.kind).waits_by_kernel)
+        replace(spec, faketime=faked and bool(spec.server and spec.server.waits_by_kernel))
         for spec in config.servers_under_test()
     )
     return (*servers, *storage, *clients)
@@ -49,14 +48,13 @@ def storage_node(config: RunConfig) -> NodeSpec | None:
     if kind is None:
         return None
     role = Role.STORAGE if kind.apart else Role.SERVER
-    found = (s for s in node_specs(config) if (s.role, s.server) == (role, kind.server))
-    return next(found)
+    found = (spec for spec in node_specs(config) if spec.role is role)
+    return next(spec for spec in found if spec.kind and spec.kind.name == kind.server)
 
 
-def servers_of(config: RunConfig) -> tuple[str, ...]:
-    """The kinds of server that a run needs, some in a version: what its host must have."""
-    kinds = {spec.kind for spec in node_specs(config) if spec.role is not Role.CLIENT}
-    return tuple(sorted(kinds))
+def kinds_of(config: RunConfig) -> tuple[Kind, ...]:
+    """The kinds of server that a run needs: what its host must have."""
+    return tuple(sorted({spec.kind for spec in node_specs(config) if spec.kind}))
 
 
 def terms(config: RunConfig) -> Terms:
@@ -87,7 +85,7 @@ def terms(config: RunConfig) -> Terms:
 def server_named(config: RunConfig) -> str:
     """What grants the lock, as people call it: the first kind that its backend asks for."""
     [first, *_] = config.servers_under_test()
-    return server_of(first.kind).title.partition(",")[0]
+    return first.server.title.partition(",")[0] if first.server else ""
 
 
 def _guard(config: RunConfig) -> str:
@@ -114,7 +112,7 @@ def plan_rows(config: RunConfig, results: Path, runtime: str) -> Rows:
     )
 
 
-def in_numbers(kinds: Iterable[str]) -> str:
+def in_numbers(kinds: Iterable[Kind | None]) -> str:
     """As in "3 etcd", "1 postgres, 1 pgbouncer", "1 redis=7"."""
     return ", ".join(f"{number} {kind}" for kind, number in Counter(kinds).items())
 
@@ -123,10 +121,11 @@ def begin_orders(config: RunConfig, nodes: dict[str, NodeFacts]) -> BeginOrders:
     specs = node_specs(config)
 
     def address(spec: NodeSpec) -> Address:
-        return nodes[spec.name].address, SERVERS[spec.server].port
+        return nodes[spec.name].address, spec.server.port if spec.server else 0
 
     contact = config.backend_under_test().contact
-    servers = [s for s in specs if s.role is Role.SERVER and contact in {"", s.server}]
+    servers = [s for s in specs if s.role is Role.SERVER and s.kind]
+    servers = [s for s in servers if s.kind and contact in {"", s.kind.name}]
     clients = [spec.name for spec in specs if spec.role is Role.CLIENT]
     storage = storage_node(config)
     return BeginOrders(

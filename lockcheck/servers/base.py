@@ -72,7 +72,7 @@ class Server:
     image_program: Command  # in that image, what `find` finds on a host
     command: Callable[[Here], Command]
     ready: Question
-    version: Callable[[Command], Command] = lambda program: (*program, "--version")
+    version_command: Callable[[Command], Command] = lambda program: (*program, "--version")
     version_pattern: str = ".+"  # finds it in the output of that command
     files: Callable[[Here], Mapping[str, str]] = nothing  # in its data folder, by name
     environment: Callable[[Here], Mapping[str, str]] = nothing
@@ -94,10 +94,10 @@ class Server:
     debs: tuple[str, ...] = ()
     debs_suite: str = ""  # where they come from if any host can run them; empty: from `suite`
     debs_suffice: Callable[[], bool] = lambda: True
-    # Its other versions, by the words of --version. `chosen` is its own word, and `says` a pattern
-    # of what a program of that version prints.
+    # Its other versions, as --version names them. `version` is the name of this one, empty for the
+    # usual one, and `says` a pattern of what a program of that version prints.
     versions: Mapping[str, Server] = field(default_factory=dict)
-    chosen: str = ""
+    version: str = ""
     says: str = ""
     same_as: str = ""  # the kind whose program it is, and whose versions: a Sentinel is a Redis
 
@@ -106,13 +106,8 @@ class Server:
         return self.same_as or self.name
 
     @property
-    def kind(self) -> str:
-        """As it is called in a run: "etcd", or "etcd=3.4" where that version was asked for."""
-        return f"{self.name}={self.chosen}" if self.chosen else self.name
-
-    @property
     def unpacked_as(self) -> str:
-        return f"{self.software}-{self.chosen}" if self.chosen else self.software
+        return f"{self.software}-{self.version}" if self.version else self.software
 
     @property
     def image_name(self) -> str:
@@ -125,7 +120,7 @@ class Server:
 
 def offering(server: Server, *others: Server) -> Server:
     """The usual server, which can also be asked for in these versions."""
-    return replace(server, versions={other.chosen: other for other in others})
+    return replace(server, versions={other.version: other for other in others})
 
 
 def the_same_as(server: Server, become: Callable[[Server], Server]) -> Server:

@@ -89,10 +89,10 @@ _ETCD = Server(
 
 ETCD = offering(
     _ETCD,
-    replace(_ETCD, chosen="3.5", says=r"^3\.5\.", title="etcd 3.5"),
+    replace(_ETCD, version="3.5", says=r"^3\.5\.", title="etcd 3.5"),
     replace(
         _ETCD,
-        chosen="3.4",
+        version="3.4",
         says=r"^3\.4\.",
         title="etcd 3.4",
         find=_find_3_4,

@@ -93,14 +93,14 @@ REDIS = offering(
     _REDIS,
     replace(
         _REDIS,
-        chosen="8",
+        version="8",
         says=r"^Redis server v=8\.",
         title="Redis 8",
         cure=f"name the program of a Redis 8 in {VARIABLE}, or use --runtime docker",
     ),
     replace(
         _REDIS,
-        chosen="7",
+        version="7",
         says=r"^Redis server v=7\.",
         title="Redis 7",
         find=_find_7,
@@ -111,7 +111,7 @@ REDIS = offering(
     ),
     replace(
         _REDIS,
-        chosen="valkey",
+        version="valkey",
         says=r"^Valkey server v=",
         title="Valkey",
         find=_find_valkey,

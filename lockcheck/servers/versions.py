@@ -1,4 +1,4 @@
-"""The versions of servers: which one a run wants, and whether a program has it."""
+"""Whether a program is the version of a server that was asked for."""
 
 from __future__ import annotations
 
@@ -7,49 +7,11 @@ import re
 import subprocess
 from collections.abc import Iterable, Mapping
 
-from lockcheck.errors import ClusterError, UserError
-from lockcheck.servers import SERVERS
+from lockcheck.errors import ClusterError
 from lockcheck.servers.base import Command, Here, Server
+from lockcheck.servers.kind import Kind
 
 TIMEOUT_S = 10
-
-
-def server_of(kind: str) -> Server:
-    """What a node of that kind runs: "etcd" as it is found, or "etcd=3.4"."""
-    name, _, version = kind.partition("=")
-    server = SERVERS[name]
-    return server.versions[version] if version else server
-
-
-def check_kind(kind: str) -> None:
-    name, _, version = kind.partition("=")
-    if name not in SERVERS or ((version or "=" in kind) and version not in SERVERS[name].versions):
-        known = [
-            server.kind for each in SERVERS.values() for server in (each, *each.versions.values())
-        ]
-        raise UserError(f"unknown server {kind!r}", cure=f"choose from: {', '.join(known)}")
-
-
-def versions_asked(texts: Iterable[str], known: Iterable[str]) -> dict[str, str]:
-    """By kind of server, what `--version KIND=VERSION` says; `known` are the kinds of the run."""
-    asked: dict[str, str] = {}
-    kinds = {name: SERVERS[name].software for name in known}
-    offered = {software: SERVERS[software].versions for software in kinds.values()}
-    choices = [server.kind for versions in offered.values() for server in versions.values()]
-    for text in texts:
-        name, _, version = text.partition("=")
-        if version not in offered.get(name, ()):
-            raise UserError(
-                f"--version {text} is not available for this lock's servers",
-                cure=f"choose from: {', '.join(choices)}"
-                if choices
-                else f"leave it out: {' and '.join(offered)} is had in one version only",
-            )
-        if asked.setdefault(name, version) != version:
-            raise UserError(
-                f"--version asks for both {name}={asked[name]} and {text}", cure="choose one"
-            )
-    return {name: asked[software] for name, software in kinds.items() if software in asked}
 
 
 def program_of(server: Server) -> Command | None:
@@ -65,7 +27,7 @@ def said_version(server: Server, program: Command) -> str:
     environment = server.environment(Here("", (), "", program))
     try:
         done = subprocess.run(
-            server.version(program),
+            server.version_command(program),
             capture_output=True,
             text=True,
             check=False,
@@ -84,13 +46,13 @@ def why_not_chosen(server: Server) -> str:
     return f"{program[0]} says {said_version(server, program)}" if program else ""
 
 
-def check_versions(kinds: Iterable[str], said: Mapping[str, str]) -> None:
-    """Of the servers of a cluster, before any client connects."""
+def check_versions(kinds: Iterable[Kind], reported: Mapping[str, str]) -> None:
+    """Of the servers of a cluster, by the texts of their kinds, before any client connects."""
     for kind in kinds:
-        server = server_of(kind)
-        if server.says and not re.search(server.says, said[kind]):
+        server, version = kind.server, reported[str(kind)]
+        if server.says and not re.search(server.says, version):
             raise ClusterError(
-                f"{kind} was asked for, but the server that was started says {said[kind]}",
+                f"{kind} was asked for, but the server that was started says {version}",
                 cure="an image that was built on LOCKCHECK_BASE_IMAGE holds what that offers: "
                 f"unset it, and remove the image lockcheck/{server.image}",
             )

@@ -108,7 +108,7 @@ ZOOKEEPER = Server(
     command=lambda here: (*here.program, *JVM, MAIN, f"{here.data}/zoo.cfg"),
     ready=Question(b"srvr", rb"Mode: (leader|follower|standalone)"),
     # No JVM just for that: beside the jar stands its name with the version in it.
-    version=lambda program: ("ls", str(Path(program[2].partition(":")[0]).parent)),
+    version_command=lambda program: ("ls", str(Path(program[2].partition(":")[0]).parent)),
     version_pattern=r"(?<=\bzookeeper-)\d[\w.]*(?=\.jar)",
     files=_files,
     data_mb=1024,  # at most: what it takes is what it has written

@@ -15,6 +15,7 @@ from lockcheck.compose.docker.runtime import DockerRuntime
 from lockcheck.compose.local.runtime import LocalRuntime
 from lockcheck.compose.runtime import Cluster
 from lockcheck.nodes.node import NodeSpec
+from lockcheck.servers.kind import Kind
 from tests.compose.plans import small_plan
 from tests.running import need
 
@@ -85,7 +86,7 @@ agent.main()
 @contextmanager
 def fleet(runtime: str, folder: Path, *nodes: NodeSpec) -> Iterator[Fleet]:
     """The nodes are ready."""
-    need(runtime, *{node.server for node in nodes if node.server != "client"} - {"tiny"})
+    need(runtime, *{node.kind for node in nodes if node.kind} - {Kind("tiny")})
     kind = (
         LocalRuntime((sys.executable, "-P", "-c", AGENT))
         if runtime == "local"

@@ -12,6 +12,7 @@ import pytest
 from lockcheck.errors import ClusterError
 from lockcheck.nodes.node import NodeSpec, Role
 from lockcheck.servers import SERVERS
+from lockcheck.servers.kind import Kind
 from tests.agent.fleets import Fleet, fleet
 from tests.agent.tiny import PORT, TINY
 from tests.running import RUNTIMES
@@ -20,11 +21,11 @@ from tests.waiting import wait_for
 pytestmark = [pytest.mark.cluster, pytest.mark.parametrize("runtime", RUNTIMES)]
 
 CAP_SYS_PTRACE, CAP_SYS_ADMIN = 1 << 19, 1 << 21
-REDIS = NodeSpec("r1", Role.SERVER, "redis")
+REDIS = NodeSpec("r1", Role.SERVER, Kind("redis"))
 
 
 def members(kind: str) -> list[NodeSpec]:
-    return [NodeSpec(f"{kind[0]}{number}", Role.SERVER, kind) for number in (1, 2, 3)]
+    return [NodeSpec(f"{kind[0]}{number}", Role.SERVER, Kind(kind)) for number in (1, 2, 3)]
 
 
 def leader_of(nodes: Fleet) -> str:
@@ -79,7 +80,7 @@ def test_all_processes_of_a_node_are_it_whoever_forked_them(
 ) -> None:
     monkeypatch.setitem(SERVERS, "tiny", TINY)
     monkeypatch.setenv("ETCD_NAME", "of the host's own etcd")
-    names = [NodeSpec(name, Role.SERVER, "tiny") for name in ("t1", "t2")]
+    names = [NodeSpec(name, Role.SERVER, Kind("tiny")) for name in ("t1", "t2")]
     with fleet(runtime, tmp_path, *names) as nodes:
         assert len(nodes.look("t1").pids) == 2
         assert nodes.stop_whole("t1") == ["T", "T"]
@@ -106,7 +107,7 @@ def test_a_server_that_does_not_come_up_is_named_with_its_last_words(
     monkeypatch.setitem(SERVERS, "tiny", replace(TINY, refuses_root=False))
     with (
         pytest.raises(ClusterError, match=r"t1 exited right after .*I do not run as root"),
-        fleet(runtime, tmp_path, NodeSpec("t1", Role.SERVER, "tiny")),
+        fleet(runtime, tmp_path, NodeSpec("t1", Role.SERVER, Kind("tiny"))),
     ):
         pytest.fail("it was ready")
 

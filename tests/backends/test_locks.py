@@ -11,6 +11,7 @@ from lockcheck.backends import BACKENDS
 from lockcheck.backends.base import Grant, Lock, LockSettings
 from lockcheck.backends.redis.redlock import node_timeout_ms
 from lockcheck.history import EventType
+from lockcheck.servers.kind import Kind
 from lockcheck.servers.redis import REDIS_ERRORS, RedisNode
 from lockcheck.servers.wire import Address, Phase, Refused, WireFailure, classify
 from tests.backends.claims import NotedClaim
@@ -19,7 +20,7 @@ from tests.backends.servers import NOWHERE
 ON_REDIS = [
     name
     for name, backend in BACKENDS.items()
-    if backend.servers[0].server == "redis"
+    if backend.servers[0].kind == Kind("redis")
     and backend.promises.permits == 1
     and not backend.promises.waits
 ]

@@ -56,7 +56,7 @@ def test_a_lock_is_told_whole(name: str, backends: str) -> None:
     """Its servers, its promises and how it fares, in this order, and nothing of another lock."""
     backend = BACKENDS[name]
     fares = "; ".join(f"{each.words()}: {each.verdict}" for each in backend.expected)
-    servers = Counter(spec.server for spec in backend.servers)
+    servers = Counter(spec.kind for spec in backend.servers)
     numbers = ", ".join(f"{number} {kind}" for kind, number in servers.items())
     assert f" {name} {backend.summary} {numbers}; {backend.promises.words()} {fares}" in backends
 

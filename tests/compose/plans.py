@@ -9,10 +9,11 @@ from pathlib import Path
 from lockcheck.compose.docker.engine import RUN_LABEL, connect
 from lockcheck.compose.runtime import ClusterPlan
 from lockcheck.nodes.node import NodeSpec, Role
+from lockcheck.servers.kind import Kind
 
-SERVER = NodeSpec("n1", Role.SERVER, "redis")
-STORAGE = NodeSpec("storage", Role.STORAGE, "redis")
-CLIENT = NodeSpec("c1", Role.CLIENT, "client")
+SERVER = NodeSpec("n1", Role.SERVER, Kind("redis"))
+STORAGE = NodeSpec("storage", Role.STORAGE, Kind("redis"))
+CLIENT = NodeSpec("c1", Role.CLIENT)
 
 
 def small_plan(folder: Path, *nodes: NodeSpec) -> ClusterPlan:

@@ -23,6 +23,7 @@ from lockcheck.compose.runtime import ClusterPlan
 from lockcheck.errors import ClusterError
 from lockcheck.nodes.node import NodeSpec, Role
 from lockcheck.servers import SERVERS
+from lockcheck.servers.kind import Kind
 from tests.compose.plans import CLIENT, SERVER, STORAGE
 
 SUBNET = IPv4Network("10.213.7.0/24")
@@ -49,7 +50,7 @@ def test_a_client_sees_the_runs_volume() -> None:
 
 
 def test_what_a_server_keeps_is_in_memory() -> None:
-    service = document(NodeSpec("e1", Role.SERVER, "etcd"))["services"]["e1"]
+    service = document(NodeSpec("e1", Role.SERVER, Kind("etcd")))["services"]["e1"]
     assert service["tmpfs"] == [f"/lockcheck/data:size={SERVERS['etcd'].data_mb}m,mode=0700"]
     assert service["volumes"] == []
 

@@ -18,14 +18,15 @@ from lockcheck.compose.images.build import missing_images
 from lockcheck.compose.images.keeping import is_there
 from lockcheck.compose.images.recipes import Recipe, build_context, image_names, image_tag, recipe
 from lockcheck.errors import ClusterError
+from lockcheck.servers.kind import Kind
 from tests.compose.hosts import fake_program
 
 # --- what goes into an image, and its tag ----------------------------------------------------
 
 
 def test_only_the_images_that_a_run_needs() -> None:
-    assert image_names(["redis"]) == ["client", "redis"]
-    assert image_names(["etcd=3.4", "redis", "etcd"]) == [
+    assert image_names([Kind("redis")]) == ["client", "redis"]
+    assert image_names([Kind("etcd", "3.4"), Kind("redis"), Kind("etcd")]) == [
         "client",
         "etcd",
         "etcd:bookworm",
@@ -159,7 +160,7 @@ def test_after_a_build_nothing_is_missing_and_that_is_quickly_seen(
     runtime: DockerRuntime, engine: docker.DockerClient
 ) -> None:
     began = time.monotonic()
-    missing = missing_images(["redis"])
+    missing = missing_images([Kind("redis")])
     took_s = time.monotonic() - began
     assert missing == []
     assert took_s < 1  # 0.02 s on an idle machine

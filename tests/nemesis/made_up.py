@@ -19,7 +19,7 @@ from lockcheck.nodes.node import Node, NodeSpec, Role
 
 class PaperNode(Node):
     def __init__(self, name: str, role: Role) -> None:
-        super().__init__(NodeSpec(name, role, "made-up"), "192.0.2.1", network=-1)
+        super().__init__(NodeSpec(name, role), "192.0.2.1", network=-1)
 
 
 @dataclass

@@ -27,7 +27,7 @@ FORKED = f"import os; os.fork(); {IDLE}"
 
 class RealNode(Node):
     def __init__(self, name: str, role: Role, address: str, network: int) -> None:
-        super().__init__(NodeSpec(name, role, "made-up"), address, network)
+        super().__init__(NodeSpec(name, role), address, network)
         self.process: subprocess.Popen[bytes] | None = None
         self.starts: list[bool] = []  # with its data, or without
 

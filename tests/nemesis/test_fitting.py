@@ -8,13 +8,16 @@ import pytest
 
 from lockcheck.errors import UserError
 from lockcheck.nemesis import Plan, check_nemesis, longest_ms
+from lockcheck.servers.kind import Kind
 from tests.nemesis.plans import plan
 
 REDIS = plan("redis", 1, stores=True, writes=True)
 REDLOCK = plan("redlock", 5, independent=True)
-ETCD = plan("etcd", 3, ttl_ms=2000, stores=True, leads=True, kinds=("etcd",))
+ETCD = plan("etcd", 3, ttl_ms=2000, stores=True, leads=True, kinds=(Kind("etcd"),))
 LONG_LEASE = plan("redis", 1, ttl_ms=10_000)
-REPLICATED = plan("redis-failover", 6, leads=True, kinds=("redis-replicated", "redis-sentinel"))
+REPLICATED = plan(
+    "redis-failover", 6, leads=True, kinds=(Kind("redis-replicated"), Kind("redis-sentinel"))
+)
 REPLICATED_LONG = replace(REPLICATED, ttl_ms=5001)
 NOTHING = plan("file", 0, clients=1)
 ALONE = plan("redis", 1, clients=1)

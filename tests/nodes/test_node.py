@@ -98,5 +98,5 @@ def test_nothing_runs_where_nothing_is_left() -> None:
     finally:
         handle = network_of("self")
     assert has_ended(process.pid)
-    node = Node(NodeSpec("n1", Role.CLIENT, "client"), "192.0.2.1", handle)
+    node = Node(NodeSpec("n1", Role.CLIENT), "192.0.2.1", handle)
     assert os.getpid() not in node.pids()  # whoever looks is in no node

@@ -7,12 +7,15 @@ from typing import Any
 
 import pytest
 
+from lockcheck.backends import BACKENDS
 from lockcheck.config import RunConfig
 from lockcheck.errors import UserError
 from lockcheck.history.event import UNLIMITED_PERMITS
+from lockcheck.nemesis import FAULTS
 from lockcheck.nodes.node import Role
 from lockcheck.run.plan import begin_orders, node_specs, plan_rows, storage_node, terms
 from lockcheck.run.validation import validated
+from lockcheck.servers import SERVERS
 from lockcheck.servers.base import Clock
 from lockcheck.storage.base import Guard
 from tests.checker.dsl import codes, judged
@@ -95,6 +98,46 @@ def test_servers_run_under_libfaketime_only_where_a_fault_needs_it(
     specs = node_specs(config(backend, nemesis=nemesis))
     assert {spec.faketime for spec in specs if spec.role is Role.SERVER} == {under_it}
     assert not any(spec.faketime for spec in specs if spec.role is not Role.SERVER)
+
+
+IN_VERSIONS = [
+    pytest.param(lock.name, f"{software}={version}", id=f"{lock.name} {version}")
+    for lock in BACKENDS.values()
+    for software in sorted({spec.kind.software for spec in lock.servers if spec.kind})
+    for version in SERVERS[software].versions
+]
+
+
+@pytest.mark.parametrize(("lock", "version"), IN_VERSIONS)
+def test_every_fault_is_possible_in_a_version_where_it_is_in_the_usual_one(
+    lock: str, version: str
+) -> None:
+    texts = [f"{kind.name}:{aim.name}" for kind in FAULTS.values() for aim in kind.aims]
+    for text in (*texts, "kill:server,no-data", "disk:read-only", "clock:drift=1.5"):
+        usual = _cure(config(lock, nemesis=(text,)))
+        assert _cure(config(lock, nemesis=(text,), version=(version,))) == usual, text
+    validated(config(lock, nemesis=("all",), version=(version,)))
+
+
+def _cure(asked: RunConfig) -> str:
+    """Of its refusal; empty where the run is possible."""
+    try:
+        validated(asked)
+    except UserError as refused:
+        return refused.cure
+    return ""
+
+
+@pytest.mark.parametrize(
+    ("lock", "version", "nemesis"),
+    [
+        ("etcd", "etcd=3.4", "disk"),
+        ("redis", "redis=7", "disk"),
+        ("redis-failover", "redis=7", "failover"),
+    ],
+)
+def test_a_version_takes_the_faults_of_its_server(lock: str, version: str, nemesis: str) -> None:
+    assert _cure(config(lock, nemesis=(nemesis,), version=(version,))) == ""
 
 
 def test_clients_that_count_by_the_wall_clock_believe_by_clocks_of_their_own() -> None:

@@ -16,6 +16,7 @@ from lockcheck.nodes.node import NodeSpec, Role
 from lockcheck.servers import SERVERS
 from lockcheck.servers.base import Here, check_drivers, unpacked
 from lockcheck.servers.faketime import IN_IMAGE
+from lockcheck.servers.kind import Kind
 from lockcheck.servers.zookeeper import JARS
 from tests.running import need
 
@@ -23,13 +24,13 @@ KINDS = sorted(SERVERS)
 
 
 def orders_of(*specs: NodeSpec) -> dict[str, tuple[str, ...]]:
-    programs = programs_in_images(spec.server for spec in specs)
+    programs = programs_in_images(spec.kind for spec in specs if spec.kind)
     made = node_orders(specs, programs, folder_of=lambda name: f"/f/{name}", data_of=lambda _: "/d")
     return {each.name: each.command for each in made}
 
 
 def members(kind: str, count: int = 3) -> list[NodeSpec]:
-    return [NodeSpec(f"{kind[0]}{n}", Role.SERVER, kind) for n in range(1, count + 1)]
+    return [NodeSpec(f"{kind[0]}{n}", Role.SERVER, Kind(kind)) for n in range(1, count + 1)]
 
 
 @pytest.fixture
@@ -133,7 +134,7 @@ def test_zookeeper_takes_java_and_jars(bare: Path, monkeypatch: pytest.MonkeyPat
     assert found is not None
     assert found[:2] == (str(java), "-cp")
     assert len(found[2].split(":")) == len(JARS)
-    assert SERVERS["zookeeper"].version(found) == ("ls", str(folder))
+    assert SERVERS["zookeeper"].version_command(found) == ("ls", str(folder))
     (folder / f"{JARS[-1]}-3.9.1.jar").unlink()
     with pytest.raises(ClusterError, match="LOCKCHECK_ZOOKEEPER"):
         SERVERS["zookeeper"].find()
@@ -148,11 +149,11 @@ def test_one_missing_program_keeps_no_other_from_running(monkeypatch: pytest.Mon
     monkeypatch.setitem(SERVERS, "etcd", gone)
     local = RUNTIMES["local"]()
     assert local.why_not() == ""
-    assert local.why_not(["redis"]) == ""
-    assert "no etcd here: apt-get install" in local.why_not(["etcd", "redis"])
-    assert choose_runtime("auto", ["redis"])[0].name == "local"
+    assert local.why_not([Kind("redis")]) == ""
+    assert "no etcd here: apt-get install" in local.why_not([Kind("etcd"), Kind("redis")])
+    assert choose_runtime("auto", [Kind("redis")])[0].name == "local"
     with pytest.raises(ClusterError) as refused:
-        choose_runtime("local", ["etcd"])
+        choose_runtime("local", [Kind("etcd")])
     assert "no etcd here" in refused.value.cure
 
 
@@ -212,7 +213,9 @@ def test_jars_without_java_are_not_fetched(bare: Path, monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_members_know_each_other_by_name(kind: str) -> None:
-    one_of_each = [NodeSpec(f"{other}-1", Role.SERVER, other) for other in KINDS if other != kind]
+    one_of_each = [
+        NodeSpec(f"{other}-1", Role.SERVER, Kind(other)) for other in KINDS if other != kind
+    ]
     orders = orders_of(*one_of_each, *members(kind))
     for name in (spec.name for spec in members(kind)):
         said = " ".join(orders[name])
@@ -221,7 +224,7 @@ def test_members_know_each_other_by_name(kind: str) -> None:
 
 
 def test_members_are_of_one_kind_and_role() -> None:
-    storage = NodeSpec("s1", Role.STORAGE, "etcd")
+    storage = NodeSpec("s1", Role.STORAGE, Kind("etcd"))
     commands = orders_of(*members("etcd", 2), storage, *members("redis", 1))
     cluster = commands["e1"][commands["e1"].index("--initial-cluster") + 1]
     assert cluster == "e1=http://e1:2380,e2=http://e2:2380"
@@ -295,8 +298,8 @@ def test_a_missing_client_library_is_told_before_anything_is_started() -> None:
 
 
 def test_libfaketime_stands_before_the_program_alone_and_begins_with_the_truth() -> None:
-    spec = NodeSpec("z1", Role.SERVER, "zookeeper", faketime=True)
-    programs = programs_in_images(["zookeeper"])
+    spec = NodeSpec("z1", Role.SERVER, Kind("zookeeper"), faketime=True)
+    programs = programs_in_images([Kind("zookeeper")])
     [orders] = node_orders([spec], programs, str, lambda _: "/d", faketime=IN_IMAGE)
     env, *variables = orders.command[: orders.command.index("java")]
     assert env == "env"

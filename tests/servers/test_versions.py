@@ -14,12 +14,14 @@ from lockcheck.compose.local import fetching
 from lockcheck.config import RunConfig
 from lockcheck.errors import ClusterError, UserError
 from lockcheck.nodes.node import NodeSpec, Role
-from lockcheck.run.plan import node_specs, plan_rows, servers_of
+from lockcheck.run.plan import kinds_of, node_specs, plan_rows
 from lockcheck.run.validation import validated
 from lockcheck.servers import SERVERS, Server
 from lockcheck.servers.base import unpacked
-from lockcheck.servers.versions import check_kind, check_versions, program_of, server_of
+from lockcheck.servers.kind import Kind
+from lockcheck.servers.versions import check_versions, program_of
 
+ETCD_3_4 = Kind("etcd", "3.4")
 VERSIONS = [version for server in SERVERS.values() for version in server.versions.values()]
 
 
@@ -50,8 +52,8 @@ def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_servers_under_test_get_the_version_and_the_storage_does_not() -> None:
     specs = node_specs(validated(config("redis", "redis=7")))
     kinds = {spec.name: spec.kind for spec in specs if spec.role is not Role.CLIENT}
-    assert kinds == {"r1": "redis=7", "s1": "redis"}
-    assert servers_of(config("redis", "redis=7")) == ("redis", "redis=7")
+    assert kinds == {"r1": Kind("redis", "7"), "s1": Kind("redis")}
+    assert kinds_of(config("redis", "redis=7")) == (Kind("redis"), Kind("redis", "7"))
     assert {image_of(spec) for spec in specs} == {"redis:bookworm", "redis", "client"}
     rows = dict(plan_rows(config("etcd", "etcd=3.4"), Path("x"), "local"))
     assert rows["servers"] == "3 etcd=3.4"
@@ -65,7 +67,12 @@ def test_the_servers_under_test_get_the_version_and_the_storage_does_not() -> No
         ("etcd", ("etcd",), "choose from: etcd=3.5, etcd=3.4"),
         ("etcd", ("etcd=",), "choose from: etcd=3.5, etcd=3.4"),
         ("redis", ("redis=7", "redis=8"), "choose one"),
-        ("zookeeper", ("zookeeper=3.9",), "zookeeper is had in one version only"),
+        (
+            "postgres-advisory-pooled",
+            ("postgres=15",),
+            "omit --version: postgres and pgbouncer come in one version",
+        ),
+        ("zookeeper", ("zookeeper=3.9",), "omit --version: zookeeper comes in one version"),
     ],
 )
 def test_what_there_is_not_is_refused(backend: str, version: tuple[str, ...], cure: str) -> None:
@@ -76,8 +83,9 @@ def test_what_there_is_not_is_refused(backend: str, version: tuple[str, ...], cu
 
 def test_the_version_of_a_program_is_that_of_all_kinds_that_run_it() -> None:
     servers = validated(config("redis-failover", "redis=7")).servers_under_test()
-    assert {spec.kind for spec in servers} == {"redis-replicated=7", "redis-sentinel=7"}
-    assert {server_of(spec.kind).unpacked_as for spec in servers} == {"redis-7"}
+    assert {str(spec.kind) for spec in servers} == {"redis-replicated=7", "redis-sentinel=7"}
+    assert {spec.kind.software for spec in servers if spec.kind} == {"redis"}
+    assert {spec.server.unpacked_as for spec in servers if spec.server} == {"redis-7"}
 
 
 def test_it_is_in_the_command_that_runs_it_again() -> None:
@@ -87,16 +95,19 @@ def test_it_is_in_the_command_that_runs_it_again() -> None:
 @pytest.mark.parametrize("kind", ["no-such", "redis=6", "redis="])
 def test_a_kind_that_there_is_not_is_named(kind: str) -> None:
     with pytest.raises(UserError, match=re.escape(repr(kind))) as refused:
-        check_kind(kind)
+        Kind.parse(kind)
     assert "redis=7" in refused.value.cure
 
 
 # --- what each version is ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("server", VERSIONS, ids=lambda server: server.kind)
+@pytest.mark.parametrize("server", VERSIONS, ids=lambda server: f"{server.name}={server.version}")
 def test_a_version_is_the_same_server_with_a_pattern_of_its_own(server: Server) -> None:
-    assert server_of(server.kind) is server
+    kind = Kind.parse(f"{server.name}={server.version}")
+    assert kind == Kind(server.name, server.version)
+    assert kind.server is server
+    assert str(kind) == f"{server.name}={server.version}"
     assert server.says
     assert (server.port, server.drivers) == (
         SERVERS[server.name].port,
@@ -126,22 +137,22 @@ def test_versions_do_not_take_each_other_for_themselves() -> None:
 
 def test_another_version_on_path_is_not_it_and_is_told(bare: Path) -> None:
     program = says(bare / "etcd", "etcd Version: 3.5.16")
-    assert program_of(server_of("etcd=3.4")) is None
-    assert program_of(server_of("etcd=3.5")) == (str(program),)
-    assert program_of(server_of("etcd")) == (str(program),)
-    reason = fetching.why_no_server(server_of("etcd=3.4"))
+    assert program_of(ETCD_3_4.server) is None
+    assert program_of(Kind("etcd", "3.5").server) == (str(program),)
+    assert program_of(Kind("etcd").server) == (str(program),)
+    reason = fetching.why_no_server(ETCD_3_4.server)
     assert f"no etcd 3.4 here ({program} says 3.5.16)" in reason
     assert "LOCKCHECK_ETCD" in reason
     with pytest.raises(ClusterError, match="etcd=3"):
-        programs_on_host(["etcd=3.4"])
+        programs_on_host([ETCD_3_4])
 
 
 def test_what_was_unpacked_for_a_version_goes_before_path(bare: Path) -> None:
     on_path = says(bare / "etcd", "etcd Version: 3.5.16")
     ours = says(unpacked("etcd-3.4") / "usr/bin/etcd", "etcd Version: 3.4.23")
-    assert programs_on_host(["etcd", "etcd=3.4"]) == {
-        "etcd": (str(on_path),),
-        "etcd=3.4": (str(ours),),
+    assert programs_on_host([Kind("etcd"), ETCD_3_4]) == {
+        Kind("etcd"): (str(on_path),),
+        ETCD_3_4: (str(ours),),
     }
 
 
@@ -150,28 +161,28 @@ def test_a_variable_that_names_another_version_is_refused(
 ) -> None:
     named = says(bare / "mine", "etcd Version: 3.5.1")
     monkeypatch.setenv("LOCKCHECK_ETCD", str(named))
-    assert f"{named} says 3.5.1" in fetching.why_no_server(server_of("etcd=3.4"))
+    assert f"{named} says 3.5.1" in fetching.why_no_server(ETCD_3_4.server)
 
 
 def test_libraries_go_with_the_program_that_was_unpacked_with_them(bare: Path) -> None:
     program = says(unpacked("redis-7") / "usr/bin/redis-server", "Redis server v=7.0.15")
     libraries = unpacked("redis-7") / "usr/lib/x86_64-linux-gnu"
     libraries.mkdir(parents=True)
-    assert environment_of("redis=7", program) == {"LD_LIBRARY_PATH": str(libraries)}
-    assert environment_of("redis=7", bare / "redis-server") == {}
+    assert environment_of(Kind("redis", "7"), program) == {"LD_LIBRARY_PATH": str(libraries)}
+    assert environment_of(Kind("redis", "7"), bare / "redis-server") == {}
 
 
-def environment_of(kind: str, program: Path) -> dict[str, str]:
+def environment_of(kind: Kind, program: Path) -> dict[str, str]:
     from lockcheck.compose.launching import node_orders
 
-    spec = NodeSpec("r1", Role.SERVER, *kind.split("="))
+    spec = NodeSpec("r1", Role.SERVER, kind)
     nowhere: Callable[[str], str] = lambda _name: "/d"  # noqa: E731
     [orders] = node_orders([spec], {kind: (str(program),)}, nowhere, nowhere)
     return orders.environment
 
 
 def test_a_cluster_of_another_version_is_refused_before_clients_come() -> None:
-    kinds = ["redis", "redis=7"]
+    kinds = [Kind("redis"), Kind("redis", "7")]
     check_versions(kinds, {"redis": "whatever", "redis=7": "Redis server v=7.0.15"})
     with pytest.raises(ClusterError, match=r"redis=7 was asked for, but .* v=8\.0\.2"):
         check_versions(kinds, {"redis": "whatever", "redis=7": "Redis server v=8.0.2"})
@@ -180,7 +191,7 @@ def test_a_cluster_of_another_version_is_refused_before_clients_come() -> None:
 def test_a_fetch_that_brings_another_version_is_an_error(
     bare: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    server = replace(server_of("etcd=3.4"), find=lambda: (str(bare / "etcd"),))
+    server = replace(ETCD_3_4.server, find=lambda: (str(bare / "etcd"),))
     says(bare / "etcd", "etcd Version: 3.3.1")
     monkeypatch.setattr(fetching, "_fetch", lambda _server, _folder: None)
     with pytest.raises(ClusterError, match=r"do not provide etcd 3\.4 here: .* says 3\.3\.1"):

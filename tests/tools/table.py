@@ -25,8 +25,8 @@ from lockcheck.cli.commands import run_command
 from lockcheck.cli.run_options import config_from
 from lockcheck.config import RunConfig
 from lockcheck.nemesis import NO_FAULT
-from lockcheck.run.plan import servers_of
-from lockcheck.servers.versions import server_of
+from lockcheck.run.plan import kinds_of
+from lockcheck.servers.kind import Kind
 from lockcheck.storage.base import Guard
 from tests.demands import demands_of
 from tests.running import lockcheck, why_not
@@ -78,7 +78,9 @@ def short(rows: Iterable[Row], runtime: str) -> list[Row]:
     another Debian than the usual, which takes minutes to make."""
     rows = list(rows)
     if runtime == "docker":
-        usual = (row for row in rows if not any(map(_suite, servers_of(row.config()))))
+        usual = (
+            row for row in rows if not any(kind.server.suite for kind in kinds_of(row.config()))
+        )
         stands = (row for row in usual if row.verdict == "ok" and not row.control)
         return _first_of_each_kind(sorted(stands, key=lambda row: row.expected.guard == NONE))
     controls = {row.backend: row for row in reversed(rows) if row.control}
@@ -95,11 +97,11 @@ def _first_of_each_kind(rows: Iterable[Row]) -> list[Row]:
 
 def _kind(backend: Backend) -> str:
     """The kind of server that its clients speak to."""
-    return backend.contact or backend.servers[0].server
+    return backend.contact or str(backend.servers[0].kind)
 
 
-def _suite(kind: str) -> str:
-    return server_of(kind).suite
+def _has_a_suite(row: Row) -> bool:
+    return any(kind.server.suite for kind in kinds_of(row.config()))
 
 
 def _shortened(row: Row) -> Row:
@@ -131,10 +133,10 @@ def try_row(row: Row, runtime: str, seed: int, out: Path) -> list[str]:
 
 def can_run(rows: Iterable[Row], runtime: str) -> Iterator[Row]:
     """Those whose servers can be had on this host; says why the others are left out."""
-    reasons: dict[tuple[str, ...], str] = {}
+    reasons: dict[tuple[Kind, ...], str] = {}
     skipped: dict[str, str] = {}
     for row in rows:
-        kinds = servers_of(row.config())
+        kinds = kinds_of(row.config())
         if kinds not in reasons:
             reasons[kinds] = why_not(runtime, *kinds)
         if not reasons[kinds]:

@@ -18,11 +18,14 @@ from lockcheck.backends.base import Claim, Grant, LockSettings
 from lockcheck.backends.keeper import Keeper, KeptAlive, KeptAliveLock
 from lockcheck.history import Refusal
 from lockcheck.nodes.node import NodeSpec, Role
+from lockcheck.servers.kind import Kind
 from lockcheck.servers.wire import NOT_WITHDRAWN, Address, Refused, WireFailure, not_withdrawn
 from lockcheck.servers.wire.etcd import ETCD_ERRORS, Body, EtcdMembers, EtcdNotFoundError, as_bytes
 
 MEMBERS = 3
-SERVERS = tuple(NodeSpec(f"e{number}", Role.SERVER, "etcd") for number in range(1, MEMBERS + 1))
+SERVERS = tuple(
+    NodeSpec(f"e{number}", Role.SERVER, Kind("etcd")) for number in range(1, MEMBERS + 1)
+)
 ENDED_BY = "its lease: nobody keeps it alive"
 ERRORS = (NOT_WITHDRAWN, *ETCD_ERRORS)
 

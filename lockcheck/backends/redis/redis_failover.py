@@ -18,6 +18,7 @@ from lockcheck.backends.redis.redis_lock import RELEASE_IF_OWN
 from lockcheck.backends.redis.redis_single import SingleLock
 from lockcheck.history import EventType, Refusal
 from lockcheck.nodes.node import NodeSpec, Role
+from lockcheck.servers.kind import Kind
 from lockcheck.servers.redis import REDIS_ERRORS
 from lockcheck.servers.redis_primary import RedisPrimary
 from lockcheck.servers.wire import Address, ErrorRow, Phase, Refused, WireFailure
@@ -68,8 +69,8 @@ class WaitLock(FailoverLock):
 
 
 SERVERS = (
-    *(NodeSpec(f"r{n}", Role.SERVER, "redis-replicated") for n in range(1, MEMBERS + 1)),
-    *(NodeSpec(f"w{n}", Role.SERVER, "redis-sentinel") for n in range(1, MEMBERS + 1)),
+    *(NodeSpec(f"r{n}", Role.SERVER, Kind("redis-replicated")) for n in range(1, MEMBERS + 1)),
+    *(NodeSpec(f"w{n}", Role.SERVER, Kind("redis-sentinel")) for n in range(1, MEMBERS + 1)),
 )
 
 REDIS_FAILOVER = Backend(

@@ -7,11 +7,12 @@ from abc import abstractmethod
 from lockcheck.backends.base import Claim, Grant, Lock, LockSettings
 from lockcheck.history import Refusal
 from lockcheck.nodes.node import NodeSpec, Role
+from lockcheck.servers.kind import Kind
 from lockcheck.servers.redis import RedisNode, Script
 from lockcheck.servers.redis_primary import RedisPrimary
 from lockcheck.servers.wire import Address, Refused
 
-ONE_SERVER = (NodeSpec("r1", Role.SERVER, "redis"),)
+ONE_SERVER = (NodeSpec("r1", Role.SERVER, Kind("redis")),)
 
 RELEASE_IF_OWN = Script("""
 if redis.call('GET', KEYS[1]) == ARGV[1] then

@@ -24,6 +24,7 @@ from lockcheck.backends.redis.redis_expected import (
 from lockcheck.backends.redis.redis_lock import RELEASE_IF_OWN, new_secret
 from lockcheck.history import EventType, Refusal
 from lockcheck.nodes.node import NodeSpec, Role
+from lockcheck.servers.kind import Kind
 from lockcheck.servers.redis import REDIS_ERRORS, RedisNode
 from lockcheck.servers.wire import Address, ErrorRow, Phase, Refused, WireFailure
 
@@ -101,7 +102,7 @@ class Redlock(Lock):
             node.close()
 
 
-SERVERS = tuple(NodeSpec(f"r{n}", Role.SERVER, "redis") for n in range(1, 6))
+SERVERS = tuple(NodeSpec(f"r{n}", Role.SERVER, Kind("redis")) for n in range(1, 6))
 
 BACKEND = Backend(
     name="redlock",

@@ -20,6 +20,7 @@ from lockcheck.backends.connection_keeper import ConnectionKeeper, HeldSession
 from lockcheck.backends.expected import SHORT, Expected
 from lockcheck.history import Refusal
 from lockcheck.nodes.node import NodeSpec, Role
+from lockcheck.servers.kind import Kind
 from lockcheck.servers.wire import Address, Refused
 from lockcheck.servers.wire.mariadb import MARIADB_ERRORS, MariadbSession
 
@@ -112,7 +113,7 @@ BACKEND = Backend(
     promises=Promises(
         session=True, fencing=False, waits=True, ttl_step_ms=500, lapses_after=SERVER_WAITS
     ),
-    servers=(NodeSpec("m1", Role.SERVER, "mariadb"),),
+    servers=(NodeSpec("m1", Role.SERVER, Kind("mariadb")),),
     connect=GetLock,
     errors=MARIADB_ERRORS,
     retry_ms=(1, 10),

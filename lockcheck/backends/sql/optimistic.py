@@ -9,6 +9,7 @@ from __future__ import annotations
 from lockcheck.backends.base import Backend, Claim, Grant, Lock, LockSettings, Promises
 from lockcheck.backends.expected import SHORT, Expected
 from lockcheck.nodes.node import NodeSpec, Role
+from lockcheck.servers.kind import Kind
 from lockcheck.servers.wire import Address
 from lockcheck.servers.wire.postgres import POSTGRES_ERRORS, PostgresSession
 from lockcheck.storage.base import Ask, Served
@@ -43,7 +44,7 @@ class Attempts(Lock):
             self._open[0].close()
 
 
-SERVERS = (NodeSpec("p1", Role.SERVER, "postgres"),)
+SERVERS = (NodeSpec("p1", Role.SERVER, Kind("postgres")),)
 PROMISES = Promises(session=False, fencing=False, excludes=False, tells_validity=False)
 
 BACKEND = Backend(

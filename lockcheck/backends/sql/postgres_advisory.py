@@ -22,6 +22,7 @@ from lockcheck.backends.expected import SHORT, Expected
 from lockcheck.backends.expected_usual import DISK_FAILS
 from lockcheck.history import Refusal
 from lockcheck.nodes.node import NodeSpec, Role
+from lockcheck.servers.kind import Kind
 from lockcheck.servers.wire import Address, Refused, WireFailure
 from lockcheck.servers.wire.postgres import POSTGRES_ERRORS, PostgresSession
 
@@ -108,7 +109,7 @@ BACKEND = Backend(
     name="postgres-advisory",
     summary="one PostgreSQL, pg_try_advisory_lock in a session",
     promises=Promises(session=True, fencing=True),
-    servers=(NodeSpec("p1", Role.SERVER, "postgres"),),
+    servers=(NodeSpec("p1", Role.SERVER, Kind("postgres")),),
     connect=AdvisoryLock,
     errors=POSTGRES_ERRORS,
     ended_by=ENDED_BY,

@@ -11,13 +11,17 @@ from lockcheck.backends.base import Backend, Promises
 from lockcheck.backends.expected import SHORT, Expected
 from lockcheck.backends.sql.postgres_advisory import ENDED_BY, AdvisoryLock
 from lockcheck.nodes.node import NodeSpec, Role
+from lockcheck.servers.kind import Kind
 from lockcheck.servers.wire.postgres import POSTGRES_ERRORS
 
 BACKEND = Backend(
     name="postgres-advisory-pooled",
     summary="the same through PgBouncer, which lends sessions by the transaction",
     promises=Promises(session=True, fencing=True),
-    servers=(NodeSpec("p1", Role.SERVER, "postgres"), NodeSpec("b1", Role.SERVER, "pgbouncer")),
+    servers=(
+        NodeSpec("p1", Role.SERVER, Kind("postgres")),
+        NodeSpec("b1", Role.SERVER, Kind("pgbouncer")),
+    ),
     connect=AdvisoryLock,
     errors=POSTGRES_ERRORS,
     contact="pgbouncer",

@@ -22,6 +22,7 @@ from lockcheck.backends.expected import SHORT, Expected
 from lockcheck.backends.expected_usual import DISK_FAILS
 from lockcheck.history import EventType, Refusal
 from lockcheck.nodes.node import NodeSpec, Role
+from lockcheck.servers.kind import Kind
 from lockcheck.servers.wire import Address, Refused, WireFailure, classify
 from lockcheck.servers.wire.postgres import POSTGRES_ERRORS, PostgresSession
 from lockcheck.storage.base import Ask, Served
@@ -120,7 +121,7 @@ BACKEND = Backend(
     name="postgres-row",
     summary="one PostgreSQL, SELECT ... FOR UPDATE, and the data in the same transaction",
     promises=Promises(session=True, fencing=False, commits=True),
-    servers=(NodeSpec("p1", Role.SERVER, "postgres"),),
+    servers=(NodeSpec("p1", Role.SERVER, Kind("postgres")),),
     connect=RowLock,
     errors=POSTGRES_ERRORS,
     storage="postgres",

@@ -26,6 +26,7 @@ from lockcheck.backends.base import Claim, Grant, Lock, LockSettings
 from lockcheck.errors import ClusterError
 from lockcheck.history import EventType, Refusal
 from lockcheck.nodes.node import NodeSpec, Role
+from lockcheck.servers.kind import Kind
 from lockcheck.servers.wire import (
     NOT_WITHDRAWN,
     Address,
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 
 MEMBERS = 3
 SERVERS = tuple(
-    NodeSpec(f"z{number}", Role.SERVER, "zookeeper") for number in range(1, MEMBERS + 1)
+    NodeSpec(f"z{number}", Role.SERVER, Kind("zookeeper")) for number in range(1, MEMBERS + 1)
 )
 ENDED_BY = "the timeout of its session: nobody sends heartbeats"
 LOOK_S = 0.05  # how often it looks whether to wait on

@@ -14,11 +14,10 @@ from dataclasses import dataclass
 from ipaddress import IPv4Network
 
 from lockcheck.compose.docker.engine import NODE_LABEL, PART_LABEL, RUN_LABEL
-from lockcheck.compose.launching import CLIENT, image_of
+from lockcheck.compose.launching import image_of
 from lockcheck.compose.runtime import ClusterPlan
 from lockcheck.errors import ClusterError
 from lockcheck.nodes.node import NodeSpec
-from lockcheck.servers.versions import server_of
 
 RUN_FOLDER = "/lockcheck/run"  # in the agent and in the clients: the run's volume
 DATA_FOLDER = "/lockcheck/data"  # in a server that keeps data: memory of its own
@@ -86,7 +85,7 @@ def addresses(nodes: Iterable[NodeSpec], subnet: IPv4Network) -> dict[str, str]:
 
 
 def _image(node: NodeSpec, plan: ClusterPlan, images: Mapping[str, str]) -> str:
-    own = plan.client_image if node.server == CLIENT else ""
+    own = plan.client_image if node.kind is None else ""
     return own or images[image_of(node)]
 
 
@@ -105,7 +104,7 @@ def _service(
         "cap_add": ["NET_ADMIN"],
         "sysctls": dict(sysctls),
         "networks": {NETWORK: {"ipv4_address": address}},
-        "volumes": [f"{VOLUME}:{RUN_FOLDER}"] if node.server == CLIENT else [],
+        "volumes": [f"{VOLUME}:{RUN_FOLDER}"] if node.kind is None else [],
         "tmpfs": _memory(node),
         # Whatever the engine's default is: the last words of a container must be readable.
         "logging": {"driver": "json-file", "options": {"max-size": "20m"}},
@@ -114,7 +113,7 @@ def _service(
 
 
 def _memory(node: NodeSpec) -> list[str]:
-    size_mb = 0 if node.server == CLIENT else server_of(node.kind).data_mb
+    size_mb = node.server.data_mb if node.server else 0
     return [f"{DATA_FOLDER}:size={size_mb}m,mode=0700"] if size_mb else []
 
 

@@ -30,11 +30,17 @@ from lockcheck.compose.docker.engine import connect, engine_trouble, why_no_engi
 from lockcheck.compose.docker.introduction import introduced
 from lockcheck.compose.docker.unpacking import unpack
 from lockcheck.compose.images.build import bring_images
-from lockcheck.compose.images.recipes import CLIENT_IMAGE
-from lockcheck.compose.launching import image_of, node_orders, programs_in_images
+from lockcheck.compose.launching import (
+    CLIENT_IMAGE,
+    CLIENT_IN_IMAGE,
+    image_of,
+    node_orders,
+    programs_in_images,
+)
 from lockcheck.compose.runtime import Cluster, ClusterPlan, Runtime, Say, allow_open_files
 from lockcheck.errors import ClusterError
 from lockcheck.servers.faketime import IN_IMAGE
+from lockcheck.servers.kind import Kind
 
 __all__ = ["DockerCluster", "DockerRuntime", "clean_docker"]
 
@@ -48,7 +54,7 @@ class DockerRuntime(Runtime):
     def __init__(self, agent_command: Sequence[str] = AGENT_COMMAND) -> None:
         self._agent_command = tuple(agent_command)
 
-    def why_not(self, servers: Iterable[str] = ()) -> str:  # noqa: ARG002 - images have them all
+    def why_not(self, servers: Iterable[Kind] = ()) -> str:  # noqa: ARG002 - images have them all
         return why_no_engine() or why_no_compose()
 
     def start(self, plan: ClusterPlan, say: Say) -> Cluster:
@@ -118,7 +124,7 @@ class DockerCluster(Cluster):
             programs_in_images(self._plan.kinds),
             folder_of=lambda name: f"{RUN_FOLDER}/{name}",
             data_of=lambda _name: DATA_FOLDER,
-            idle_clients=self._plan.idle_clients,
+            client=() if self._plan.idle_clients else CLIENT_IN_IMAGE,
             faketime=IN_IMAGE,
         )
         run_id = self._plan.run_id

@@ -33,6 +33,7 @@ from lockcheck.compose.images.recipes import (
 )
 from lockcheck.compose.runtime import Say
 from lockcheck.errors import ClusterError
+from lockcheck.servers.kind import Kind
 
 if TYPE_CHECKING:
     import docker
@@ -42,14 +43,14 @@ LAST_LINES = 10
 __all__ = ["bring_images", "build_images", "image_tag", "missing_images"]
 
 
-def missing_images(kinds: Iterable[str]) -> list[str]:
+def missing_images(kinds: Iterable[Kind]) -> list[str]:
     """The images of this version of lockcheck that runs with these kinds of server need, and that
     the engine does not have."""
     with closing(connect()) as client:
         return [name for name in image_names(kinds) if not is_there(client, image_tag(name))]
 
 
-def build_images(kinds: Iterable[str], say: Say) -> None:
+def build_images(kinds: Iterable[Kind], say: Say) -> None:
     """Everything that runs on Docker with these kinds of server need: their images, those of the
     clients and the storage, and Compose if it is missing."""
     bring_images(image_names(kinds), say)

@@ -13,21 +13,21 @@ from pathlib import Path
 from typing import IO
 
 from lockcheck.compose.images.dependencies import requirements
+from lockcheck.compose.launching import CLIENT_IMAGE
 from lockcheck.errors import InternalError
-from lockcheck.servers.versions import server_of
+from lockcheck.servers.kind import Kind
 
 PACKAGE = Path(__file__).parents[2]
 IMAGES_FOLDER = Path(__file__).parent
 USUAL_SUITE = "trixie"  # of Debian: the base of all images that do not ask for another one
 COMPOSE_IMAGE = "compose"  # only to fetch Compose, and removed afterwards
 PYTHON_IMAGE = "python"  # what `client` is built on: changes with its packages only
-CLIENT_IMAGE = "client"  # changes with every change of lockcheck
 BUILT_HERE = {".so", ".dylib"}  # for this machine, not for the image; clients need none
 
 
-def image_names(kinds: Iterable[str]) -> list[str]:
+def image_names(kinds: Iterable[Kind]) -> list[str]:
     """The images that runs with these kinds of server use."""
-    return sorted({CLIENT_IMAGE, *(server_of(kind).image_name for kind in kinds)})
+    return sorted({CLIENT_IMAGE, *(kind.server.image_name for kind in kinds)})
 
 
 @dataclass(frozen=True, slots=True)

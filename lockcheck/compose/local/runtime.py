@@ -22,13 +22,13 @@ import msgspec
 
 from lockcheck.agent.link import AgentLink
 from lockcheck.agent.own_folder import OwnFolder, identity_of
-from lockcheck.compose.launching import CLIENT, node_orders, programs_on_host
+from lockcheck.compose.launching import CLIENT_ON_HOST, node_orders, programs_on_host
 from lockcheck.compose.local.fetching import bring_faketime, bring_server, why_no_server
 from lockcheck.compose.runtime import Cluster, ClusterPlan, Runtime, Say, allow_open_files
 from lockcheck.errors import ClusterError
 from lockcheck.nodes.node import NodeFacts
 from lockcheck.servers.faketime import find_library
-from lockcheck.servers.versions import server_of
+from lockcheck.servers.kind import Kind
 
 AGENT_COMMAND = (sys.executable, "-P", "-m", "lockcheck.agent.agent")  # -P: not this folder's code
 DATA = "data"
@@ -72,22 +72,21 @@ class LocalRuntime(Runtime):
     def __init__(self, agent_command: Sequence[str] = AGENT_COMMAND) -> None:
         self._agent_command = tuple(agent_command)
 
-    def why_not(self, servers: Iterable[str] = ()) -> str:
+    def why_not(self, servers: Iterable[Kind] = ()) -> str:
         if platform.system() != "Linux":
             return "network namespaces are Linux's: use --runtime docker here"
         if shutil.which("unshare") is None:
             return "`unshare` is missing: install util-linux, or use --runtime docker"
         if isolation() is None:
             return f"this system gives no namespaces: {NO_NAMESPACES}"
-        return "; ".join(reason for kind in servers if (reason := why_no_server(server_of(kind))))
+        return "; ".join(reason for kind in servers if (reason := why_no_server(kind.server)))
 
     def start(self, plan: ClusterPlan, say: Say) -> Cluster:
-        servers = plan.kinds - {CLIENT}
-        if reason := self.why_not(sorted(servers)):
+        if reason := self.why_not(plan.kinds):
             raise ClusterError("the local runtime cannot run here", cure=reason)
         allow_open_files(plan)
-        for kind in sorted(servers):
-            bring_server(server_of(kind), say)
+        for kind in plan.kinds:
+            bring_server(kind.server, say)
         if any(node.faketime for node in plan.nodes):
             bring_faketime(say)
         return LocalCluster(plan, self._agent_command)
@@ -102,7 +101,7 @@ class LocalCluster(Cluster):
             programs_on_host(plan.kinds),
             folder_of=lambda name: str(OwnFolder.place / name),
             data_of=lambda name: str(OwnFolder.place / name / DATA),
-            idle_clients=plan.idle_clients,
+            client=() if plan.idle_clients else CLIENT_ON_HOST,
             faketime=str(find_library() or ""),
         )
         self._data = [folder / each.name / DATA for each in orders if each.data]

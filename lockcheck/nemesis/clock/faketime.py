@@ -17,10 +17,9 @@ from pathlib import Path
 from lockcheck.errors import FaultError
 from lockcheck.nemesis.clock.skew import NS_PER_S, Skew, true_ns
 from lockcheck.nodes.node import Node
-from lockcheck.servers.asking import answer
+from lockcheck.servers.asking.answer import answer
 from lockcheck.servers.base import Clock, TellsTime
 from lockcheck.servers.faketime import FILE_VARIABLE, LIBRARY, file_text
-from lockcheck.servers.versions import server_of
 
 TRIES = 20
 BETWEEN_TRIES_S = 0.05
@@ -75,10 +74,10 @@ class FaketimeClocks:
                 )
 
     async def _up_ns(self) -> int:
-        server = server_of(self._node.spec.kind)
-        telling = server.tells_time
-        if telling is None or telling.clock is not Clock.MONOTONIC:
-            raise FaultError(f"{server.title} does not report its uptime")
+        server = self._node.spec.server
+        telling = server.tells_time if server else None
+        if server is None or telling is None or telling.clock is not Clock.MONOTONIC:
+            raise FaultError(f"{self._node.name} does not report its uptime")
         return await self._ask_ns(server.port, telling)
 
     async def _ask_ns(self, port: int, telling: TellsTime) -> int:

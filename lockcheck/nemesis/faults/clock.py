@@ -38,9 +38,8 @@ from lockcheck.nemesis.parameters import flag
 from lockcheck.nemesis.scene import Scene
 from lockcheck.nemesis.triggers import Trigger
 from lockcheck.nodes.node import Node, Role
-from lockcheck.servers import SERVERS
+from lockcheck.servers import Server
 from lockcheck.servers.base import Clock
-from lockcheck.servers.versions import server_of
 
 WALL = flag("wall", "only the wall clock")
 MONO = flag("mono", "only the monotonic clock")
@@ -141,7 +140,7 @@ def _is_untouched(moved: Moved) -> bool:
 
 def _needs_restart(node: Node, which: tuple[Clock, ...]) -> bool:
     """Whether the server must not see one of these clocks, its monotonic one, go back."""
-    server = SERVERS.get(node.spec.server)
+    server = node.spec.server
     return server is not None and server.clock is Clock.MONOTONIC and server.clock in which
 
 
@@ -152,12 +151,12 @@ def _strike(step: Step, nodes: tuple[str, ...], scene: Scene) -> ClockFault:
 
 def _moved(step: Step, node: Node) -> Moved:
     which = _which(step, node.role)
-    faked = _waits_by_kernel(node.spec.kind) and Clock.MONOTONIC in which
+    faked = _waits_by_kernel(node.spec.server) and Clock.MONOTONIC in which
     return Moved(node, which, FaketimeClocks(node) if faked else VdsoClocks(node), Skew())
 
 
-def _waits_by_kernel(kind: str) -> bool:
-    return kind.partition("=")[0] in SERVERS and server_of(kind).waits_by_kernel
+def _waits_by_kernel(server: Server | None) -> bool:
+    return server is not None and server.waits_by_kernel
 
 
 def _moves_monotonic(step: Step) -> bool:
@@ -174,7 +173,7 @@ def _which(step: Step, role: Role) -> tuple[Clock, ...]:
 
 def _why_not_there(step: Step, plan: Plan) -> Refusal | None:
     """Why the plan's servers do not allow it."""
-    if not (any(map(_waits_by_kernel, plan.kinds)) and _moves_monotonic(step)):
+    if not (any(kind.server.waits_by_kernel for kind in plan.kinds) and _moves_monotonic(step)):
         return None
     if not plan.faketime:
         return Refusal(

@@ -24,7 +24,6 @@ from lockcheck.nemesis.parameters import flag
 from lockcheck.nemesis.scene import Scene
 from lockcheck.nodes.filesystems import reconfigure
 from lockcheck.nodes.node import Node
-from lockcheck.servers import SERVERS
 
 READ_ONLY = flag("read-only", "it is mounted read-only, instead of being full")
 PROBE = "lockcheck-probe"
@@ -154,7 +153,7 @@ class ReadOnly:
 
 async def _start_again(node: Node, fleet: Fleet) -> None:
     await fleet.end(node.name)
-    server = SERVERS.get(node.spec.server)
+    server = node.spec.server
     if server is not None and node.data is not None:
         server.tidied(node.data)
     await fleet.start(node.name)
@@ -185,7 +184,7 @@ def _strike(step: Step, nodes: tuple[str, ...], scene: Scene) -> Strike:
 
 
 def _why_not(_step: Step, plan: Plan) -> Refusal | None:
-    if not any(SERVERS[kind].data_mb for kind in plan.kinds):
+    if not any(kind.server.data_mb for kind in plan.kinds):
         return Refusal(
             f"the servers of {plan.backend} keep no data", "use another fault, such as kill"
         )

@@ -25,7 +25,7 @@ from lockcheck.nemesis.network.links import Link
 from lockcheck.nemesis.parameters import choice
 from lockcheck.nemesis.scene import Scene
 from lockcheck.nodes.node import Node, Role
-from lockcheck.servers.redis_replicas import RedisGroup
+from lockcheck.servers.asking.replicas import RedisGroup
 from lockcheck.servers.redis_replicated import REDIS_REPLICATED
 
 T = TypeVar("T")
@@ -189,7 +189,7 @@ def _strike(step: Step, nodes: tuple[str, ...], scene: Scene) -> Failover:
 
 
 def _why_not(_step: Step, plan: Plan) -> Refusal | None:
-    if REDIS_REPLICATED.name not in plan.kinds:
+    if not any(kind.name == REDIS_REPLICATED.name for kind in plan.kinds):
         return Refusal(
             f"{plan.backend} has no primary with replicas to promote",
             "--backend redis-failover or redis-wait; or kill:leader, where members elect one",

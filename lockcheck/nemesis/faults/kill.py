@@ -26,7 +26,6 @@ from lockcheck.nemesis.course.held_lock import a_held_lock
 from lockcheck.nemesis.parameters import FOR, duration, flag
 from lockcheck.nemesis.scene import Scene
 from lockcheck.nodes.node import Node
-from lockcheck.servers.versions import server_of
 
 NEVER = "never"
 RESTART = duration("restart", "when it is started again", or_word=NEVER)
@@ -163,7 +162,7 @@ def _why_not_rolling(step: Step, plan: Plan) -> Refusal | None:
 
 
 def _why_not_without_data(step: Step, plan: Plan) -> Refusal | None:
-    refusing = [s for s in map(server_of, plan.kinds) if s.refused_without_data]
+    refusing = [kind.server for kind in plan.kinds if kind.server.refused_without_data]
     if step.setting(NO_DATA.name) and refusing and step.aim not in (HOLDER, CLIENT):
         return Refusal(
             f"a member of {refusing[0].title} that has lost its data is not accepted by the others",

@@ -16,9 +16,10 @@ from lockcheck.nemesis.clock.faketime import FaketimeClocks
 from lockcheck.nemesis.clock.skew import TRUE, Skew
 from lockcheck.nodes.namespaces import enter_network
 from lockcheck.nodes.node import NodeSpec, Role
-from lockcheck.servers.asking import answers
+from lockcheck.servers.asking.answer import answers
 from lockcheck.servers.base import Clock, Here
 from lockcheck.servers.faketime import FILE, file_text, find_library, under_faketime
+from lockcheck.servers.kind import Kind
 from lockcheck.servers.zookeeper import ZOOKEEPER
 from tests.nemesis.real import RealNode, cluster
 
@@ -36,7 +37,7 @@ def node() -> Iterator[RealNode]:
     except ClusterError as error:
         pytest.skip(f"{error.message}: {error.cure}")
     with cluster("r1") as nodes:
-        nodes["r1"].spec = NodeSpec("z1", Role.SERVER, "zookeeper")
+        nodes["r1"].spec = NodeSpec("z1", Role.SERVER, Kind("zookeeper"))
         yield nodes["r1"]
 
 

@@ -29,6 +29,7 @@ from lockcheck.nemesis.network.links import Links
 from lockcheck.nemesis.scene import Scene
 from lockcheck.nodes.node import Node, NodeSpec, Role
 from lockcheck.servers.base import Clock
+from lockcheck.servers.kind import Kind
 from tests.nemesis import plans
 from tests.nemesis.clock.test_vdso import functions_of
 from tests.nemesis.real import FORKED, RealFleet, RealNode, cluster
@@ -165,7 +166,7 @@ def test_clocks_drift_and_strobe_on_several_nodes(nodes: Nodes, run: Run) -> Non
 def test_what_lives_by_its_monotonic_clock_is_started_again_with_its_data(
     nodes: Nodes, run: Run
 ) -> None:
-    nodes["r2"].spec = NodeSpec("r2", Role.SERVER, "etcd")
+    nodes["r2"].spec = NodeSpec("r2", Role.SERVER, Kind("etcd"))
     before = nodes["r2"].pids()
     for text, starts in (("clock:jump=+30s,wall", []), ("clock:jump=+30s", [True])):
         clock = fault(nodes, text, "r2")
@@ -261,13 +262,13 @@ def test_what_cannot_be_is_refused_with_the_cure(text: str, why: str) -> None:
 )
 def test_what_libfaketime_cannot_do_is_refused_where_nothing_else_can(text: str, why: str) -> None:
     with pytest.raises(UserError, match="libfaketime") as refused:
-        check_nemesis([text], plan(kinds=("zookeeper",)))
+        check_nemesis([text], plan(kinds=(Kind("zookeeper"),)))
     assert why in refused.value.cure
-    check_nemesis(["clock:drift=2,wall", "clock:client,drift=2"], plan(kinds=("zookeeper",)))
+    check_nemesis(["clock:drift=2,wall", "clock:client,drift=2"], plan(kinds=(Kind("zookeeper"),)))
 
 
 def test_servers_that_need_libfaketime_and_do_not_have_it_are_refused() -> None:
-    without = plan(kinds=("zookeeper",), faketime=False)
+    without = plan(kinds=(Kind("zookeeper"),), faketime=False)
     with pytest.raises(UserError, match="do not run under libfaketime") as refused:
         check_nemesis(["clock"], without)
     assert "faketime=True" in refused.value.cure

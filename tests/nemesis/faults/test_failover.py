@@ -21,10 +21,11 @@ from lockcheck.nemesis.scene import Scene
 from lockcheck.nodes.namespaces import enter_network
 from lockcheck.nodes.node import Node, NodeSpec, Role
 from lockcheck.nodes.waiting import wait_until
-from lockcheck.servers.asking import answers
+from lockcheck.servers.asking.answer import answers
+from lockcheck.servers.asking.redis import Reply
+from lockcheck.servers.asking.replicas import RedisGroup
 from lockcheck.servers.base import Here, Server
-from lockcheck.servers.redis_asking import Reply
-from lockcheck.servers.redis_replicas import RedisGroup
+from lockcheck.servers.kind import Kind
 from lockcheck.servers.redis_replicated import REDIS_REPLICATED
 from lockcheck.servers.redis_sentinel import REDIS_SENTINEL
 from tests.backends.servers import found
@@ -48,7 +49,7 @@ class RedisFleet(RealFleet):
     async def start(self, name: str, *, data: bool = True) -> None:
         node, kind, folder = self.nodes[name], KINDS[name[0]], self._folder / name
         servers = {
-            each.name: tuple(n.address for n in self.nodes.values() if n.spec.server == each.name)
+            each.name: tuple(n.address for n in self.nodes.values() if n.spec.server is each)
             for each in KINDS.values()
         }
         here = Here(node.address, servers[kind.name], str(folder), found(kind), servers)
@@ -94,7 +95,7 @@ def nodes() -> Iterator[Nodes]:
     with cluster("r1", "r2", "r3", "w1", "w2", "w3", "c1", "c2") as nodes:
         for name, node in nodes.items():
             if name[0] in KINDS:
-                node.spec = NodeSpec(name, Role.SERVER, KINDS[name[0]].name)
+                node.spec = NodeSpec(name, Role.SERVER, Kind(KINDS[name[0]].name))
         yield nodes
 
 
