@@ -68,4 +68,5 @@ def test_it_is_traced_and_does_not_count_against_the_lock(tmp_path: Path) -> Non
     assert result["verdict"] == "unknown"
     assert {finding["blame"] for finding in result["findings"]} == {"machine"}
     assert "overlap" in {finding["code"] for finding in result["findings"]}
-    assert any("stalled" in doubt and "c1" in doubt for doubt in result["doubts"]), result["doubts"]
+    doubts = list(zip(result["doubt_codes"], result["doubts"], strict=True))
+    assert any(code == "machine-stalled" and "c1" in text for code, text in doubts), doubts

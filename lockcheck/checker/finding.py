@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from enum import Enum, StrEnum, auto
 from typing import TYPE_CHECKING
 
+from lockcheck.checker.doubt import Doubt
 from lockcheck.history import Effect, FaultSpan, Hold, Operation, Stall
 
 if TYPE_CHECKING:  # engines take numpy, which clients of a run do without
@@ -167,7 +168,7 @@ class Freed:
 class Judgement:
     verdict: Verdict
     findings: tuple[Finding, ...]  # in the order of their times
-    doubts: tuple[str, ...]  # why it could not be decided, each a sentence
+    doubts: tuple[Doubt, ...]  # why it could not be decided
     counts: Counts
     definitions: tuple[Definition, ...] = ()  # one for each object, side by side
     cut: str = ""  # why there is more to find than is reported here; empty: there is not
@@ -175,7 +176,7 @@ class Judgement:
     freed: tuple[Freed, ...] = ()  # holds whose clients were ended, and who was let in then
     not_exercised: tuple[FaultSpan, ...] = ()  # proven, and nobody felt them
 
-    def doubting(self, doubt: str) -> Judgement:
+    def doubting(self, doubt: Doubt) -> Judgement:
         """The same with one more reason why it cannot be decided."""
         return replace(
             self,

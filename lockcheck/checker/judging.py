@@ -19,6 +19,7 @@ from lockcheck.checker.columns.struck import doubtful, meanwhile, struck
 from lockcheck.checker.columns.subject import ColumnSubject, EventSubject, Subject
 from lockcheck.checker.counts import count, lost
 from lockcheck.checker.definitions import definitions
+from lockcheck.checker.doubt import Doubt, DoubtCode
 from lockcheck.checker.examined import examine
 from lockcheck.checker.finding import Code, Counts, Finding, Judgement, Verdict
 from lockcheck.checker.judges import not_linearizable
@@ -104,32 +105,33 @@ class _Trial:
     subject: Subject
     patience: Patience
     findings: list[Finding] = field(default_factory=list)
-    doubts: list[str] = field(default_factory=list)
+    doubts: list[Doubt] = field(default_factory=list)
     contradicted: bool = False  # clients and the storage do not tell the same
 
     def check(self, case: Case, codes: Iterable[str]) -> None:
         for code in codes:
-            self.findings += self._guarded(f"check {code}", partial(CHECKS[code].find, case))
+            self.findings += self._guarded(code, partial(CHECKS[code].find, case))
 
-    def doubt(self, name: str, doubts: Callable[[], Iterable[str]]) -> None:
-        self.doubts += self._guarded(f"check of the {name}", doubts)
+    def doubt(self, name: str, doubts: Callable[[], Iterable[Doubt]]) -> None:
+        self.doubts += self._guarded(f"of the {name}", doubts)
 
     @property
     def is_violation(self) -> bool:
         return any(finding.effect is Verdict.VIOLATION for finding in self.findings)
 
-    def _guarded(self, name: str, found: Callable[[], Iterable[T]]) -> list[T]:
+    def _guarded(self, check: str, found: Callable[[], Iterable[T]]) -> list[T]:
         try:
             return list(found())
         except Exception as error:  # noqa: BLE001
-            self.doubts.append(f"the {name} crashed: {type(error).__name__}: {error}")
+            reason = f"{type(error).__name__}: {error}"
+            self.doubts.append(Doubt(DoubtCode.CHECK_CRASHED, check=check, reason=reason))
             return []
 
     def judgement(self, counts: Counts) -> Judgement:
-        name = f"check {Code.NOT_LINEARIZABLE.value}"
-        examined = self._guarded(name, lambda: examine(self.subject, self.patience))
+        check = Code.NOT_LINEARIZABLE.value
+        examined = self._guarded(check, lambda: examine(self.subject, self.patience))
         self.findings += self._guarded(
-            name, lambda: not_linearizable.findings(self.subject, examined)
+            check, lambda: not_linearizable.findings(self.subject, examined)
         )
         self.doubts += not_linearizable.doubts(self.subject, examined)
         if self.contradicted:

@@ -44,7 +44,7 @@ def print_verdict(
 
     from lockcheck.results.story.narrative import again, narrative_of
     from lockcheck.results.story.seen import counted, ended_early, freed_again, not_exercised
-    from lockcheck.results.story.wording.doubts import doubts_told
+    from lockcheck.results.story.wording.doubts import beside_the_headline
 
     narrative = narrative_of(history, judgement)
     console = Console(highlight=False)
@@ -59,7 +59,8 @@ def print_verdict(
     _print_beside(console, badge, f"[bold]{plain(narrative.headline)}[/]")
     console.print()
     _print_worst_incident(console, narrative)
-    _print_doubts(console, "?" if verdict is Verdict.UNKNOWN else "besides", doubts_told(judgement))
+    mark = "?" if verdict is Verdict.UNKNOWN else "besides"
+    _print_doubts(console, mark, beside_the_headline(judgement))
     _print_definitions(console, judgement)
     there = [f"{number} {what}" for what, number in counted(history, judgement)]
     judged = ". ".join(filter(None, (", ".join(filter(None, (*there, seal))), judgement.cut)))

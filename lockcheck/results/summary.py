@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from lockcheck.checker.doubt import DoubtCode
 from lockcheck.checker.finding import Definition, Finding, Freed, Judgement
 from lockcheck.history import FaultSpan, History, Hold, Operation
 from lockcheck.history.event import NS_PER_MS
@@ -20,6 +21,7 @@ from lockcheck.results.story.seen import why_idle
 from lockcheck.results.story.steps.step import Step
 from lockcheck.results.story.wording.codes import in_full, note
 from lockcheck.results.story.wording.definitions import told
+from lockcheck.results.story.wording.doubts import in_words
 from lockcheck.words import by_its_clock
 
 SCHEMA = 1
@@ -107,6 +109,7 @@ class VerdictSummary(msgspec.Struct, frozen=True, kw_only=True):
     incidents_in_all: int
     findings: tuple[FindingSummary, ...]
     doubts: tuple[str, ...]
+    doubt_codes: tuple[DoubtCode, ...]  # of each of them
     counts: object
     definitions: object  # as they are in `checker.finding`, as `counts` are
     problem: str = ""
@@ -116,7 +119,7 @@ class VerdictSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def verdict_summary(history: History, judgement: Judgement, problem: str = "") -> VerdictSummary:
-    narrative = narrative_of(history, judgement)
+    narrative, doubts = narrative_of(history, judgement), in_words(judgement)
     return VerdictSummary(
         schema=SCHEMA,
         verdict=judgement.verdict,
@@ -124,7 +127,8 @@ def verdict_summary(history: History, judgement: Judgement, problem: str = "") -
         incidents=tuple(_incident(*each) for each in narrative.stories(INCIDENTS_TOLD)),
         incidents_in_all=len(narrative.incidents),
         findings=tuple(_summaries(judgement.findings, judgement.began_ns)),
-        doubts=_writable(judgement.doubts),
+        doubts=_writable(doubts),
+        doubt_codes=tuple(doubt.code for doubt in doubts.values()),
         counts=msgspec.to_builtins(judgement.counts),
         definitions=[_definition(each) for each in judgement.definitions],
         problem=problem,

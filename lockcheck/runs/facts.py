@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
+from lockcheck.checker.doubt import Doubt, DoubtCode
 from lockcheck.checker.finding import Judgement
 
 
@@ -23,9 +24,8 @@ class RunFacts(msgspec.Struct, frozen=True, kw_only=True):
         """A run that did not come to its end may have missed what would have come."""
         if not self.problem:
             return judgement
-        return judgement.doubting(
-            f"the run did not come to its end: {self.problem.splitlines()[0]}"
-        )
+        first_line = self.problem.splitlines()[0]
+        return judgement.doubting(Doubt(DoubtCode.RUN_UNFINISHED, reason=first_line))
 
 
 def now_in_words() -> str:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from lockcheck.checker import Case, Code, Culprit, Verdict, judge, judge_scan
+from lockcheck.checker.doubt import DoubtCode
 from lockcheck.checker.evidence.stalls import host_stepped_ns
 from lockcheck.checker.judges.deadlock import find as deadlocks
 from lockcheck.checker.judges.silent_loss import find as silent_losses
@@ -231,15 +232,17 @@ CUT = "cut:holder,for=2s"
 WANTED = "2 acquire 36-36.5!"
 
 
-def missed(*lines: str, asked: str = CUT, at_holders: tuple[str, ...] = (CUT,)) -> list[str]:
+def missed(*lines: str, asked: str = CUT, at_holders: tuple[str, ...] = (CUT,)) -> list[DoubtCode]:
     told = history(
         turns(12), *lines, faults=(asked,), at_holders=at_holders, backend="redis", clients=3
     )
-    return [doubt.removeprefix(f"the fault {asked} ") for doubt in doubts(Case(told))]
+    found = list(doubts(Case(told)))
+    assert all(doubt.asked == asked for doubt in found)
+    return [doubt.code for doubt in found]
 
 
-NEVER = "was asked for, but was never injected"
-NOT_HELD = "never struck a client while it held a lock that others wanted"
+NEVER = DoubtCode.FAULT_NOT_INJECTED
+NOT_HELD = DoubtCode.NO_HOLDER_STRUCK
 
 
 @pytest.mark.parametrize(
@@ -259,14 +262,18 @@ NOT_HELD = "never struck a client while it held a lock that others wanted"
         ("fault kill n1 31-39 since=32 proven=38", [NEVER]),
     ],
 )
-def test_whether_a_fault_that_is_aimed_at_holders_struck_one(line: str, said: list[str]) -> None:
+def test_whether_a_fault_that_is_aimed_at_holders_struck_one(
+    line: str, said: list[DoubtCode]
+) -> None:
     assert missed(line, WANTED) == said
 
 
 @pytest.mark.parametrize(
     ("asked_ms", "said"), [("33.9", [NOT_HELD]), ("34", []), ("39", []), ("39.1", [NOT_HELD])]
 )
-def test_somebody_must_want_the_lock_while_it_is_in_effect(asked_ms: str, said: list[str]) -> None:
+def test_somebody_must_want_the_lock_while_it_is_in_effect(
+    asked_ms: str, said: list[DoubtCode]
+) -> None:
     line = f"fault cut n1 31-39 asked={CUT} since=34 proven=38"
     assert missed(line, f"2 acquire {asked_ms}-39.5!") == said
 
@@ -300,12 +307,16 @@ ENDED = """
         ({"more": "8@n7 read 260-261 = x"}, []),  # started again
     ],
 )
-def test_who_was_ended_while_it_held_the_lock(values: dict[str, str], said: list[str]) -> None:
+def test_who_was_ended_while_it_held_the_lock(
+    values: dict[str, str], said: list[DoubtCode]
+) -> None:
     lines = ENDED.format(**{"more": "", "at": "220", "effect": "ends"} | values)
     assert missed(lines, asked="odd:holder", at_holders=("odd:holder",)) == said
 
 
 # --- nothing to judge ----------------------------------------------------------------------------
+
+NOTHING_TO_JUDGE = {DoubtCode.NO_OPERATIONS, DoubtCode.NO_ANSWERS}
 
 NOTHING = {
     "nothing at all": "",
@@ -323,7 +334,7 @@ def test_where_no_client_did_anything_nobody_can_tell(lines: str, terms: dict[st
     told = history(lines, **terms)
     judgement = judge(told)
     assert judgement.verdict is Verdict.UNKNOWN
-    assert any("nothing to judge" in doubt for doubt in judgement.doubts)
+    assert NOTHING_TO_JUDGE & {doubt.code for doubt in judgement.doubts}
 
 
 @pytest.mark.skipif(core() is None, reason="the compiled reader was not built")
@@ -335,7 +346,7 @@ def test_and_from_columns(lines: str) -> None:
     assert read
     judgement, _ = judge_scan(read)
     assert judgement.verdict is Verdict.UNKNOWN
-    assert any("nothing to judge" in doubt for doubt in judgement.doubts)
+    assert NOTHING_TO_JUDGE & {doubt.code for doubt in judgement.doubts}
 
 
 def test_one_that_was_answered_is_something() -> None:

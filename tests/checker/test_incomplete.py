@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from lockcheck.checker import Verdict, judge
+from lockcheck.checker.doubt import DoubtCode
 from lockcheck.errors import HistoryError
 from lockcheck.history import Event, EventType, History
 from lockcheck.history.event import STORAGE
@@ -23,7 +24,7 @@ def test_without_the_lines_of_a_client_it_cannot_be_told(seed: int) -> None:
     for node in sorted({e.node for e in events if e.node and isinstance(e.process, int)}):
         judgement = judge(History.of([e for e in events if e.node != node]))
         assert judgement.verdict is Verdict.UNKNOWN
-        assert any("which never sent it" in doubt for doubt in judgement.doubts)
+        assert DoubtCode.WRITE_NEVER_SENT in {doubt.code for doubt in judgement.doubts}
 
 
 def test_a_real_overlap_is_one_all_the_same() -> None:

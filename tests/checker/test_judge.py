@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 from lockcheck.checker import CHECKS, Case, Code, Finding, Verdict, judge
-from tests.checker.dsl import codes, history, judged
+from lockcheck.checker.doubt import Doubt, DoubtCode
+from tests.checker.dsl import codes, history, judged, ns
 
 OVERLAP = "1 acquire 0-1 \n 2 acquire 50-51 \n 1 release 60-61 \n 2 release 70-71"
 
@@ -23,7 +24,7 @@ def turns(number: int, *, clients: int = 3, gap: int = 10) -> str:
     return "\n".join(lines)
 
 
-def run(*lines: str, **terms: object) -> tuple[Verdict, tuple[str, ...]]:
+def run(*lines: str, **terms: object) -> tuple[Verdict, tuple[Doubt, ...]]:
     values = {"backend": "redis", "clients": 3, "ttl_ms": 100} | terms
     judgement = judged(*lines, **values)  # type: ignore[arg-type]
     return judgement.verdict, judgement.doubts
@@ -54,14 +55,15 @@ def test_a_crashed_check_is_unknown_and_the_others_still_judge(
     monkeypatch.setitem(CHECKS, "overlap", broken)
     good = judge(history(turns(12)))
     assert good.verdict is Verdict.UNKNOWN
-    assert good.doubts == ("the check overlap crashed: ZeroDivisionError: by mistake",)
+    reason = "ZeroDivisionError: by mistake"
+    assert good.doubts == (Doubt(DoubtCode.CHECK_CRASHED, check="overlap", reason=reason),)
     bad = judge(history(OVERLAP, ttl_ms=100))
     assert bad.verdict is Verdict.VIOLATION
     assert len(bad.findings) == len(bad.doubts) == 1
 
 
 def test_a_crash_among_the_doubts_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    def crash(_: Case) -> Iterator[str]:
+    def crash(_: Case) -> Iterator[Doubt]:
         raise KeyError("x")
 
     monkeypatch.setattr("lockcheck.checker.whole_run.soundness.doubts", crash)
@@ -71,24 +73,26 @@ def test_a_crash_among_the_doubts_is_one(monkeypatch: pytest.MonkeyPatch) -> Non
 UNSOUND = {
     "a fault that was not proven": (
         "fault pause n1 20-40!",
-        "pause on n1 at 0.020 s was injected, but it would not stop",
+        (DoubtCode.FAULT_UNPROVEN, "it would not stop"),
     ),
-    "a fault that was never healed": ("fault pause n1 20-", "never seen to be healed"),
+    "a fault that was never healed": ("fault pause n1 20-", (DoubtCode.FAULT_UNHEALED, "")),
 }
 
 
-@pytest.mark.parametrize(("line", "doubt"), UNSOUND.values(), ids=UNSOUND)
-def test_faults_that_make_a_run_unknown(line: str, doubt: str) -> None:
-    verdict, (said,) = run(turns(12), line, faults=("pause",))
+@pytest.mark.parametrize(("line", "why"), UNSOUND.values(), ids=UNSOUND)
+def test_faults_that_make_a_run_unknown(line: str, why: tuple[DoubtCode, str]) -> None:
+    verdict, (doubt,) = run(turns(12), line, faults=("pause",))
     assert verdict is Verdict.UNKNOWN
-    assert doubt in said
+    assert doubt.fault is not None
+    assert (doubt.code, doubt.fault.why_unproven) == why
+    assert (doubt.fault.name, doubt.fault.nodes, doubt.fault.start_ns) == ("pause", ("n1",), ns(20))
 
 
 def test_each_fault_that_was_asked_for_must_have_been_injected() -> None:
     hit = "fault pause n1 32-34 \n 2 acquire 33-33.5!"
     verdict, (doubt,) = run(turns(12), hit, faults=("pause:holder", "kill"))
     assert verdict is Verdict.UNKNOWN
-    assert doubt == "the fault kill was asked for, but was never injected"
+    assert doubt == Doubt(DoubtCode.FAULT_NOT_INJECTED, asked="kill")
 
 
 def test_a_fault_aimed_at_holders_must_have_hit_one() -> None:
@@ -101,7 +105,7 @@ def test_a_fault_aimed_at_holders_must_have_hit_one() -> None:
     for missed in ("fault pause n1 36-39", at_another, "fault pause n1 900-950", nobody_wants_it):
         verdict, (doubt,) = run(turns(12), missed, faults=("pause:holder",))
         assert verdict is Verdict.UNKNOWN
-        assert "never struck a client while it held a lock" in doubt
+        assert doubt == Doubt(DoubtCode.NO_HOLDER_STRUCK, asked="pause:holder")
 
 
 def test_locks_that_nobody_shared_tell_nothing() -> None:
@@ -112,14 +116,14 @@ def test_locks_that_nobody_shared_tell_nothing() -> None:
     )
     verdict, (doubt,) = run(lines)
     assert verdict is Verdict.UNKNOWN
-    assert "no lock was ever held by two different clients" in doubt
+    assert doubt.code is DoubtCode.NO_KEY_SHARED
 
 
 def test_without_writes_there_is_no_data_to_judge() -> None:
     # That the storage says nothing is no doubt of its own where nothing was asked of it.
     verdict, (doubt,) = run(turns(12), workload="register", guard="fence")
     assert verdict is Verdict.UNKNOWN
-    assert "the storage accepted a write 0 times" in doubt
+    assert doubt == Doubt(DoubtCode.FEW_WRITES, number=0, of=10)
 
 
 def test_a_violation_beats_the_doubts() -> None:
@@ -150,11 +154,11 @@ def test_too_few_operations_do_not_tell(
 def test_a_storage_that_says_nothing() -> None:
     lines = turns(12) + "\n 1 acquire 200-201 \n 1 write 202-203 a base=null seq=1"
     assert run(lines, workload="register")[1] == (
-        "too few operations to tell: the storage accepted a write once, not 10",
-        "the storage's ledger is missing, so the fate of unanswered writes is unknown",
+        Doubt(DoubtCode.FEW_WRITES, number=1, of=10),
+        Doubt(DoubtCode.LEDGER_MISSING),
     )
     (doubt,) = run(lines, "storage write 1 a base=null seq=1", workload="register")[1]
-    assert "too few" in doubt
+    assert doubt.code is DoubtCode.FEW_WRITES
 
 
 @pytest.mark.parametrize(
@@ -168,7 +172,7 @@ def test_a_client_and_the_storage_that_contradict_each_other(answer: str, entry:
     write = f"1 acquire 200-201 \n 1 write {answer} a base=null seq=1"
     verdict, doubts = run(turns(12), write, entry)
     assert verdict is Verdict.UNKNOWN
-    assert any("contradict each other" in doubt for doubt in doubts)
+    assert DoubtCode.WRITE_CONTRADICTED in {doubt.code for doubt in doubts}
 
 
 @pytest.mark.parametrize("guard", ["fence", "cas"])

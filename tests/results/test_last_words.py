@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from lockcheck.checker import judge
+from lockcheck.checker.doubt import Doubt, DoubtCode
 from lockcheck.checker.finding import Judgement, Verdict
 from lockcheck.cli.terminal import print_verdict
 from lockcheck.history import History
@@ -85,7 +86,7 @@ def test_words_from_a_history_are_no_markup(capsys: pytest.CaptureFixture[str]) 
 
 
 def test_doubts_are_said_once_and_not_all(capsys: pytest.CaptureFixture[str]) -> None:
-    doubts = tuple(f"doubt number {number}" for number in range(30))
+    doubts = tuple(Doubt(DoubtCode.RUN_UNFINISHED, reason=f"number {n}") for n in range(30))
     unknown = Judgement(Verdict.UNKNOWN, (), doubts, NO_COUNTS)
     lines = last_words(capsys, Recording().history(), unknown)
     assert sum("number 0" in line for line in lines) == 1

@@ -15,6 +15,7 @@ import msgspec
 import pytest
 
 import lockcheck
+from lockcheck.checker.doubt import Doubt, DoubtCode
 from lockcheck.checker.finding import Judgement, Verdict
 from lockcheck.history import History
 from lockcheck.results.report import render
@@ -149,11 +150,12 @@ def test_the_help_speaks_only_of_lines_that_are_there() -> None:
 
 def test_doubts_are_listed() -> None:
     history = Recording().history()
-    doubts = ("The fault pause was never proven.", "Nobody ever held the lock.")
+    doubts = (Doubt(DoubtCode.LEDGER_MISSING), Doubt(DoubtCode.NEVER_SHARED))
     unknown = replace(judge(history), verdict=Verdict.UNKNOWN, doubts=doubts)
     text = words(report(history, judgement=unknown))
     assert "Unknown" in text
-    assert all(doubt in text for doubt in doubts)
+    assert "The storage's ledger is missing, so the fate of unanswered writes is unknown." in text
+    assert "Clients asked for a lock that others may share, and no two ever shared it." in text
 
 
 def test_refused_writes_are_listed_behind_a_guard() -> None:
@@ -191,7 +193,7 @@ def of_an_attacker() -> History:
 
 def test_nothing_from_a_history_becomes_markup() -> None:
     history = of_an_attacker()
-    doubtful = replace(judge(history), doubts=(ATTACK,))
+    doubtful = replace(judge(history), doubts=(Doubt(DoubtCode.UNDECIDED, ATTACK, reason=ATTACK),))
     pairs = ((ATTACK, ATTACK),)
     attacked = report(
         history, judgement=doubtful, run_id=ATTACK, started_at=ATTACK, plan=pairs, versions=pairs,

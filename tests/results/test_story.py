@@ -8,6 +8,7 @@ from itertools import pairwise
 
 import pytest
 
+from lockcheck.checker.doubt import Doubt, DoubtCode
 from lockcheck.checker.finding import Blame, Code, Counts, Culprit, Finding, Judgement, Verdict
 from lockcheck.history import Effect, Event, EventType, F, History, Hold, Operation, Stall
 from tests.results import story
@@ -268,11 +269,11 @@ def test_headline_of_transactions_says_what_came_of_late_changes() -> None:
 
 
 def test_headline_of_unknown_gives_the_doubt() -> None:
-    doubts = ("The fault pause was never proven.", "Too few holds.")
+    doubts = (Doubt(DoubtCode.LEDGER_MISSING), Doubt(DoubtCode.NEVER_SHARED))
     judgement = Judgement(Verdict.UNKNOWN, (), doubts, NO_COUNTS)
     words = story.headline(Recording().history(), judgement)
     assert words.startswith("This run cannot tell whether the lock is safe. ")
-    assert "The fault pause was never proven. (1 more doubt)" in words
+    assert "the fate of unanswered writes is unknown. (1 more doubt)" in words
 
 
 # --- stories -------------------------------------------------------------------------------

@@ -15,8 +15,10 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 
 from lockcheck.checker import Finding, Judgement, Verdict, judge
+from lockcheck.checker.doubt import DoubtCode
 from lockcheck.history import History
 from lockcheck.results.story.wording.codes import note
+from lockcheck.results.story.wording.doubts import words_of
 from tests.simulation import simulate
 from tests.simulation.combinations import COMBINATIONS
 
@@ -40,8 +42,8 @@ def accusations(history: History, judgement: Judgement) -> tuple[str, ...]:
         for finding in judgement.findings
         if unguarded or finding.effect is not Verdict.OK
     ]
-    crashed = [doubt for doubt in judgement.doubts if "crashed" in doubt]
-    return (*said, *crashed)
+    crashed = (doubt for doubt in judgement.doubts if doubt.code is DoubtCode.CHECK_CRASHED)
+    return (*said, *map(words_of, crashed))
 
 
 def _told(finding: Finding) -> str:

@@ -21,12 +21,16 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from lockcheck.checker.doubt import TOO_SHORT, DoubtCode
 from lockcheck.config import RunConfig
 from lockcheck.nemesis import FAULTS
 from lockcheck.nemesis.drawing import applicable, with_a_trigger
 from lockcheck.storage.base import Guard
 from tests.running import lockcheck
+
+Result = dict[str, Any]  # what --json prints
 
 RIGHT = ("etcd", "zookeeper", "redis-fenced")
 AT_ONCE = 3
@@ -34,16 +38,16 @@ TIME_LIMIT_MS = 8_000
 RUN_TIMEOUT_S = 240
 # What no lock and no checker can help.
 ACCEPTED = {
-    "the machine stalled": r"the machine stalled|the host's clock jumped",
-    "a fault found nobody to strike": r"was never injected|never struck a client",
-    "faults in each other's way": r"other faults had cut|ha[ds] no process",
-    "hardly a moment without a fault": r"too few operations to tell",
-}
-# Nor these, where more than that one fault was at work, or a clock was moved.
+    DoubtCode.MACHINE_STALLED: "the machine stalled",
+    DoubtCode.CLOCK_JUMPED: "the machine stalled",
+    DoubtCode.FAULT_NOT_INJECTED: "a fault found nobody to strike",
+    DoubtCode.NO_HOLDER_STRUCK: "a fault found nobody to strike",
+} | dict.fromkeys(TOO_SHORT, "hardly a moment without a fault")
+# Nor this, where a clock was moved.
+OF_CLOCKS = {DoubtCode.MAYBE_RELEASED: "a server's clock ended a lease too soon"}
+# Nor these reasons of a fault that was not proven; the last where others were at work, too.
+UNPROVEN = {"faults in each other's way": r"other faults had cut|ha[ds] no process"}
 OF_SEVERAL = {"a member that others keep from serving tells no time": r"does not tell its uptime"}
-OF_CLOCKS = {
-    "a server's clock ended a lease too soon": r"the lease had ended sooner than was promised"
-}
 
 
 @dataclass(frozen=True)
@@ -105,26 +109,29 @@ def try_mix(mix: Mix, runtime: str, out: Path) -> Tried:
         return Tried(mix, "none", [f"exit {said.returncode}: {said.stderr.strip()[-1000:]}"])
     result = json.loads(said.stdout)
     wrong = [f"{text} ({result['report']})" for text in _wrong(mix, result)]
-    reasons = tuple(_reason(mix, doubt) for doubt in result["doubts"])
+    reasons = tuple(_reason(mix, *doubt) for doubt in _doubts(result))
     return Tried(mix, result["verdict"], wrong, reasons)
 
 
-def _wrong(mix: Mix, result: dict[str, object]) -> Iterator[str]:
-    findings, doubts = result["findings"], result["doubts"]
-    assert isinstance(findings, list)
-    assert isinstance(doubts, list)
-    for finding in findings:
+def _wrong(mix: Mix, result: Result) -> Iterator[str]:
+    for finding in result["findings"]:
         if finding["effect"] == "violation" and finding["blame"] != "holder":
             yield f"{finding['code']} is blamed on the {finding['blame']}"
-    yield from (doubt for doubt in doubts if not _reason(mix, doubt))
+    yield from (text for code, text in _doubts(result) if not _reason(mix, code, text))
 
 
-def _reason(mix: Mix, doubt: str) -> str:
-    """By which a reader accepts it; empty: by none."""
-    accepted = ACCEPTED | (OF_SEVERAL if len(mix.faults) > 1 else {})
-    if any(fault.startswith("clock") for fault in mix.faults):
-        accepted |= OF_CLOCKS
-    return next((name for name, words in accepted.items() if re.search(words, doubt)), "")
+def _doubts(result: Result) -> Iterator[tuple[str, str]]:
+    """The code and the sentence of each."""
+    yield from zip(result["doubt_codes"], result["doubts"], strict=True)
+
+
+def _reason(mix: Mix, code: str, text: str) -> str:
+    """Why a reader accepts it; empty: it is not accepted."""
+    if code == DoubtCode.FAULT_UNPROVEN:
+        reasons = UNPROVEN | (OF_SEVERAL if len(mix.faults) > 1 else {})
+        return next((name for name, words in reasons.items() if re.search(words, text)), "")
+    moved = any(fault.startswith("clock") for fault in mix.faults)
+    return (ACCEPTED | (OF_CLOCKS if moved else {})).get(DoubtCode(code), "")
 
 
 def main() -> int:

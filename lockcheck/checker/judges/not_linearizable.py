@@ -10,6 +10,7 @@ import numpy as np
 from lockcheck.checker.case import Case
 from lockcheck.checker.check import Check
 from lockcheck.checker.columns.subject import EventSubject, Subject
+from lockcheck.checker.doubt import Doubt, DoubtCode
 from lockcheck.checker.evidence.guard import effect_of
 from lockcheck.checker.examined import MOST_TOLD, Examined, examine, key_name, reason_of
 from lockcheck.checker.finding import Blame, Code, Culprit, Finding, Proof, Verdict
@@ -28,41 +29,25 @@ def findings(subject: Subject, examined: Iterable[Examined]) -> Iterator[Finding
             yield _finding(subject, each, key, answer)
 
 
-FORGIVEN = (
-    "no order explains the answers about {name}, unless its lock has a lease that nothing tells of,"
-    " or was held before the history began: if it has a lease, say how long (--ttl); if neither is"
-    " so, it is a violation"
-)
-
-REFUSED = (
-    "no order explains the answers about {name}, unless a release that was refused had been done"
-    " before, or the lease had ended sooner than was promised: look at who refused it"
-)
-
-NESTED = (
-    "no order explains the answers about {name}, unless whoever holds it can enter it again: say"
-    " whether that is so (--model {instead}) or not (--model {model})"
-)
-
-
-def doubts(subject: Subject, examined: Iterable[Examined]) -> Iterator[str]:
-    wrong = misfit(subject.table, subject.terms)
+def doubts(subject: Subject, examined: Iterable[Examined]) -> Iterator[Doubt]:
+    table, terms = subject.table, subject.terms
+    wrong = misfit(table, terms)
     if wrong:
-        yield f"{wrong}: what it says of these operations tells nothing"
+        yield Doubt(DoubtCode.MODEL_MISFIT, reason=wrong)
     for each in examined:
-        name = each.model.name
+        model = each.model.name
         for key, answer in list(each.untold())[:MOST_TOLD]:
-            which = _name(subject.table, key)
             why = reason_of(subject, answer) or "patience ran out"
-            yield f"whether {which} fits the model {name} could not be decided: {why}"
-        instead = nested_instead(each.model, subject.terms)
+            yield Doubt(DoubtCode.UNDECIDED, _name(table, key), model=model, reason=why)
+        instead = nested_instead(each.model, terms)
         if instead is not None:
             for key in sorted(each.nested)[:MOST_TOLD]:
-                which = _name(subject.table, key)
-                yield NESTED.format(name=which, instead=instead.name, model=name)
+                name = _name(table, key)
+                yield Doubt(DoubtCode.MAYBE_REENTRANT, name, model=model, instead=instead.name)
         for key in sorted(each.forgiven)[:MOST_TOLD]:
-            told = is_leased(subject.table, subject.terms, key)
-            yield (REFUSED if told else FORGIVEN).format(name=_name(subject.table, key))
+            leased = is_leased(table, terms, key)
+            code = DoubtCode.MAYBE_RELEASED if leased else DoubtCode.MAYBE_LEASED
+            yield Doubt(code, _name(table, key))
 
 
 def _finding(subject: Subject, examined: Examined, key: int, answer: Answer) -> Finding:
@@ -133,8 +118,8 @@ def _proof(subject: Subject, model: Model, answer: Answer) -> Proof:
     return Proof(model, answer, dict(zip(rows, subject.operations(rows), strict=True)))
 
 
-def _name(table: Table, key: int) -> str:
-    return repr(key_name(table, key)) if key != NOTHING else "the only object"
+def _name(table: Table, key: int) -> str | None:
+    return key_name(table, key) if key != NOTHING else None
 
 
 def find(case: Case) -> Iterator[Finding]:

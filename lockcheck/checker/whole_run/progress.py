@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lockcheck.checker.case import Case
+from lockcheck.checker.doubt import Doubt, DoubtCode
 from lockcheck.checker.finding import Code, Finding
 from lockcheck.history import F, Operation
-from lockcheck.words import span
 
 FEWEST_REFUSED = 5
 
 
-def doubts(case: Case, findings: list[Finding]) -> Iterator[str]:
+def doubts(case: Case, findings: list[Finding]) -> Iterator[Doubt]:
     """Of locks that are not known to be stuck, and were not granted in the quiet time either."""
     since_ns = case.history.quiet_ns
     if since_ns is None:
@@ -25,12 +25,12 @@ def doubts(case: Case, findings: list[Finding]) -> Iterator[str]:
     for key, acquires in asked.items():
         ended = [acquire for acquire in acquires if _last_ns(acquire) >= since_ns]
         if len(ended) >= FEWEST_REFUSED and not any(acquire.ok for acquire in ended):
-            long_ns = max(map(_last_ns, ended)) - since_ns
-            why = next((o.answer.error for o in ended if o.answer and o.answer.error), "")
-            said = f", for example with {why!r}" if why else ""
-            yield (
-                f"every fault was healed, and in the {span(long_ns)} that were left nobody was"
-                f" granted {key!r}: {len(ended)} attempts failed{said}"
+            yield Doubt(
+                DoubtCode.NOT_GRANTED_AFTER_HEALING,
+                key,
+                length_ns=max(map(_last_ns, ended)) - since_ns,
+                number=len(ended),
+                reason=next((o.answer.error for o in ended if o.answer and o.answer.error), ""),
             )
 
 

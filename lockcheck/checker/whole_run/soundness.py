@@ -6,25 +6,20 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from lockcheck.checker.case import Case
+from lockcheck.checker.doubt import Doubt, DoubtCode
 from lockcheck.checker.evidence.stalls import total_ns
 from lockcheck.checker.evidence.writes import Ledger, StoredWrite
 from lockcheck.checker.finding import Culprit, Finding, Verdict
 from lockcheck.history import Effect, Ending, F, FaultSpan, History, Hold, Operation, Terms
 from lockcheck.history.table import OP_OF
-from lockcheck.words import moment, span, times
 
 FEWEST_ACQUISITIONS = 10  # of a run of ours that says nothing else
 FEWEST_ELSEWHERE = 2  # of somebody else's history: two holds are the least that can overlap
 FEWEST_HOLDERS = 2
 NO_FAULT = "none"
-TOO_FEW = "too few operations to tell: "
-ONE_CLIENT = (
-    "there was only one client, so nobody could be let in beside it: run it again with more, such"
-    " as --clients 5"
-)
 
 
-def doubts(case: Case) -> Iterator[str]:
+def doubts(case: Case) -> Iterator[Doubt]:
     history = case.history
     yield from of_faults(history)
     few = list(too_few(history.terms, _amounts(case)))
@@ -34,52 +29,46 @@ def doubts(case: Case) -> Iterator[str]:
     yield from _about_the_ledger(history, case.ledger)
 
 
-def doubts_of_findings(findings: Iterable[Finding]) -> Iterator[str]:
+def doubts_of_findings(findings: Iterable[Finding]) -> Iterator[Doubt]:
     """Anomalies that the machine itself explains."""
     for finding in findings:
         if finding.blame.who is Culprit.MACHINE and finding.effect is Verdict.UNKNOWN:
             yield _machine(finding)
 
 
-def _machine(finding: Finding) -> str:
+def _machine(finding: Finding) -> Doubt:
     stalls = finding.blame.stalls
-    if not finding.holds:
-        return (
-            f"the machine stalled for {span(total_ns(stalls))}, and that explains the"
-            f" {finding.code} of {finding.key!r}: run again on a quieter machine"
-        )
-    node = finding.holds[0].node
-    cure = "run again on a quieter machine or with a longer TTL"
-    if not stalls:
-        return (
-            f"the host's clock jumped while {node} held {finding.key!r}, and that explains the"
-            f" {finding.code}: run again while nothing sets the clock"
-        )
-    return (
-        f"the machine stalled for {span(total_ns(stalls))} on {node} while it held {finding.key!r},"
-        f" and that explains the {finding.code}: {cure}"
+    node = finding.holds[0].node if finding.holds else ""
+    if finding.holds and not stalls:
+        return Doubt(DoubtCode.CLOCK_JUMPED, finding.key, node, check=finding.code)
+    return Doubt(
+        DoubtCode.MACHINE_STALLED,
+        finding.key,
+        node,
+        check=finding.code,
+        length_ns=total_ns(stalls),
     )
 
 
 # --- faults ----------------------------------------------------------------------------------
 
 
-def of_faults(history: History) -> Iterator[str]:
+def of_faults(history: History) -> Iterator[Doubt]:
     for fault in history.faults:
         if fault.proven_ns is None:
-            yield f"{_told(fault)} was injected, but {fault.why_unproven or 'it was not proven'}"
+            yield Doubt(DoubtCode.FAULT_UNPROVEN, fault=fault)
         if fault.healed_ns is None:
-            yield f"{_told(fault)} was never seen to be healed"
+            yield Doubt(DoubtCode.FAULT_UNHEALED, fault=fault)
     for asked in dict.fromkeys(history.terms.faults):
         if asked == NO_FAULT:
             continue
         begun = [fault for fault in history.faults if was_asked(fault, asked)]
         if not begun:
-            yield f"the fault {asked} was asked for, but was never injected"
+            yield Doubt(DoubtCode.FAULT_NOT_INJECTED, asked=asked)
         elif history.terms.clients == 1:  # that nobody else wanted it is told already
             continue
         elif asked in history.terms.at_holders and not _struck_a_holder(history, begun):
-            yield f"the fault {asked} never struck a client while it held a lock that others wanted"
+            yield Doubt(DoubtCode.NO_HOLDER_STRUCK, asked=asked)
 
 
 def aims_missed(history: History) -> bool:
@@ -131,11 +120,6 @@ def _somebody_wanted(history: History, hold: Hold, fault: FaultSpan) -> bool:
     )
 
 
-def _told(fault: FaultSpan) -> str:
-    where = f" on {fault.where}" if fault.nodes else ""
-    return f"the fault {fault.name}{where} at {moment(fault.start_ns)}"
-
-
 # --- how much there was to see -----------------------------------------------------------------
 
 
@@ -153,33 +137,31 @@ class Amounts:
     accepted: int  # writes, and jobs that ran
 
 
-def too_few(terms: Terms, amounts: Amounts) -> Iterator[str]:
+def too_few(terms: Terms, amounts: Amounts) -> Iterator[Doubt]:
     if not amounts.operations:
-        yield "the history has no operations of clients, so there is nothing to judge"
+        yield Doubt(DoubtCode.NO_OPERATIONS)
         return
     if not amounts.answered:
-        yield "no operation of a client was ever answered, so there is nothing to judge"
+        yield Doubt(DoubtCode.NO_ANSWERS)
     ours = bool(terms.backend)
     fewest = terms.fewest or (FEWEST_ACQUISITIONS if ours else FEWEST_ELSEWHERE)
     if not ours and not amounts.asked:
         if amounts.judged < fewest:
-            known = f", of {amounts.operations}" if amounts.judged < amounts.operations else ""
-            yield f"too few operations that a judge knows to tell: {amounts.judged}{known}"
+            of = amounts.operations if amounts.judged < amounts.operations else 0
+            yield Doubt(DoubtCode.FEW_KNOWN_OPERATIONS, number=amounts.judged, of=of)
         return  # it is not about a lock
     if ours and terms.clients == 1:
-        yield ONE_CLIENT
+        yield Doubt(DoubtCode.ONE_CLIENT)
         return
     if amounts.granted < fewest:
-        number = times(amounts.granted)
-        yield f"{TOO_FEW}the lock was granted {number}, not {fewest}"
+        yield Doubt(DoubtCode.FEW_GRANTS, number=amounts.granted, of=fewest)
     if ours and terms.clients >= FEWEST_HOLDERS > amounts.holders:
-        yield f"{TOO_FEW}{amounts.holders} of the clients held the lock"
+        yield Doubt(DoubtCode.FEW_HOLDERS, number=amounts.holders)
     elif not amounts.shared_keys:
-        yield f"{TOO_FEW}no lock was ever held by two different clients"
+        yield Doubt(DoubtCode.NO_KEY_SHARED)
     # Behind a guard the data is all that is judged: there must be some.
     if ours and terms.stores and amounts.accepted < fewest:
-        number = times(amounts.accepted)
-        yield f"{TOO_FEW}the storage accepted a write {number}, not {fewest}"
+        yield Doubt(DoubtCode.FEW_WRITES, number=amounts.accepted, of=fewest)
 
 
 def _amounts(case: Case) -> Amounts:
@@ -201,15 +183,15 @@ def _amounts(case: Case) -> Amounts:
 # --- what the lock is for --------------------------------------------------------------------
 
 
-def _unused(case: Case) -> Iterator[str]:
+def _unused(case: Case) -> Iterator[Doubt]:
     """What nobody was seen to do: it may never have been allowed to anybody."""
     permits, seen = case.terms.permits, case.together
     if permits > 1 and case.terms.excludes and seen.held < permits:
-        yield f"no more than {seen.held} of {permits} permits were ever held at once"
+        yield Doubt(DoubtCode.PERMITS_UNUSED, number=seen.held, of=permits)
     if seen.shared == 1:
-        yield "clients asked for a lock that others may share, and no two ever shared it"
+        yield Doubt(DoubtCode.NEVER_SHARED)
     if case.terms.reentrant and seen.entered == 1 and _was_asked_again(case):
-        yield "holders asked to be let in again, and none of them ever was"
+        yield Doubt(DoubtCode.NEVER_REENTERED)
 
 
 def _was_asked_again(case: Case) -> bool:
@@ -223,25 +205,22 @@ def _was_asked_again(case: Case) -> bool:
 # --- the ledger --------------------------------------------------------------------------------
 
 
-def _about_the_ledger(history: History, ledger: Ledger) -> Iterator[str]:
+def _about_the_ledger(history: History, ledger: Ledger) -> Iterator[Doubt]:
     yield from contradictions(ledger)
     silent = history.terms.stores and not history.ledger
     if silent and any(_numbered(operation) for operation in history.operations):
-        yield "the storage's ledger is missing, so the fate of unanswered writes is unknown"
+        yield Doubt(DoubtCode.LEDGER_MISSING)
 
 
-def contradictions(ledger: Ledger) -> Iterator[str]:
+def contradictions(ledger: Ledger) -> Iterator[Doubt]:
     """Somebody's lines are missing, or wrong: what the data says is no evidence then."""
     for operation in ledger.missing:
-        yield f"the storage does not remember {_write(operation)}, which it had acknowledged"
-    for told in ledger.unclaimed:
-        yield f"the storage served write {told.seq} of process {told.process}, which never sent it"
+        yield _of_write(DoubtCode.WRITE_NOT_REMEMBERED, operation)
+    for entry in ledger.unclaimed:
+        yield Doubt(DoubtCode.WRITE_NEVER_SENT, process=entry.process, seq=entry.seq)
     for write in ledger.writes:
         if write.operation is not None and _contradicts(write):
-            yield (
-                f"{write.operation.node} and the storage contradict each other on"
-                f" {_write(write.operation)}: who is right decides the verdict"
-            )
+            yield _of_write(DoubtCode.WRITE_CONTRADICTED, write.operation)
 
 
 def _contradicts(write: StoredWrite) -> bool:
@@ -256,6 +235,6 @@ def _numbered(operation: Operation) -> bool:
     )
 
 
-def _write(operation: Operation) -> str:
+def _of_write(code: DoubtCode, operation: Operation) -> Doubt:
     seq = operation.answer.seq if operation.answer else None
-    return f"write {seq} of {operation.node} to {operation.key!r}"
+    return Doubt(code, operation.key, operation.node, seq=seq)

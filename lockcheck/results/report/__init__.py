@@ -39,7 +39,7 @@ from lockcheck.results.story.seen import (
 )
 from lockcheck.results.story.wording.codes import note
 from lockcheck.results.story.wording.definitions import side_by_side
-from lockcheck.results.story.wording.doubts import doubts_told
+from lockcheck.results.story.wording.doubts import beside_the_headline
 from lockcheck.results.story.wording.titles import incident_title
 from lockcheck.runs.facts import RunFacts
 from lockcheck.words import full_stop, moment, plain, sentence, span
@@ -86,7 +86,7 @@ def render(history: History, judgement: Judgement, facts: RunFacts) -> str:
     shown = FULLY_TOLD + LISTED_BRIEFLY
     incidents = narrative.incidents[:shown]
     told = [_Told(n, *each) for n, each in enumerate(narrative.stories(FULLY_TOLD), 1)]
-    doubts = doubts_told(judgement)
+    doubts = beside_the_headline(judgement)
     refused = refused_writes(history)
     drawn = timeline(history, judgement, incidents, [_window(each) for each in incidents])
     page = (

@@ -11,6 +11,7 @@ from lockcheck.history.event import TRANSACTION
 from lockcheck.results.story.incidents import Incident, identity
 from lockcheck.results.story.seen import about_locks, clients, injected, updates_lost
 from lockcheck.results.story.wording.codes import BY_EVIDENCE, BY_HOLDS, CODES, anomalies
+from lockcheck.results.story.wording.doubts import in_words
 from lockcheck.results.story.wording.titles import incident_title
 from lockcheck.words import (
     amount,
@@ -125,7 +126,7 @@ def _unknown(history: History, judgement: Judgement, incidents: Sequence[Inciden
     what = "the lock is safe" if about_locks(history, judgement) else "the answers are right"
     start = f"This run cannot tell whether {what}."
     if judgement.doubts:
-        first, *others = judgement.doubts
+        first, *others = in_words(judgement)
         more = f" ({amount(len(others), 'more doubt')})" if others else ""
         return f"{start} {sentence(first)}{more}"
     found = sum(i.effect is Verdict.UNKNOWN for i in incidents)

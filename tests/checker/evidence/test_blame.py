@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from lockcheck.checker import Blame, Culprit, Finding, Verdict
+from lockcheck.checker.doubt import DoubtCode
 from lockcheck.results.story.wording.codes import note
 from tests.checker.dsl import judged, ns
 
@@ -220,8 +221,8 @@ def test_what_the_machine_did_is_unknown_and_says_so() -> None:
     assert judgement.verdict is Verdict.UNKNOWN
     assert judgement.doubts
     for doubt in judgement.doubts:
-        assert "stalled for 0.065 s on n1" in doubt
-        assert "longer TTL" in doubt
+        assert doubt.code is DoubtCode.MACHINE_STALLED
+        assert (doubt.node, doubt.length_ns) == ("n1", ns(65))
 
 
 def test_a_service_is_not_excused_by_stalls() -> None:
@@ -253,7 +254,7 @@ def test_a_jump_of_the_hosts_clock_excuses_the_service(steps: str, who: Culprit)
 def test_a_jump_of_the_hosts_clock_is_unknown() -> None:
     judgement = judged("clock-step n2 30 500", LET_IN_EARLY, ttl_ms=100)
     assert judgement.verdict is Verdict.UNKNOWN
-    assert "clock jumped" in judgement.doubts[0]
+    assert judgement.doubts[0].code is DoubtCode.CLOCK_JUMPED
 
 
 # --- somebody's blind release --------------------------------------------------------------------

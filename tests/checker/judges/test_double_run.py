@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from lockcheck.checker import Case, Culprit, Finding, Verdict
+from lockcheck.checker.doubt import DoubtCode
 from lockcheck.checker.judges.double_run import find
 from lockcheck.results.story.wording.codes import note
 from tests.checker.dsl import history, judged, ns
@@ -95,7 +96,7 @@ def test_what_the_machine_did_is_unknown() -> None:
     lines = TWICE.format(granted="110-111", granted_run="120-121", late="130-131")
     assert [f.effect for f in found(lines, "stall n1 5-128")] == [Verdict.UNKNOWN]
     doubts = judged(lines.replace("400-401", "132-133"), "stall n1 5-128", ttl_ms=100).doubts
-    assert any("explains the double-run" in doubt for doubt in doubts)
+    assert (DoubtCode.MACHINE_STALLED, "double-run") in {(d.code, d.check) for d in doubts}
 
 
 @pytest.mark.parametrize(("shared", "permits"), [("shared=true", 1), ("", 2)])

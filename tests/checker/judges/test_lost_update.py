@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lockcheck.checker import Culprit, Finding, Verdict
+from lockcheck.checker.doubt import Doubt, DoubtCode
 from lockcheck.checker.evidence.versions import _overwriters
 from lockcheck.results.story.wording.codes import note
 from tests.checker.dsl import judged, ns
@@ -195,7 +196,7 @@ def test_a_hole_in_the_ledger_is_filled_from_the_answers() -> None:
     )
     assert judgement.findings == ()
     assert judgement.verdict is Verdict.UNKNOWN
-    assert "does not remember write 2 of n2" in judgement.doubts[0]
+    assert judgement.doubts[0] == Doubt(DoubtCode.WRITE_NOT_REMEMBERED, "k", "n2", seq=2)
 
 
 def test_the_storage_alone_knows_the_writer() -> None:
@@ -205,7 +206,7 @@ def test_the_storage_alone_knows_the_writer() -> None:
     )
     assert [finding.code for finding in judgement.findings] == ["lost-update"]
     assert judgement.findings[0].holds == ()
-    assert "never sent it" in judgement.doubts[0]
+    assert judgement.doubts[0].code is DoubtCode.WRITE_NEVER_SENT
 
 
 # --- which are told, and who is to blame --------------------------------------------------------

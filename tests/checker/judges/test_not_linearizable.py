@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import pytest
 
 from lockcheck.checker import CHECKS, Case, Code, Culprit, Judgement, Verdict, judge
+from lockcheck.checker.doubt import TOO_SHORT, Doubt, DoubtCode
 from lockcheck.checker.finding import Definition
 from lockcheck.checker.linearizability import Patience
 from lockcheck.results.story.wording.codes import in_full, note
@@ -188,7 +188,7 @@ PERHAPS_NESTED = [
 def test_what_was_granted_before_the_log_says_nothing(lines: str, ttl_ms: int | None) -> None:
     judgement = judged(lines, partial=True, ttl_ms=ttl_ms)
     assert not not_linearizable(judgement)
-    assert all("too few" in doubt for doubt in judgement.doubts)
+    assert {doubt.code for doubt in judgement.doubts} <= TOO_SHORT
 
 
 @pytest.mark.parametrize(("lines", "ttl_ms"), WITHIN)
@@ -200,32 +200,33 @@ def test_what_was_granted_in_it_does(lines: str, ttl_ms: int | None) -> None:
 def test_what_may_have_been_entered_again_is_asked(lines: str) -> None:
     judgement = judged(lines, partial=True)
     assert not judgement.findings
-    [doubt] = (doubt for doubt in judgement.doubts if "too few" not in doubt)
-    instead, guessed = re.findall(r"--model ([\w-]+)", doubt)
-    assert not judged(lines, partial=True, model=instead).findings
-    assert not_linearizable(judged(lines, partial=True, model=guessed))
+    [doubt] = (doubt for doubt in judgement.doubts if doubt.code not in TOO_SHORT)
+    assert doubt.code is DoubtCode.MAYBE_REENTRANT
+    assert not judged(lines, partial=True, model=doubt.instead).findings
+    assert not_linearizable(judged(lines, partial=True, model=doubt.model))
 
 
 def test_a_lease_that_a_log_does_not_tell_of_may_have_run_out() -> None:
     judgement = judged("1 acquire 0-1 \n 2 acquire 5-6", partial=True)
     assert not not_linearizable(judgement)
-    assert any("before the history began" in doubt for doubt in judgement.doubts)
+    assert Doubt(DoubtCode.MAYBE_LEASED, "k") in judgement.doubts
 
 
 @pytest.mark.parametrize(
-    ("lines", "terms", "doubt"),
+    ("lines", "terms", "reason"),
     [
         ("1 acquire 0-1", {"model": "queue"}, "unknown model 'queue': choose from "),
-        ("1 acquire 0-1", {"model": "mutex", "permits": 2}, "the model mutex has no permits: "),
-        ("1 write 0-1 7 \n 2 add 2-3 8", {"model": "register"}, "register does not know add:"),
-        ("1 write 0-1 7", {"model": "mutex"}, "the model mutex does not know write: what it says"),
+        ("1 acquire 0-1", {"model": "mutex", "permits": 2}, "the model mutex has no permits"),
+        ("1 write 0-1 7 \n 2 add 2-3 8", {"model": "register"}, "register does not know add"),
+        ("1 write 0-1 7", {"model": "mutex"}, "the model mutex does not know write"),
     ],
 )
-def test_a_model_that_does_not_fit(lines: str, terms: dict[str, Any], doubt: str) -> None:
+def test_a_model_that_does_not_fit(lines: str, terms: dict[str, Any], reason: str) -> None:
     judgement = judged(lines, **terms)
     assert judgement.definitions == ()
-    assert sum(doubt in said for said in judgement.doubts) == 1
-    assert not any("crashed" in said for said in judgement.doubts)
+    [doubt] = (each for each in judgement.doubts if each.code is DoubtCode.MODEL_MISFIT)
+    assert reason in doubt.reason
+    assert DoubtCode.CHECK_CRASHED not in {each.code for each in judgement.doubts}
 
 
 def test_what_is_said_of_a_register() -> None:
@@ -248,9 +249,7 @@ def test_where_a_refused_release_explains_it_nobody_is_accused() -> None:
     judgement = judged(REFUSED)
     assert not not_linearizable(judgement)
     assert judgement.verdict is Verdict.UNKNOWN
-    [doubt] = judgement.doubts
-    assert "--ttl" in doubt
-    assert "about 'k'" in doubt
+    assert judgement.doubts == (Doubt(DoubtCode.MAYBE_LEASED, "k"),)
     [definition] = judgement.definitions
     assert definition.linearizable is Verdict.VIOLATION
     assert told(definition).startswith("It disagrees: no two clients held it at once, yet")
@@ -286,9 +285,8 @@ def test_impatience_is_unknown() -> None:
     given = history(*writes, *reads)
     judgement = judge(given, Patience(lambda: False))
     assert judgement.verdict is Verdict.UNKNOWN
-    assert judgement.doubts[0].startswith(
-        "whether 'k' fits the model register could not be decided: "
-    )
+    doubt = judgement.doubts[0]
+    assert (doubt.code, doubt.key, doubt.model) == (DoubtCode.UNDECIDED, "k", "register")
     [definition] = judgement.definitions
     assert told(definition).startswith("It could not be decided whether an order explains")
     assert judge(given).verdict is Verdict.OK
