@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from lockcheck.library.log import Log
     from lockcheck.library.programs import Program
     from lockcheck.run.execute import execute
+    from lockcheck.runs.record import Record, read_record
 
 __version__ = "0.1.0"
 
@@ -30,6 +31,7 @@ __all__ = [
     "LockcheckError",
     "Log",
     "Program",
+    "Record",
     "RunConfig",
     "Verdict",
     "__version__",
@@ -37,6 +39,7 @@ __all__ = [
     "execute",
     "judge",
     "read_history",
+    "read_record",
 ]
 
 _HOMES = {
@@ -50,12 +53,14 @@ _HOMES = {
     "LockcheckError": "lockcheck.errors",
     "Log": "lockcheck.library.log",
     "Program": "lockcheck.library.programs",
+    "Record": "lockcheck.runs.record",
     "RunConfig": "lockcheck.config",
     "Verdict": "lockcheck.checker.finding",
     "cluster": "lockcheck.library.cluster",
     "execute": "lockcheck.run.execute",
     "judge": "lockcheck.checker",
     "read_history": "lockcheck.history",
+    "read_record": "lockcheck.runs.record",
 }
 
 

@@ -143,6 +143,7 @@ def test_the_public_names() -> None:
         "LockcheckError",
         "Log",
         "Program",
+        "Record",
         "RunConfig",
         "Verdict",
         "__version__",
@@ -150,6 +151,7 @@ def test_the_public_names() -> None:
         "execute",
         "judge",
         "read_history",
+        "read_record",
     ]
     for name in lockcheck.__all__:
         assert getattr(lockcheck, name) is not None

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from lockcheck import read_record
 from tests.running import (
     LOCKCHECK,
     RUNTIMES,
@@ -55,6 +56,7 @@ def test_an_interrupted_run_heals_cleans_and_reports(
     folder = tmp_path / "out" / run_id
     assert "interrupted" in (folder / "report.html").read_text()
     assert "interrupted" in output
+    assert read_record(folder).exit_code == 130
     assert lockcheck("check", str(folder)).returncode in (1, 3)  # cut short: never ok
     healed = [
         event
@@ -92,9 +94,13 @@ def test_local_is_gone_by_itself_after_kill_9(tmp_path: Path) -> None:
         process.wait()
         wait_for(lambda: not traces_of(run_id, "local"), "nothing carries the run's id")
     assert links_of_the_host() == links
+    assert read_record(tmp_path / "out" / run_id).verdict == "unknown"
     judged = lockcheck("check", str(tmp_path / "out" / run_id))  # from what each has written
     assert judged.returncode in {VIOLATION, UNKNOWN}, judged.stderr
     assert "The run was killed, or has not ended yet" in judged.stdout
+    record = read_record(tmp_path / "out" / run_id)
+    assert record.counts is not None
+    assert record.exit_code is None
 
 
 def clean() -> None:

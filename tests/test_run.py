@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from lockcheck import read_record
 from lockcheck.history import read_history
 from tests.running import RUNTIMES, lockcheck, need, processes_of, run_under_way
 from tests.waiting import wait_for
@@ -47,13 +48,17 @@ def test_it_says_what_happened_and_how_to_run_it_again(violated: Path) -> None:
 
 
 def test_the_folder_holds_everything(violated: Path) -> None:
-    assert json.loads((violated / "config.json").read_text())["seed"] == 7
+    record = read_record(violated)
+    assert record.config is not None
+    assert record.config.seed == 7
+    assert (record.verdict, record.exit_code) == ("violation", 1)
+    assert record.took_ms is not None
+    assert record.took_ms > 1000
     assert json.loads((violated / "verdict.json").read_text())["verdict"] == "violation"
     assert (violated / "report.html").stat().st_size < 1_000_000
     logs = {path.parent.name for path in violated.glob("nodes/*/output.log")}
     assert logs == {"r1", "s1", "c1", "c2", "c3", "c4", "c5"}
-    versions = dict(json.loads((violated / "facts.json").read_text())["versions"])
-    assert {"lockcheck", "Python", "redis", "redis-py", "kernel"} <= versions.keys()
+    assert {"lockcheck", "Python", "redis", "redis-py", "kernel"} <= record.versions.keys()
 
 
 def test_invocations_and_answers_are_in_order(violated: Path) -> None:
@@ -68,11 +73,13 @@ def test_invocations_and_answers_are_in_order(violated: Path) -> None:
 
 def test_check_comes_to_the_same_verdict(violated: Path) -> None:
     before = json.loads((violated / "verdict.json").read_text())
+    record = read_record(violated)
     (violated / "report.html").unlink()
     said = lockcheck("check", str(violated), "--json")
     assert said.returncode == 1
     assert json.loads(said.stdout)["findings"] == before["findings"]
     assert (violated / "report.html").exists()
+    assert read_record(violated) == record
 
 
 def test_check_judges_a_bare_history_and_writes_a_report_where_told(

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from lockcheck.cli.gate import plain
 from lockcheck.run.notes import (
+    Judged,
     Kept,
     LeaseOutlived,
     LiveState,
@@ -62,6 +63,8 @@ class Terminal:
                 self._show_state(note)
             case Planned():
                 self._print(_table(note.rows))
+            case Judged():
+                self._stop_live()
             case Kept():
                 self._show_commands(note.commands)
             case _:

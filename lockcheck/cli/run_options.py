@@ -69,16 +69,14 @@ def _option(field: str, setting: Setting) -> click.Option:
 
 def stored_config(run: str, out: Path) -> RunConfig:
     from lockcheck.check.recheck import run_folder
-    from lockcheck.config import read_config
     from lockcheck.errors import UserError
-    from lockcheck.runs.store import CONFIG_FILE
 
     store = run_folder(run, out)
     if store is None:
         raise UserError(
             f"{run} is not the folder of a run", cure="name the folder of a run, or `latest`"
         )
-    return read_config(store.folder / CONFIG_FILE)
+    return store.config()
 
 
 def config_from(

@@ -7,7 +7,7 @@ import shlex
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 
@@ -21,23 +21,25 @@ from lockcheck.check.recheck import judged
 from lockcheck.checker.finding import Judgement
 from lockcheck.client.session import LONGEST_THINK
 from lockcheck.compose.choose import choose_runtime
-from lockcheck.compose.runtime import Cluster, ClusterPlan
+from lockcheck.compose.runtime import Cluster, ClusterPlan, Runtime
 from lockcheck.config import RunConfig
 from lockcheck.errors import LockcheckError, UserError
 from lockcheck.formats import ReadOptions
 from lockcheck.history import History
 from lockcheck.results.publish import publish
 from lockcheck.run.experiment import await_ready, conduct, keep_running
-from lockcheck.run.notes import LeaseOutlived, Message, Planned, Ready, Watcher, silent
+from lockcheck.run.notes import Judged, LeaseOutlived, Message, Planned, Ready, Watcher, silent
 from lockcheck.run.plan import Rows, kinds_of, node_specs, plan_rows, terms
 from lockcheck.run.validation import validated
 from lockcheck.runs.facts import RunFacts, now_in_words
+from lockcheck.runs.record import Record, record_of
 from lockcheck.runs.store import Store, out_of_space
 from lockcheck.servers.base import NOT_INSTALLED, check_drivers, driver_versions
 from lockcheck.servers.versions import check_versions
 from lockcheck.signals import INTERRUPTED, ignoring_signals
 
 CUT_SHORT = "The run was killed, or has not ended yet; this is what had happened by then."
+INTERRUPTION = "The run was interrupted; this is what had happened by then."
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +49,16 @@ class RunOutcome:
     history: History
     judgement: Judgement
     facts: RunFacts
+    record: Record
     error: LockcheckError | None  # the cluster or lockcheck itself failed on the way
-    interrupted: bool
+
+    @property
+    def interrupted(self) -> bool:
+        return self.facts.failed_with == INTERRUPTED
 
     @property
     def exit_code(self) -> int:
-        if self.interrupted:
-            return INTERRUPTED
-        if self.error is not None:
-            return self.error.exit_code
-        return self.judgement.verdict.exit_code
+        return self.facts.failed_with or self.judgement.verdict.exit_code
 
 
 def execute(config: RunConfig, watcher: Watcher = silent) -> RunOutcome:
@@ -72,53 +74,88 @@ def execute(config: RunConfig, watcher: Watcher = silent) -> RunOutcome:
     watcher(Planned(rows))
     if _outlives_its_lease(config):
         watcher(LeaseOutlived())
-    started_at, versions = now_in_words(), _own_versions(config)
     facts = RunFacts(
         run_id=store.run_id,
-        started_at=started_at,
+        started_at=now_in_words(),
         plan=rows,
-        versions=versions,
+        versions=_own_versions(config),
         rerun_command=config.command(),
         check_command=shlex.join(["lockcheck", "check", str(store.folder)]),
         problem=CUT_SHORT,
         stops_within_ms=config.time_limit_ms if config.stops_at_overlaps() else 0,
     )
+    attempt = _Attempt(config, runtime, store, watcher)
+    began = time.monotonic()
+    attempt.make(facts)
+    facts = replace(
+        facts,
+        versions=facts.versions + tuple(attempt.servers.items()),
+        problem=attempt.problem,
+        took_ms=(time.monotonic() - began) * 1000,
+        failed_with=attempt.exit_code,
+    )
+    with ignoring_signals():
+        outcome = _conclude(config, store, facts, attempt.error)
+    watcher(Judged(outcome.record))
+    return outcome
+
+
+@dataclass(slots=True)
+class _Attempt:
+    """To run the experiment on a cluster: how far it came, and what ended it."""
+
+    config: RunConfig
+    runtime: Runtime
+    store: Store
+    watcher: Watcher
+    servers: dict[str, str] = field(default_factory=dict)  # their versions
     error: LockcheckError | None = None
-    interrupted = False
-    try:
-        store.begin(config, terms(config), facts)
+    interrupted: bool = False
+
+    def make(self, facts: RunFacts) -> None:
+        try:
+            self.store.begin(self.config, terms(self.config), facts)
+            self.store.save_record(record_of(facts, self.config, None))
+            self._on_a_cluster()
+        except LockcheckError as failed:
+            self.error = failed
+        except OSError as failed:
+            self.error = out_of_space(failed, self.store.folder)
+        except KeyboardInterrupt:
+            self.interrupted = True
+
+    def _on_a_cluster(self) -> None:
+        config, store, watcher = self.config, self.store, self.watcher
         began = time.monotonic()
         with ExitStack() as stack:
-            folder = stack.enter_context(store.held())
-            plan = ClusterPlan(store.run_id, node_specs(config), folder)
-            start = runtime.start(plan, lambda line: watcher(Message(line)))
-            cluster = stack.enter_context(_collecting(start))
-            versions += tuple(cluster.versions.items())
+            plan = ClusterPlan(store.run_id, node_specs(config), stack.enter_context(store.held()))
+            started = self.runtime.start(plan, lambda line: watcher(Message(line)))
+            cluster = stack.enter_context(_collecting(started))
+            self.servers = cluster.versions
             check_versions(kinds_of(config), cluster.versions)
             cluster.agent.ask("check_nemesis", config.nemesis)
             nodes = await_ready(cluster)
             watcher(Ready(len(nodes), took_ms=(time.monotonic() - began) * 1000))
-            interrupted = conduct(config, cluster, nodes, watcher)
-            if config.keep and not interrupted:
+            self.interrupted = conduct(config, cluster, nodes, watcher)
+            if config.keep and not self.interrupted:
                 keep_running(cluster, nodes, watcher)
-    except LockcheckError as failed:
-        error = failed
-    except OSError as failed:
-        error = out_of_space(failed, store.folder)
-    except KeyboardInterrupt:
-        interrupted = True
-    facts = replace(facts, versions=versions, problem=_problem(error, interrupted))
-    with ignoring_signals():
-        return _conclude(config, store, facts, error, interrupted=interrupted)
+
+    @property
+    def problem(self) -> str:
+        if self.error is not None:
+            return str(self.error)
+        return INTERRUPTION if self.interrupted else ""
+
+    @property
+    def exit_code(self) -> int:
+        """0 where nothing but the verdict decides it."""
+        if self.interrupted:
+            return INTERRUPTED
+        return self.error.exit_code if self.error else 0
 
 
 def _conclude(
-    config: RunConfig,
-    store: Store,
-    facts: RunFacts,
-    error: LockcheckError | None,
-    *,
-    interrupted: bool,
+    config: RunConfig, store: Store, facts: RunFacts, error: LockcheckError | None
 ) -> RunOutcome:
     try:
         with not_collecting():
@@ -126,10 +163,10 @@ def _conclude(
             with loaded(str(store.history), ReadOptions()) as found:
                 judgement, history = judged(found.history, patient_for(FOR_A_RUN_MS))
                 judgement = facts.applied_to(judgement)
-                publish(store, history, judgement, facts)
+                record = publish(store, history, judgement, facts)
     except OSError as failed:
         raise out_of_space(failed, store.folder) from error or failed
-    return RunOutcome(store, config, history, judgement, facts, error, interrupted)
+    return RunOutcome(store, config, history, judgement, facts, record, error)
 
 
 def _check_what_is_here(config: RunConfig, runtime: str) -> None:
@@ -162,12 +199,6 @@ def _own_versions(config: RunConfig) -> Rows:
         *(row for row in dict.fromkeys(drivers) if row[1] != NOT_INSTALLED),
         ("kernel", f"{platform.system()} {platform.release()} {platform.machine()}"),
     )
-
-
-def _problem(error: LockcheckError | None, interrupted: bool) -> str:
-    if error is not None:
-        return str(error)
-    return "The run was interrupted; this is what had happened by then." if interrupted else ""
 
 
 # --- ways out ------------------------------------------------------------------------------------

@@ -8,6 +8,8 @@ from typing import IO
 
 import msgspec
 
+from lockcheck.runs.record import Record
+
 
 class Stop(StrEnum):
     """Why no further operations begin."""
@@ -62,7 +64,11 @@ class Kept(_Note, frozen=True, tag="kept"):
     commands: dict[str, str]  # by the name of a node: how to enter it
 
 
-Note = Planned | Message | LeaseOutlived | Ready | LiveState | Stopping | Kept
+class Judged(_Note, frozen=True, tag="judged"):
+    record: Record
+
+
+Note = Planned | Message | LeaseOutlived | Ready | LiveState | Stopping | Kept | Judged
 Watcher = Callable[[Note], None]  # called on the thread that executes the run
 
 

@@ -7,7 +7,9 @@ from datetime import UTC, datetime
 import msgspec
 
 from lockcheck.checker.doubt import Doubt, DoubtCode
-from lockcheck.checker.finding import Judgement
+from lockcheck.checker.finding import Judgement, Verdict
+
+STARTED_AT = "%Y-%m-%d %H:%M:%S %Z"
 
 
 class RunFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -19,6 +21,22 @@ class RunFacts(msgspec.Struct, frozen=True, kw_only=True):
     check_command: str
     problem: str = ""
     stops_within_ms: int = 0  # the time limit of a run that stops at the first overlap; else 0
+    took_ms: float | None = None  # until the cluster was gone; None: it was killed, or still runs
+    failed_with: int = 0  # the exit code of an error or an interruption; else 0
+
+    @property
+    def started(self) -> datetime | None:
+        """None of a file, or where it is not a time."""
+        try:
+            return datetime.strptime(self.started_at, STARTED_AT).replace(tzinfo=UTC)
+        except ValueError:
+            return None
+
+    def exit_code(self, verdict: Verdict) -> int | None:
+        """Of the run's command; None: it was killed, or still runs."""
+        if self.problem:
+            return self.failed_with or None
+        return verdict.exit_code
 
     def applied_to(self, judgement: Judgement) -> Judgement:
         """A run that did not come to its end may have missed what would have come."""
@@ -29,4 +47,4 @@ class RunFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def now_in_words() -> str:
-    return f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"
+    return datetime.now(UTC).strftime(STARTED_AT)

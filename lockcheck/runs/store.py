@@ -24,10 +24,11 @@ from lockcheck.nodes import NODES_FOLDER
 from lockcheck.runs.facts import RunFacts
 
 if TYPE_CHECKING:
-    from lockcheck.config import RunConfig  # with all its registries, which a check does not need
+    from lockcheck.config import RunConfig
+    from lockcheck.runs.record import Record
 
 HISTORY_FILE, VERDICT_FILE, REPORT_FILE = "history.jsonl", "verdict.json", "report.html"
-CONFIG_FILE, FACTS_FILE = "config.json", "facts.json"
+CONFIG_FILE, FACTS_FILE, RECORD_FILE = "config.json", "facts.json", "record.json"
 TERMS_FILE = "terms.jsonl"
 ALONE = "check the file history.jsonl alone, if that is enough"
 
@@ -94,7 +95,7 @@ class Store:
             os.close(handle)
 
     def begin(self, config: RunConfig, terms: Terms, facts: RunFacts) -> None:
-        """What has to be there already should the run be killed."""
+        """Writes what has to be there already if the run is killed."""
         self._write(CONFIG_FILE, config)
         self._write(FACTS_FILE, facts)
         with self.held() as folder:
@@ -146,6 +147,15 @@ class Store:
             raise HistoryError("it is missing", source=str(path), cure=ALONE) from error
         except (OSError, msgspec.DecodeError) as error:
             raise HistoryError(f"cannot be read: {error}", source=str(path), cure=ALONE) from error
+
+    def config(self) -> RunConfig:
+        """Of the run, as it was given."""
+        from lockcheck.config import read_config
+
+        return read_config(self.folder / CONFIG_FILE)
+
+    def save_record(self, record: Record) -> None:
+        self._write(RECORD_FILE, record)
 
     def save_verdict(self, summary: msgspec.Struct) -> None:
         self._write(VERDICT_FILE, summary)

@@ -11,7 +11,7 @@ import pytest
 
 import lockcheck
 from lockcheck.config import RunConfig
-from lockcheck.run.notes import LiveState, Note, Planned, Ready, Stop, Stopping
+from lockcheck.run.notes import Judged, LiveState, Note, Planned, Ready, Stop, Stopping
 from tests.running import need, stopped_clients, traces_of
 
 pytestmark = pytest.mark.cluster
@@ -64,13 +64,14 @@ def test_the_watcher_is_given_notes_on_the_thread_of_the_run(tmp_path: Path) -> 
         notes.append(note)
         threads.add(threading.current_thread())
 
-    lockcheck.execute(config(tmp_path, nemesis=("none",)), watch)
-    planned, ready, *live, stopping = notes
+    outcome = lockcheck.execute(config(tmp_path, nemesis=("none",)), watch)
+    planned, ready, *live, stopping, judged = notes
     assert isinstance(planned, Planned)
     assert ("seed", "7") in planned.rows
     assert isinstance(ready, Ready)
     assert ready.nodes == 7
     assert stopping == Stopping(Stop.TIME_LIMIT)
+    assert judged == Judged(lockcheck.read_record(outcome.store.folder))
     states = [note for note in live if isinstance(note, LiveState)]
     assert states == live
     assert states[-1].acquisitions > 0
