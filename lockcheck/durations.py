@@ -10,6 +10,7 @@ UNITS_MS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "": 1000}
 
 
 def parse_duration_ms(text: str) -> int:
+    """Milliseconds in a text like `1.5s`; raises UserError if it is not a duration above zero."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|)", text.strip())
     if match is None:
         raise UserError(f"{text!r} is not a duration", cure="write it like 500ms, 1.5s or 2m")
@@ -20,7 +21,7 @@ def parse_duration_ms(text: str) -> int:
 
 
 def duration_words(duration_ms: int) -> str:
-    """As a person would write it, and as `parse_duration_ms` takes it."""
+    """The duration as a person would write it; `parse_duration_ms` accepts it."""
     if duration_ms % 1000 == 0:
         return f"{duration_ms // 1000}s"
     short = duration_ms > 1000 and duration_ms % 100 == 0

@@ -1,11 +1,11 @@
-"""Everything lockcheck raises on purpose, split by who has to act.
+"""All errors that lockcheck raises on purpose, by who has to act.
 
     LockcheckError            exit
-    ├── UserError              2    the command, a file or a setting is wrong: the user mends it
+    ├── UserError              2    the command, a file or a setting is wrong: the user fixes it
     │   └── HistoryError       2    a history cannot be read: names the place and the reason
-    ├── ClusterError           4    servers, nodes or the host would not do what the run needs
+    ├── ClusterError           4    servers, nodes or the host do not do what the run needs
     │   └── FaultError         4    a fault could not be injected or healed
-    └── InternalError          4    lockcheck broke a promise of its own: a bug to report
+    └── InternalError          4    a bug in lockcheck, to be reported
 
 A message is one line that names the cause; `cure` is one line that says what to do about it.
 """
@@ -32,7 +32,7 @@ class UserError(LockcheckError):
 
 
 class HistoryError(UserError):
-    """A history that cannot be read or makes no sense, with the place that says so."""
+    """A history that cannot be read or makes no sense, with the place of the mistake."""
 
     def __init__(
         self,

@@ -10,6 +10,7 @@ UNITS = {"kb": 1 << 10, "mb": 1 << 20, "gb": 1 << 30, "": 1 << 20}
 
 
 def parse_size(text: str) -> int:
+    """Bytes in a text like `1.5GB`; raises UserError if it is not an amount of memory."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(kb|mb|gb|)", text.strip().lower())
     if match is None:
         raise UserError(f"{text!r} is not an amount of memory", cure="write it like 500MB or 2GB")

@@ -1,7 +1,7 @@
-"""Times, names, numbers and operations in words: one notation for all who tell of a history.
+"""Times, names, numbers and operations in words: one notation for judges, pages and terminals.
 
-Judges, page and terminal take theirs from here. Whatever comes from a history passes through
-`plain`, so a key full of control characters spoils no terminal and no page.
+Texts from a history pass through `plain`, so that a key full of control characters spoils neither
+terminal nor page.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from lockcheck.history.model import name_of
 NS_PER_S = 1000 * NS_PER_MS
 LONGEST_VALUE = 40
 LOCKING = frozenset({F.ACQUIRE, F.RELEASE, F.RENEW})
-_OPENINGS = {"A", "In", "The", "No", "Stale", "Lost"}  # the words of ours that a title begins with
+_OPENINGS = {"A", "In", "The", "No", "Stale", "Lost"}  # first words of our titles
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six")
 
 
 def plain(value: object, limit: int = 60) -> str:
-    """Text from a history, made harmless for a terminal and cut to a length worth reading."""
+    """Text from a history, made harmless for a terminal and cut to a readable length."""
     text = value if isinstance(value, str) else repr(value)
     clipped = text if len(text) <= limit else f"{text[: limit - 1]}…"
     if clipped.isprintable():
@@ -33,7 +33,7 @@ def plain(value: object, limit: int = 60) -> str:
 
 
 def shown(value: object) -> str:
-    """A value as JSON: text in quotes, so that it is no word of the sentence."""
+    """A value as JSON: strings in quotes, so that they are not read as words of the sentence."""
     text = json.dumps(value, ensure_ascii=False, default=repr)
     return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 1]}…"
 
@@ -42,7 +42,7 @@ def shown(value: object) -> str:
 
 
 def span(ns: int) -> str:
-    """A length of time with as many digits as somebody wants to read: 0.0012 s, 0.312 s, 20.1 s."""
+    """A duration, rounded for a reader: 0.0012 s, 0.312 s, 20.1 s."""
     seconds = abs(ns) / NS_PER_S
     if seconds >= 9.9995:
         return f"{seconds:.1f} s"
@@ -51,7 +51,7 @@ def span(ns: int) -> str:
 
 
 def spans(lengths_ns: Sequence[int]) -> str:
-    """Of several lengths the shortest and the longest: 0.0056 to 0.015 s each."""
+    """The shortest and the longest of several durations: 0.0056 to 0.015 s each."""
     shortest, longest = span(min(lengths_ns)), span(max(lengths_ns))
     if shortest == longest:
         return longest if len(lengths_ns) == 1 else f"{longest} each"
@@ -59,12 +59,13 @@ def spans(lengths_ns: Sequence[int]) -> str:
 
 
 def moment(ns: int) -> str:
-    """A point in time, counted from the start of the run."""
+    """A time since the start of the run, in milliseconds."""
     return f"{ns / NS_PER_S:.3f} s"
 
 
 def exactly(ns: int) -> str:
-    """To the microsecond, since some things are that close together."""
+    """A time since the start of the run, to the microsecond: some events are that close
+    together."""
     whole, _, digits = f"{ns / NS_PER_S:.6f}".partition(".")
     return f"{whole}.{digits.rstrip('0'):0<3} s"
 
@@ -74,7 +75,7 @@ def at(ns: int) -> str:
 
 
 def by_its_clock(began_ns: int, ns: int) -> str:
-    """The same as date and time, where the log began then by its own clock."""
+    """The time as date and time, for a log that began at `began_ns` by its own clock."""
     seconds, rest_ns = divmod(began_ns + ns, NS_PER_S)
     date = datetime.fromtimestamp(seconds, UTC)
     return f"{date:%Y-%m-%d %H:%M:%S}.{rest_ns // NS_PER_MS:03} UTC"
@@ -99,17 +100,17 @@ def in_letters(number: int) -> str:
 
 
 def lock_name(key: str) -> str:
-    """A history with only one lock, or object, need not name it."""
+    """The key, or "the lock": a history with only one lock need not name it."""
     return plain(key) or "the lock"
 
 
 def lock_server(terms: Terms) -> str:
-    """What grants the lock, by its name where that is known."""
+    """What grants the lock, with its name if known."""
     return f"the lock server ({plain(terms.server)})" if terms.server else "the lock server"
 
 
 def names(nodes: Iterable[str], most: int = 6) -> str:
-    """Each once, in the order of its first appearance."""
+    """Each node once, in the order of first appearance."""
     return listed((plain(node) for node in dict.fromkeys(nodes)), most)
 
 
@@ -124,7 +125,7 @@ def names_with_counts(nodes: Iterable[str], most: int = 6) -> str:
 
 
 def natural(name: str) -> list[tuple[int, str]]:
-    """Sorts c2 before c10."""
+    """A sort key that sorts c2 before c10."""
     return [
         (int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)
     ]
@@ -143,7 +144,7 @@ def fault_name(fault: FaultSpan) -> str:
 
 
 def listed(parts: Iterable[str], most: int = 0) -> str:
-    """`most`: beyond this many, the others are counted."""
+    """`a, b and c`; beyond `most` parts, the others are only counted."""
     every = list(parts)
     if most and len(every) > most:
         every = [*every[:most], f"{len(every) - most:,} more"]
@@ -156,34 +157,35 @@ def upper_first(text: str) -> str:
 
 
 def lower_first(text: str) -> str:
-    """In the middle of a sentence; a name at its start stays as it is."""
+    """The text for the middle of a sentence; a name at its start stays as it is."""
     return f"{text[:1].lower()}{text[1:]}" if text.partition(" ")[0] in _OPENINGS else text
 
 
 def full_stop(text: str) -> str:
-    """A judge's sentence: what it begins with may be a name, which stays as it is."""
-    said = plain(text, 400)
-    said = upper_first(said) if said.startswith("process ") else said
-    return f"{said}{'' if not said or said.endswith(('.', '!', '?', ':')) else '.'}"
+    """A judge's sentence with its full stop. It may begin with a name, which stays as it is."""
+    clean = plain(text, 400)
+    clean = upper_first(clean) if clean.startswith("process ") else clean
+    return f"{clean}{'' if not clean or clean.endswith(('.', '!', '?', ':')) else '.'}"
 
 
 def sentence(text: str) -> str:
-    """A doubt as a whole sentence, whoever wrote it."""
+    """The text as a sentence: capitalized, with a full stop."""
     return full_stop(upper_first(text))
 
 
 # --- operations ----------------------------------------------------------------------------------
 
 
-def told(operation: Operation) -> str:
-    """Who did what, when, and what came of it: `c3 read x: 7 (0.0120 to 0.0135 s)`."""
+def operation_words(operation: Operation) -> str:
+    """Client, operation, result and time: `c3 read x: 7 (0.0120 to 0.0135 s)`."""
     start, end = exactly(operation.start_ns), operation.end_ns
     when = f"{start.removesuffix(' s')} to {exactly(end)}" if end is not None else f"from {start}"
     return f"{plain(operation.node)} {label(operation)} ({when})"
 
 
 def by_node(text: str, operations: Iterable[Operation]) -> str:
-    """An engine knows processes only; of these operations it is known on which nodes they were."""
+    """Replaces processes, which are all that engines know, by the nodes that these operations
+    name."""
     nodes = {str(o.process): plain(o.node) for o in operations}
     return re.sub(
         r"\bprocess (\w+)", lambda found: nodes.get(found[1], plain(name_of(found[1]))), text
@@ -195,7 +197,7 @@ def label(operation: Operation) -> str:
 
 
 def call(operation: Operation) -> str:
-    """In few words: `write 2 to x`, `cas 1 to 2 on x`, `acquire k1`."""
+    """The operation in a few words: `write 2 to x`, `cas 1 to 2 on x`, `acquire k1`."""
     f, key, value = plain(operation.f, 24), plain(operation.key), operation.invoke.value
     token = operation.invoke.token
     with_token = "" if token is None else f" with token {token}"
@@ -218,7 +220,7 @@ def outcome(operation: Operation) -> str:
     if operation.failed:
         return "not granted" if granting else "did not happen"
     if operation.unknown:
-        return "nobody knows whether it happened"
+        return "outcome unknown"
     if granting:
         return "granted" if answer.token is None else f"granted, token {answer.token}"
     if operation.f == F.READ:

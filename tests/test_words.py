@@ -12,11 +12,11 @@ from lockcheck.words import (
     at,
     by_node,
     exactly,
+    operation_words,
     plain,
     shown,
     span,
     spans,
-    told,
 )
 from tests.checker.dsl import history, ns
 
@@ -63,8 +63,8 @@ def test_text_from_a_history_cannot_move_the_cursor_or_turn_the_line_round() -> 
 
 def test_an_operation_and_its_client_are_called_the_same_everywhere() -> None:
     read, write = history("1@c7 read 12-13.5 = 7", "2 write 14- 8").operations
-    assert told(read) == "c7 read k: 7 (0.012 to 0.0135 s)"
-    assert told(write) == "n2 write 8 to k: no answer came (from 0.014 s)"
+    assert operation_words(read) == "c7 read k: 7 (0.012 to 0.0135 s)"
+    assert operation_words(write) == "n2 write 8 to k: no answer came (from 0.014 s)"
     said = "process 1 read 7 after process 2, process 12 and process w1"
     assert by_node(said, [read, write]) == "c7 read 7 after n2, process 12 and w1"
 
@@ -74,5 +74,5 @@ def test_a_client_is_called_as_in_its_log_and_a_bare_number_is_no_name() -> None
     unnamed = history("1 read 2-3 = 7").operations[0]
     invoke = msgspec.structs.replace(unnamed.invoke, node=None, process="w1")
     read = replace(unnamed, invoke=invoke)
-    assert told(read).startswith("w1 read k")
+    assert operation_words(read).startswith("w1 read k")
     assert by_node("process w1 read 7 after process w2", [read]) == "w1 read 7 after w2"

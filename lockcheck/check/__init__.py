@@ -1,1 +1,1 @@
-"""Histories that are there already: judged again, or written in another format."""
+"""Stored histories: judged again, or written in another format."""

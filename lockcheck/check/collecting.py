@@ -1,4 +1,4 @@
-"""Python's search for objects that refer to each other in a circle."""
+"""Switches off Python's garbage collector for a while."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from contextlib import contextmanager
 
 @contextmanager
 def not_collecting() -> Iterator[None]:
-    """Events, operations and findings form no circles, and to look for some among millions of them,
-    again and again, takes as long as to judge them."""
+    """Suspends the search for reference cycles. Events, operations and findings form none, and
+    searching millions of them again and again takes as long as judging them."""
     was_on = gc.isenabled()
     gc.disable()
     try:

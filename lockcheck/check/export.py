@@ -1,4 +1,4 @@
-"""A stored history, or somebody else's, in another format."""
+"""Writes a stored history, or another tool's, in another format."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lockcheck.history import History
 def export(
     given: str, name: str, options: ReadOptions, to: Path | None, runs: Path
 ) -> tuple[str, ...]:
-    """Into a file, or onto standard output. What was left out in reading and writing, and why."""
+    """Writes to a file or to standard output; returns notes on what was ignored or left out."""
     store = run_folder(given, runs)
     source = str(store.history) if store else given
     if to is not None and _is_same(Path(source), to):

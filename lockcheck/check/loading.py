@@ -1,4 +1,4 @@
-"""Loads a history from anywhere: as columns if it is long, as events if it is not."""
+"""Loads a history from anywhere: as columns if it is long, otherwise as events."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ from lockcheck.history import Event, History
 from lockcheck.history.scan import Scan, scan
 from lockcheck.history.seal import Seal, seal_of
 
-# Below, reading events costs less than importing what reads columns.
+# Below these, reading events takes less time than importing the reader of columns.
 LONG = 4 << 20  # bytes of JSON Lines
-MANY = 50_000  # events of others
+MANY = 50_000  # events in other formats
 JSON_LINES = "jsonl"
-AT_ONCE = 1 << 20
-LOOKED_AT_DISK_EVERY = 64 << 20
-LEFT_FREE = 1 << 30  # of the disk that it is unpacked to; of a small one a twentieth
-LEFT_FREE_SHARE = 20
+CHUNK = 1 << 20
+DISK_CHECK_BYTES = 64 << 20
+KEPT_FREE = 1 << 30  # of the disk that is unpacked to; on a small one a twentieth
+KEPT_FREE_SHARE = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
     history: History | Scan
     format: str
-    notes: tuple[str, ...] = ()  # what was left out, and why
-    seal: Seal | None = None  # None: somebody else's, or older
+    notes: tuple[str, ...] = ()  # what was ignored, and why
+    seal: Seal | None = None  # None: another tool's history, or an older one
 
 
 @contextmanager
 def loaded(
-    given: str, asked: ReadOptions, on_bytes: Callable[[int], object] | None = None
+    given: str, options: ReadOptions, on_bytes: Callable[[int], object] | None = None
 ) -> Iterator[Loaded]:
-    """`given` is a file, packed or not, or `-` for standard input. A long history is read from its
-    file again while it is judged, so the file exists until this ends."""
-    source = Source(name_of(given), asked)
+    """Opens a history: `given` is a file, packed or not, or `-` for standard input. A long one is
+    read again while it is judged, so a temporary file exists until the context ends."""
+    source = Source(name_of(given), options)
     with tempfile.TemporaryDirectory(prefix="lockcheck-") as folder:
         try:
             with opened(given) as data:
@@ -52,7 +52,7 @@ def loaded(
                     path = _unpacked(given, data, Path(folder))
                     found = _of_lines(path, form, source, on_bytes)
                 else:
-                    found = _of_others(data, form, source)
+                    found = _of_other_format(data, form, source)
         except OSError as error:
             raise HistoryError(f"cannot be read: {error.strerror}", source=source.name) from error
         yield found
@@ -70,25 +70,25 @@ def _of_lines(
         return replace(_by_events(form.read(data, source), form, source), seal=seal)
 
 
-def _of_others(data: ByteStream, form: Format, source: Source) -> Loaded:
-    told = form.read(data, source)
-    if isinstance(told, RowEvents) and len(told) >= MANY:
-        columns = told.columns()
+def _of_other_format(data: ByteStream, form: Format, source: Source) -> Loaded:
+    events = form.read(data, source)
+    if isinstance(events, RowEvents) and len(events) >= MANY:
+        columns = events.columns()
         if columns is not None:
             terms = replace(source.options, partial=form.partial).terms
-            found = Scan.of_columns(columns, told, source.name, terms)
+            found = Scan.of_columns(columns, events, source.name, terms)
             return Loaded(found, form.name, tuple(source.notes))
-    return _by_events(told, form, source)
+    return _by_events(events, form, source)
 
 
-def _by_events(told: Iterable[Event], form: Format, source: Source) -> Loaded:
-    events = with_user_terms(told, form, source)
-    history = History.of(events, source=source.name, place=source.place)
+def _by_events(events: Iterable[Event], form: Format, source: Source) -> Loaded:
+    complete = with_user_terms(events, form, source)
+    history = History.of(complete, source=source.name, place=source.place)
     return Loaded(history, form.name, tuple(source.notes))
 
 
 def _unpacked(given: str, data: ByteStream, folder: Path) -> Path:
-    """A file that can be read again from any position."""
+    """The path of a file that can be read again from any position."""
     if given != STANDARD_INPUT and not _is_packed(Path(given)):
         return Path(given)
     path, name = folder / "history", name_of(given)
@@ -100,12 +100,12 @@ def _unpacked(given: str, data: ByteStream, folder: Path) -> Path:
 
 
 def _copy(data: ByteStream, path: Path, name: str) -> None:
-    """The stream raises HistoryErrors of its own: an OSError comes from the copy."""
+    """Copies the stream. It raises its own HistoryErrors: an OSError comes from writing."""
     since = 0
     with path.open("wb") as out:
-        while piece := data.read(AT_ONCE):
+        while piece := data.read(CHUNK):
             since += len(piece)
-            if since >= LOOKED_AT_DISK_EVERY:
+            if since >= DISK_CHECK_BYTES:
                 _refuse_to_fill_the_disk(path.parent, name, since)
                 since = 0
             out.write(piece)
@@ -113,7 +113,7 @@ def _copy(data: ByteStream, path: Path, name: str) -> None:
 
 def _refuse_to_fill_the_disk(folder: Path, name: str, wanted: int) -> None:
     disk = shutil.disk_usage(folder)
-    if disk.free - wanted < min(LEFT_FREE, disk.total // LEFT_FREE_SHARE):
+    if disk.free - wanted < min(KEPT_FREE, disk.total // KEPT_FREE_SHARE):
         raise _no_room(name, folder, f"it would leave next to nothing of {disk.free} free bytes")
 
 
@@ -125,7 +125,7 @@ def _no_room(name: str, folder: Path, reason: str) -> UserError:
 
 
 def _is_packed(path: Path) -> bool:
-    """True also if it is not a file, but a pipe."""
+    """Whether it is packed, or is no regular file but a pipe."""
     if not path.is_file() or path.suffix in (".gz", ".zst"):
         return True
     with path.open("rb") as data:

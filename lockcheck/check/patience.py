@@ -1,4 +1,4 @@
-"""The limits of searches: the judges have no clock, and ask this."""
+"""Time limits of searches: the judges have no clock, and call this."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ FOR_A_RUN_MS = 60_000
 
 
 def patient_for(length_ms: int, most_bytes: int = GIGABYTE) -> Patience:
-    """The time counts from the first search on: reading a long history takes none of it."""
+    """A limit that starts with the first search: reading a long history does not count."""
     began: list[float] = []
 
     def may_go_on() -> bool:

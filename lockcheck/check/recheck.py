@@ -26,18 +26,18 @@ from lockcheck.results.report import render
 from lockcheck.runs.facts import RunFacts
 from lockcheck.runs.store import HISTORY_FILE, Store
 
-NOT_WHOLE = "Its history was missing; this is what the clients' own files still told."
+NOT_WHOLE = "Its history was missing; this is what the clients' own files still contained."
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    history: History  # all of it, or of a long one the part that had to be looked at
+    history: History  # all of it, or the examined part of a long one
     judgement: Judgement
     report: Path | None
     facts: RunFacts
-    unwritten: str  # why the run's folder could not be updated; empty: it was
+    unwritten: str  # why the run's folder could not be updated; empty if it was
     notes: tuple[str, ...]  # what the reader ignored, and why
-    sealed: bool  # it is unchanged since the run
+    sealed: bool  # its seal proves that it is unchanged since the run
 
     @property
     def exit_code(self) -> int:
@@ -53,14 +53,14 @@ def recheck(
     out: Path,
     on_bytes: Callable[[int], object] | None = None,
 ) -> Checked:
-    """Rewrites a run's verdict and report; a mere file is only read."""
+    """Judges a history. For a run, rewrites its verdict and report; a mere file is only read."""
     store = run_folder(given, out)
     source = str(store.history) if store else given
     _refuse_senseless(asked, report, source)
     with loaded(source, asked, on_bytes) as found:
         if asked.model:
             _refuse_misfit(found.history)
-        judgement, history = judged(_understood(found.history), patience)
+        judgement, history = judged(_with_reentrant_model(found.history), patience)
         facts = (store.load_facts(found.seal) if store else None) or _facts_of_a_stranger(
             given, found
         )
@@ -76,18 +76,19 @@ def recheck(
 
 def _refuse_senseless(asked: ReadOptions, report: Path | None, source: str) -> None:
     if asked.model == SEMAPHORE and asked.permits is None:
-        raise UserError("a semaphore has permits", cure="say how many: --permits N")
+        raise UserError("--model semaphore needs --permits N", cure="give the number of permits")
     if asked.permits is not None and asked.model not in ("", SEMAPHORE):
         raise UserError(
             f"the model {asked.model} has no permits", cure="use --permits with --model semaphore"
         )
     there = report is not None and report.exists() and Path(source).exists()
     if report is not None and there and report.samefile(source):
-        raise UserError("the report would replace the history", cure="choose another --report")
+        raise UserError("--report names the history file itself", cure="choose another --report")
 
 
-def _understood(history: History | Scan) -> History | Scan:
-    """Whether a lock is reentrant decides what its holds are: seen from the operations."""
+def _with_reentrant_model(history: History | Scan) -> History | Scan:
+    """The history with a reentrant model if its operations suggest one: that decides what its holds
+    are."""
     terms = history.terms
     models = [] if terms.backend or terms.model else models_of(history.table)
     reentrant = next((name for name in models if name.startswith("reentrant")), "")
@@ -100,10 +101,11 @@ def _understood(history: History | Scan) -> History | Scan:
 
 
 def _refuse_misfit(history: History | Scan) -> None:
-    """A model that does not know the operations would find nothing, which would look like ok."""
+    """Refuses a model that does not know the operations: it would find nothing, which would look
+    like ok."""
     wrong = misfit(history.table, history.terms)
     if wrong:
-        raise UserError(wrong, cure="choose another --model, or leave it out: it is detected")
+        raise UserError(wrong, cure="choose another --model, or omit it: it is detected")
 
 
 def _notes(history: History) -> Iterator[str]:
@@ -114,7 +116,7 @@ def _notes(history: History) -> Iterator[str]:
 
 
 def judged(history: History | Scan, patience: Patience) -> tuple[Judgement, History]:
-    """And the history to report: all of it, or the part of a long one that had to be examined."""
+    """The judgement, and the history to report: of a long one only the part that was examined."""
     if isinstance(history, Scan):
         return judge_scan(history, patience)
     return judge(history, patience), history
@@ -123,13 +125,13 @@ def judged(history: History | Scan, patience: Patience) -> tuple[Judgement, Hist
 def _published(store: Store, history: History, judgement: Judgement, facts: RunFacts) -> str:
     try:
         publish(store, history, judgement, facts)
-    except OSError as error:  # somebody else's run, perhaps: it is judged all the same
+    except OSError as error:  # another user's run, perhaps: it is judged all the same
         return str(error)
     return ""
 
 
 def run_folder(given: str, out: Path) -> Store | None:
-    """A folder, or the name of one below `out`; None if it is a file or a pipe."""
+    """The run's store, of a folder or of a name below `out`; None if it is a file or a pipe."""
     path = Path(given)
     if given == STANDARD_INPUT or (path.exists() and not path.is_dir()):
         return None

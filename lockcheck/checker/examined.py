@@ -12,7 +12,7 @@ from lockcheck.checker.evidence.promise import promised_until
 from lockcheck.checker.linearizability import Answer, Decision, Model, Patience, decide
 from lockcheck.checker.logs.beforehand import explained
 from lockcheck.checker.logs.forgiven import forgiven_keys, without_blind_releases
-from lockcheck.checker.logs.midway import as_counted, as_told, let_go_unsaid
+from lockcheck.checker.logs.midway import cleaned, implicit_releases, with_optional_releases
 from lockcheck.checker.modelling import is_lock, misfit, models_for, nested_instead
 from lockcheck.history import Terms
 from lockcheck.history.table import Ints, Table
@@ -63,19 +63,19 @@ def _examined(
     table: Table, model: Model, until: Ints | None, terms: Terms, patience: Patience
 ) -> Examined:
     until = until if is_lock(model) else None
-    told, counted = table, until
+    judged, counted = table, until
     if terms.partial and is_lock(model):
-        counted = until if model.reentrant else let_go_unsaid(table, until)
+        counted = until if model.reentrant else implicit_releases(table, until)
         once = model.owners and not model.reentrant
-        told = as_told(table) if once else as_counted(table)
-    decision = decide(told, model, counted, patience)
+        judged = cleaned(table) if once else with_optional_releases(table)
+    decision = decide(judged, model, counted, patience)
     if terms.partial:
-        decision = explained(decision, told, model, counted, patience)
+        decision = explained(decision, judged, model, counted, patience)
     wrong = [key for key, _ in Examined(decision).wrong()]
     if not wrong or not model.owners:
         return Examined(decision)
     counted = counted if until is not None else None
-    forgiven = forgiven_keys(told, model, counted, wrong, patience, partial=terms.partial)
+    forgiven = forgiven_keys(judged, model, counted, wrong, patience, partial=terms.partial)
     accused, nested = frozenset(wrong) - forgiven, nested_instead(model, terms)
     if not accused or nested is None:
         return Examined(decision, forgiven)

@@ -29,7 +29,7 @@ def events(number: int) -> bytes:
 
 @pytest.fixture
 def packed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(lockcheck.check.loading, "LOOKED_AT_DISK_EVERY", MIB)
+    monkeypatch.setattr(lockcheck.check.loading, "DISK_CHECK_BYTES", MIB)
     path = tmp_path / "history.jsonl.gz"
     path.write_bytes(gzip.compress(events(40_000)))
     return path

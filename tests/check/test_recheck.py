@@ -197,7 +197,7 @@ def test_what_no_judge_knows_is_said(tmp_path: Path) -> None:
 def test_a_report_does_not_replace_its_history(tmp_path: Path) -> None:
     path = tmp_path / "h.csv"
     path.write_text(csv(WRONG["two at once"][0]))
-    with pytest.raises(UserError, match="would replace the history"):
+    with pytest.raises(UserError, match="names the history file itself"):
         recheck(str(path), path, asked=ReadOptions(), patience=endless, out=Path("results"))
 
 

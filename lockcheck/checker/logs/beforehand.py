@@ -1,9 +1,10 @@
-"""What an object may have held before its log began: a log of somebody's day does not say.
+"""What an object may have contained before its log began: a production log does not record that.
 
-Answers that fit no order may fit one with a value, or with holders, that were there already. Few of
-them can help: what was seen before the first change, what was read of a counter or a set, those who
-let go without having asked. Each is tried, as operations that were done before all else. What had
-been asked for before, of a lock, may also have been granted since, or not at all.
+Answers that fit no order may fit one with a value, or with holders, that were there already. Only a
+few such beginnings can help: values that were seen before the first change, what was read of a
+counter or set, clients that released without having acquired. Each is tried, as operations that
+were done before all others. A lock that was asked for before may also have been granted later, or
+not at all.
 """
 
 from __future__ import annotations
@@ -34,24 +35,23 @@ from lockcheck.history.table import (
 MOST_TRIED = 20
 MOST_SUMS = 1_000
 
-Before = tuple[int, ...]  # symbols: of what was written, or added, or of those who were granted it
+Before = tuple[int, ...]  # symbols of the values written or added, or of the lock's holders
 
 
 def explained(
     decision: Decision, table: Table, model: Model, until: Ints | None, patience: Patience
 ) -> Decision:
-    """The same without the objects that what was there before explains."""
+    """The decision without the objects that a beginning explains."""
     wrong = [key for key, each in decision.answers.items() if each.linearizable is False]
     answers = dict(decision.answers)
-    ways = {
-        key: islice(_ways(part, model), MOST_TRIED) for key, part in _parts(table, model, wrong)
-    }
-    while before := {key: way for key in ways if (way := next(ways[key], None)) is not None}:
+    parts = _parts(table, model, wrong)
+    left = {key: islice(_beginnings(part, model), MOST_TRIED) for key, part in parts}
+    while before := {key: way for key in left if (way := next(left[key], None)) is not None}:
         again, promised = _beginning_with(table, until, before, model)
         found = decide(again, model, promised, patience).answers
         for key in before:
             if key not in found:
-                del answers[key], ways[key]
+                del answers[key], left[key]
             elif found[key].linearizable is None:
                 answers[key] = Answer(None, found[key].engine, found[key].reason)
     return replace(decision, answers=answers)
@@ -69,7 +69,7 @@ def _parts(table: Table, model: Model, keys: list[int]) -> Iterator[tuple[int, T
 def _beginning_with(
     table: Table, until: Ints | None, before: Mapping[int, Before], model: Model
 ) -> tuple[Table, Ints | None]:
-    """Only the objects that are asked about."""
+    """The operations on these objects only, after those that the beginnings add."""
     rows = np.flatnonzero(np.isin(table.key, list(before)))
     time_ns = int(table.start[rows].min()) - 1
     keys = [key for key, way in before.items() for _ in way]
@@ -89,8 +89,8 @@ def _beginning_with(
     return Table(**columns, symbols=table.symbols), until
 
 
-def _ways(part: Table, model: Model) -> Iterator[Before]:
-    """`part` is of one object."""
+def _beginnings(part: Table, model: Model) -> Iterator[Before]:
+    """The beginnings to try for one object, whose operations are in `part`."""
     if model.operations == LOCKING:
         if model.reentrant:
             yield _levels(part)
@@ -105,7 +105,8 @@ def _ways(part: Table, model: Model) -> Iterator[Before]:
 
 
 def _holders(part: Table, permits: int) -> Before:
-    """Those who let go of it, or renewed it, as often as they can have been granted it."""
+    """The clients that released or renewed without having acquired, as often as there can be
+    grants."""
     rows = early(part)
     releases = rows[part.f[rows] == Op.RELEASE]
     often = Counter(set(part.owner[rows].tolist())) | Counter(part.owner[releases].tolist())
@@ -113,8 +114,9 @@ def _holders(part: Table, permits: int) -> Before:
 
 
 def _levels(part: Table) -> Before:
-    """Those who left it more often than they had entered it, or were told once more of what they
-    had left, before anybody else was let in."""
+    """The clients of a reentrant lock that were inside before: they released it more often than
+    they acquired it, or entered again with the token of an earlier grant, before any other was let
+    in."""
     sure = part.outcome != Outcome.INFO
     entered = np.flatnonzero(sure & (part.f == Op.ACQUIRE))
     before: list[int] = []
@@ -126,19 +128,20 @@ def _levels(part: Table) -> Before:
 
 
 def _missing(f: list[int], tokens: list[int]) -> int:
-    """How often one client must have entered before, to be inside for all of it."""
+    """How many levels one client must have entered before, given its operations and their
+    tokens."""
     inside = missing = 0
-    told = None
+    last = None
     for op, token in zip(f, tokens, strict=True):
-        again = op != Op.ACQUIRE or (token != NO_TOKEN and token == told)
+        again = op != Op.ACQUIRE or (token != NO_TOKEN and token == last)
         missing = max(missing, again - inside)
         inside += {Op.ACQUIRE: 1, Op.RELEASE: -1}.get(Op(op), 0)
-        told = token if op == Op.ACQUIRE else told
+        last = token if op == Op.ACQUIRE else last
     return missing
 
 
 def _seen_first(part: Table) -> list[int]:
-    """What was seen by those who may have looked before the first change."""
+    """The values that operations may have seen before the first change."""
     sure = part.outcome == Outcome.OK
     changed = part.end[sure & (part.f != Op.READ)].min(initial=NEVER)
     looks = np.flatnonzero((part.f != Op.WRITE) & (part.start <= changed))
@@ -148,8 +151,8 @@ def _seen_first(part: Table) -> list[int]:
 
 
 def _in_all_reads(part: Table) -> Iterator[Before]:
-    """Nothing is ever taken out of a set: what was in it from the beginning was always read, and
-    what was always read may as well have been in it."""
+    """The elements that every read of a set returned. Nothing is removed from a set, so they may
+    have been there from the beginning."""
     symbols, common = part.symbols, None
     for result in dict.fromkeys(part.result[_reads(part)].tolist()):
         value = symbols.value(result)
@@ -160,7 +163,7 @@ def _in_all_reads(part: Table) -> Iterator[Before]:
 
 
 def _counted_before(part: Table) -> list[int]:
-    """What it was by the first read, less what may have been added by then."""
+    """The first value read of a counter, less what may have been added by then."""
     reads = _reads(part)
     if len(reads) == 0:
         return []

@@ -1,4 +1,4 @@
-"""Answers that need not be taken at their word, and keys for which that explains it all."""
+"""Answers that prove nothing, and keys for which that explains a mistake."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Mask: TypeAlias = NDArray[np.bool_]
 
 
 def without_blind_releases(table: Table) -> Table:
-    """A release that does not look whose lock it removes tells nothing of who had it."""
+    """The table with releases that did not check the owner as unconfirmed: they prove nothing."""
     said = (table.f == Op.RELEASE) & (table.outcome == Outcome.OK) & (table.result != NOTHING)
     blind = [n for n in np.unique(table.result[said]).tolist() if _is_blind(table, n)]
     if not blind:
@@ -43,11 +43,12 @@ def forgiven_keys(
     *,
     partial: bool,
 ) -> frozenset[int]:
-    """Keys for which something else may explain it, so that nobody can be accused.
+    """The keys for which something else may explain the mistake, so that it proves nothing.
 
-    A release that was refused (`not-owner`) says that the caller's lock was gone by then: by a
-    lease that we know nothing of, or by the same release, sent twice. And where a log of somebody's
-    day tells of no lease at all, a holder that is not heard of again may have lost it by one.
+    A release that was refused (`not-owner`) shows that the caller's lock was gone by then: perhaps
+    by a lease that the history does not mention, or by the same release, sent twice. And if a
+    production log mentions no lease at all, a holder without further operations may have lost the
+    lock by one.
     """
     rows = np.flatnonzero(np.isin(table.key, keys))
     part = table.take(rows)
@@ -62,4 +63,4 @@ def forgiven_keys(
         return frozenset()
     again = decide(lenient, model, held, patience).answers
     wrong = {key for key, answer in again.items() if answer.linearizable is False}
-    return frozenset(keys) - wrong  # what could not be decided may explain it
+    return frozenset(keys) - wrong  # an undecided one may explain it, too

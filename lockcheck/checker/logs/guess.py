@@ -1,8 +1,8 @@
-"""Which models a history without any could be meant by: seen from its operations.
+"""Guesses the models of a history that names none, from its operations.
 
-A lock is taken for a reentrant one as soon as somebody enters again and leaves twice in a row; who
-enters again and leaves once is rather one whose lease had run out. A semaphore cannot be guessed:
-its user has to name it.
+A lock is taken for a reentrant one as soon as a client enters again and leaves twice in a row. A
+client that enters again and leaves once has more likely lost its lease. A semaphore cannot be
+guessed: the user has to name it.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from lockcheck.history.ordering import order_by
 from lockcheck.history.table import NO_TOKEN, NOTHING, Ints, Op, Outcome, Table
 
 Mask = NDArray[np.bool_]
-LOOKED_AT = 100  # answers of reads
+MOST_READS = 100  # answers of reads that are looked at
 
 
 def models_of(table: Table) -> tuple[str, ...]:
-    """The names of the models that together know all of its operations; empty: none does."""
+    """The names of the models that together know all operations; empty if no models do."""
     present = {Op(f) for f in np.unique(table.f)}
     models = []
     if Op.ACQUIRE in present:
@@ -41,17 +41,17 @@ def _lock(table: Table) -> str:
 
 
 def _reentrant(table: Table, granted: Mask) -> bool:
-    """Of one client and key: two grants in a row, and two releases in a row that were not refused.
+    """Whether a client had two grants in a row, and two releases in a row that were not refused.
 
-    A release that was refused was one all the same: who had its lock taken away enters anew, not
-    again. So did, most of the time, who never released it at all, and always who was told another
-    token. A release that nobody answered, and the next one, are one that was repeated. And who
-    asked in between, and was not answered, may have been let in."""
+    A refused release counts as one: its client had lost the lock and enters anew. Two grants with
+    different tokens are different holds. A release without an answer may have been repeated by the
+    next. An acquire without an answer between two releases may have been granted.
+    """
     asked = (table.f == Op.ACQUIRE) & (table.outcome != Outcome.FAIL)
     entered = _by_client(table, granted | (table.f == Op.RELEASE))
     one, other = entered[:-1], entered[1:]
     again = _same_client(table, one, other) & granted[one] & granted[other]
-    again &= ~_told_apart(table, one, other)
+    again &= ~_different_tokens(table, one, other)
     left = _by_client(table, asked | (table.f == Op.RELEASE))
     first, second = left[:-1], left[1:]
     twice = _same_client(table, first, second) & ~asked[first] & ~asked[second]
@@ -72,16 +72,16 @@ def _same_client(table: Table, one: Ints, other: Ints) -> Mask:
     return same
 
 
-def _told_apart(table: Table, one: Ints, other: Ints) -> Mask:
-    """By two different tokens."""
+def _different_tokens(table: Table, one: Ints, other: Ints) -> Mask:
+    """Whether both grants have tokens, and different ones."""
     first, second = table.token[one], table.token[other]
     apart: Mask = (first != second) & (first != NO_TOKEN) & (second != NO_TOKEN)
     return apart
 
 
 def _adding(table: Table) -> str:
-    """A set is read as its elements, a counter as a number."""
+    """A set's reads return lists, a counter's a number."""
     read = (table.f == Op.READ) & (table.outcome == Outcome.OK) & (table.result != NOTHING)
-    results = np.unique(table.result[read])[:LOOKED_AT]
+    results = np.unique(table.result[read])[:MOST_READS]
     values = [table.symbols.value(int(number)) for number in results]
     return "counter" if values and all(type(value) is int for value in values) else "set"

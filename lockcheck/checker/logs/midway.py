@@ -1,9 +1,9 @@
-"""Logs of somebody's day: they begin while locks are held, and say of a release what they said.
+"""Production logs: they begin while locks are held, and contain answers that prove nothing.
 
-What was granted before the log is released in it, or renewed. Who is not told whether a release was
-done asks for it again; and who is not told whether it was granted the lock releases it to be sure,
-and many a service confirms that whatever it did. None of it says anything against the service, so
-it is put right before anything is judged.
+A lock that was granted before the log began is released or renewed in it. A client whose release
+was not answered repeats it; a client whose acquire was not answered releases the lock to be sure,
+and many services confirm any release. None of that is a mistake of the service, so it is corrected
+before judging.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from lockcheck.history.ordering import BEFORE_ALL, latest_before, order_by
 from lockcheck.history.table import NEVER, Ints, Op, Outcome, Table
 
 
-def as_told(table: Table) -> Table:
-    """Of a lock that only its owner releases, once: the same rows, and what says nothing is of no
-    kind that a model knows."""
+def cleaned(table: Table) -> Table:
+    """For a lock that only its owner releases, and once: the same rows; operations that prove
+    nothing become OTHER, which no model knows."""
     table = _repeated_as_one(_without(table, early(table)))
-    table = _without(table, _to_be_sure(table))
+    table = _without(table, _precautionary_releases(table))
     return _without(table, _without_consequence(table))
 
 
-def as_counted(table: Table) -> Table:
-    """Of a lock that anybody releases, or its owner as often as it entered: the same rows. What was
-    to be released once more, or only to be sure, is as right if there was nothing to release."""
+def with_optional_releases(table: Table) -> Table:
+    """For a lock that any client releases, or its owner once per level: the same rows; a confirmed
+    release after an unanswered operation may have had nothing to release."""
     rows = _by_client(table, (table.outcome != Outcome.FAIL) & (table.f <= Op.RELEASE))
     spots = np.arange(1, len(rows))
     after = (table.f[rows] == Op.RELEASE)[1:] & (table.outcome[rows] == Outcome.OK)[1:]
@@ -39,12 +39,12 @@ def as_counted(table: Table) -> Table:
     return replace(table, outcome=outcome)
 
 
-def let_go_unsaid(table: Table, until: Ints | None) -> Ints | None:
-    """Until when each grant counts, where a client may have crashed, and come back under its name:
-    when it asks again it has given up what it held, and the service, that may know it by its name,
-    can grant it the lock, or let it release it, at once. `table` is as it was told."""
-    asked = (table.outcome == Outcome.INFO) & (table.f == Op.ACQUIRE)
-    rows = _by_client(table, asked | ((table.outcome == Outcome.OK) & (table.f <= Op.RENEW)))
+def implicit_releases(table: Table, until: Ints | None) -> Ints | None:
+    """Until when each grant counts if clients may crash and come back under the same name. A client
+    that acquires again has given up its hold, and a service that knows it by name may grant or
+    release at once. `table` is not `cleaned`."""
+    unanswered = (table.outcome == Outcome.INFO) & (table.f == Op.ACQUIRE)
+    rows = _by_client(table, unanswered | ((table.outcome == Outcome.OK) & (table.f <= Op.RENEW)))
     f, sure = table.f[rows], table.outcome[rows] == Outcome.OK
     held = np.flatnonzero(sure & (f != Op.RELEASE))
     then = _next(f != Op.RENEW, held + 1)
@@ -59,7 +59,7 @@ def let_go_unsaid(table: Table, until: Ints | None) -> Ints | None:
 
 
 def early(table: Table) -> Ints:
-    """Releases and renewals of those who had not asked for anything before."""
+    """Releases and renewals of clients that had not acquired before."""
     asks = np.flatnonzero(table.f == Op.ACQUIRE)
     later = np.flatnonzero((table.f == Op.RELEASE) | (table.f == Op.RENEW))
     width = int(table.owner.max(initial=0)) + 1
@@ -68,9 +68,9 @@ def early(table: Table) -> Ints:
     place = np.minimum(np.searchsorted(asking, client[later]), len(asking) - 1)
     if len(asking) == 0:
         return later
-    asked = (asking[place] == client[later]) & (asks[first[place]] < later)
-    unasked: Ints = later[~asked]
-    return unasked
+    acquired = (asking[place] == client[later]) & (asks[first[place]] < later)
+    unacquired: Ints = later[~acquired]
+    return unacquired
 
 
 def _without(table: Table, rows: Ints) -> Table:
@@ -82,8 +82,8 @@ def _without(table: Table, rows: Ints) -> Table:
 
 
 def _repeated_as_one(table: Table) -> Table:
-    """A release that nobody answered and the same once more, which was confirmed: it took effect
-    at some moment between the first invocation and the last answer."""
+    """Joins an unanswered release and its confirmed repetition: it took effect at some moment
+    between the first invocation and the last answer."""
     rows = _by_client(table, (table.outcome != Outcome.FAIL) & (table.f <= Op.RENEW))
     one, other = rows[:-1], rows[1:]
     same = (table.key[one] == table.key[other]) & (table.owner[one] == table.owner[other])
@@ -97,9 +97,9 @@ def _repeated_as_one(table: Table) -> Table:
     return _without(replace(table, outcome=outcome, end=end), other[repeated])
 
 
-def _to_be_sure(table: Table) -> Ints:
-    """Releases of those who only know that they were not answered when they asked for it. If such
-    a client did hold it, an order is as right without that hold."""
+def _precautionary_releases(table: Table) -> Ints:
+    """Releases by clients whose acquire was not answered. If such a client did hold the lock, an
+    order without that hold is as good."""
     rows = _by_client(table, (table.outcome != Outcome.FAIL) & (table.f <= Op.RENEW))
     unsure = (table.f[rows] == Op.ACQUIRE) & (table.outcome[rows] == Outcome.INFO)
     spots = 1 + np.flatnonzero((table.f[rows[1:]] == Op.RELEASE) & unsure[:-1])
@@ -108,8 +108,8 @@ def _to_be_sure(table: Table) -> Ints:
 
 
 def _without_consequence(table: Table) -> Ints:
-    """Acquires that nobody answered, and after which nothing shows that they were granted: an order
-    is as right without that hold, and engines have less to try."""
+    """Unanswered acquires after which nothing shows that they were granted. An order without them
+    is as good, and engines have less to try."""
     rows = _by_client(table, (table.outcome != Outcome.FAIL) & (table.f <= Op.RENEW))
     f, sure = table.f[rows], table.outcome[rows] == Outcome.OK
     spots = np.flatnonzero(~sure & (f == Op.ACQUIRE))
@@ -123,14 +123,14 @@ def _without_consequence(table: Table) -> Ints:
 
 
 def _by_client(table: Table, which: NDArray[np.bool_]) -> Ints:
-    """Rows, those of each client of a lock one after the other."""
+    """These rows, client after client of each lock."""
     rows = np.flatnonzero(which)
     ordered: Ints = rows[order_by(table.key[rows], table.owner[rows])]
     return ordered
 
 
 def _next(which: NDArray[np.bool_], places: Ints) -> Ints:
-    """From each place on the first one that is one of these; -1 for none."""
+    """From each place on, the first one that is marked; -1 if there is none."""
     none = len(which)
     first = np.minimum.accumulate(np.append(np.where(which, np.arange(none), none), none)[::-1])
     found = first[::-1][np.where(places < 0, none, places)]
@@ -138,7 +138,7 @@ def _next(which: NDArray[np.bool_], places: Ints) -> Ints:
 
 
 def _same(table: Table, rows: Ints, one: Ints, other: Ints) -> NDArray[np.bool_]:
-    """One client of one lock; -1 is none."""
+    """Whether the rows are of the same client and lock; `other` may be -1 for none."""
     same: NDArray[np.bool_] = (table.key[rows[one]] == table.key[rows[other]]) & (other >= 0)
     same &= table.owner[rows[one]] == table.owner[rows[other]]
     return same

@@ -11,7 +11,7 @@ from lockcheck.checker.evidence.order import concurrent
 from lockcheck.checker.finding import Culprit, Finding, Reason, Rule
 from lockcheck.checker.judges.not_linearizable import MOST_STEPS
 from lockcheck.history import Ending
-from lockcheck.words import at, by_node, exactly, full_stop, span, told
+from lockcheck.words import at, by_node, exactly, full_stop, operation_words, span
 
 Sentences = Iterator[str]
 RULES = {
@@ -139,10 +139,10 @@ def no_order_in_full(finding: Finding) -> Sentences:
         for link in answer.circle[:MOST_STEPS]:
             before, after = of[link.before], of[link.after]
             why = by_node(link.reason, (before, after))
-            yield f"{told(before)} has to come before {told(after)}: {why}."
+            yield f"{operation_words(before)} has to come before {operation_words(after)}: {why}."
         yield "That is a circle, so no order can be right."
     elif answer.prefix:
         yield f"The longest order that is right has {len(answer.prefix)} operations; it ends with:"
-        yield from (told(of[row]) for row in answer.prefix[-MOST_STEPS:])
+        yield from (operation_words(of[row]) for row in answer.prefix[-MOST_STEPS:])
         if answer.stuck_on is not None:
-            yield f"No order can go on past {told(of[answer.stuck_on])}."
+            yield f"No order can go on past {operation_words(of[answer.stuck_on])}."
