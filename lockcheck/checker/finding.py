@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from enum import Enum, StrEnum, auto
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from lockcheck.checker.doubt import Doubt
@@ -31,6 +31,8 @@ class Verdict(StrEnum):
 
 
 class Code(StrEnum):
+    """The codes of our own checks. One from outside the package has any other text as its code."""
+
     OVERLAP = "overlap"
     STALE_WRITE = "stale-write"
     LOST_UPDATE = "lost-update"
@@ -66,28 +68,16 @@ class Blame:
     released_by: Hold | None = None
 
 
-class Rule(Enum):
-    NEVER_ASKED = auto()
-    HELD_BY_ANOTHER = auto()  # by `hold`
-    WHOSE_IS_UNCERTAIN = auto()  # somebody else may have been let in, too
-    LET_IN = auto()  # `hold`
-    UNCONFIRMED = auto()
-    WRITTEN_WITHOUT_LOCK = auto()
-    OVERWROTE_ITS_OWN = auto()
-    RAN_WITHOUT_LOCK = auto()
-    RAN_AGAIN = auto()  # by one holder
-    RAN_ON_ONE_CLIENT = auto()
-    NOT_EXCLUSIVE = auto()
-    DONE_BEFORE = auto()  # at `number` ns
-    REFUSED = auto()  # `number` requests
-    QUEUED = auto()  # at `number` ns
-
-
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """What holds and operations do not tell. Its words are in `results/story/wording/notes.py`."""
+    """What holds and operations do not show: one of the sentences in the check's file.
 
-    rule: Rule
+    The sentence may name `{hold}`, the finding's `{holds}`, `{operations}` and its length `{long}`,
+    and `{number}`: as it is, as a time `{at}`, or as the time from then to the last request,
+    `{before}`.
+    """
+
+    sentence: str
     hold: Hold | None = None
     number: int = 0
 
@@ -105,7 +95,7 @@ class Proof:
 class Finding:
     """One anomaly with its evidence. `effect` is what it does to the verdict of the run."""
 
-    code: Code
+    code: str
     key: str
     time_ns: int  # the moment at which it became certain
     effect: Verdict
@@ -184,5 +174,5 @@ class Judgement:
             doubts=(*self.doubts, doubt),
         )
 
-    def of(self, code: Code) -> tuple[Finding, ...]:
-        return tuple(finding for finding in self.findings if finding.code is code)
+    def of(self, code: str) -> tuple[Finding, ...]:
+        return tuple(finding for finding in self.findings if finding.code == code)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from lockcheck.checker.case import Case, case_of
 from lockcheck.checker.columns import screens
+from lockcheck.checker.columns.screen import MOST_IN_A_RUN, MOST_PLACES
 from lockcheck.checker.columns.stored import stored
 from lockcheck.checker.columns.stretches import Suspected
 from lockcheck.checker.columns.struck import doubtful, meanwhile, struck
@@ -59,9 +60,11 @@ def judge_scan(scan: Scan, patience: Patience = endless) -> tuple[Judgement, His
     open_faults = doubtful(scan)
     history, case = _looked_at(scan, places, written, open_faults)
     trial = _Trial(ColumnSubject(scan), patience)
-    codes = [*places, *(WRITTEN if written and written.stretches else ())]
+    of_writes = bool(written and written.stretches)
+    suspected = (c for c, check in CHECKS.items() if check.screen.of_writes and of_writes)
+    codes = {*places, *suspected}
     trial.check(case, [code for code in CHECKS if code in codes])
-    most = (screens.MOST_PLACES, screens.MOST_IN_A_RUN)
+    most = (MOST_PLACES, MOST_IN_A_RUN)
     many = any(len(groups) in most for groups in places.values())
     if (many and (scan.terms.backend or not trial.is_violation)) or soundness.aims_missed(history):
         # There may be more to find than where we looked, and it would change what is reported.
@@ -76,12 +79,8 @@ def judge_scan(scan: Scan, patience: Patience = endless) -> tuple[Judgement, His
     return replace(judgement, cut=cut, freed=freed(case), not_exercised=unfelt), history
 
 
-WRITTEN = (Code.STALE_WRITE, Code.LOST_UPDATE)
-OF_DATA = (*WRITTEN, Code.NOT_LINEARIZABLE)
-
-
 def _looked_at(
-    scan: Scan, places: dict[Code, list[Ints]], written: Suspected | None, faults: list[FaultSpan]
+    scan: Scan, places: dict[str, list[Ints]], written: Suspected | None, faults: list[FaultSpan]
 ) -> tuple[History, Case]:
     """All that may have to be reported, event by event."""
     found = {id(group): group for groups in places.values() for group in groups}
@@ -94,7 +93,7 @@ def _looked_at(
     return history, case_of(history, written.by_key(scan))
 
 
-MANY = f"There is more: only the first {screens.MOST_PLACES:,} suspicious places were looked at"
+MANY = f"There is more: only the first {MOST_PLACES:,} suspicious places were looked at"
 
 
 @dataclass(slots=True)
@@ -137,7 +136,7 @@ class _Trial:
         if self.contradicted:
             self.findings = [_capped(finding) for finding in self.findings]
         self.doubts += soundness.doubts_of_findings(self.findings)
-        overlaps = Counter(f.key for f in self.findings if f.code is Code.OVERLAP)
+        overlaps = Counter(f.key for f in self.findings if f.code == Code.OVERLAP)
         effects = [finding.effect for finding in self.findings]
         return Judgement(
             verdict=Verdict.merge([*effects, Verdict.UNKNOWN] if self.doubts else effects),
@@ -150,7 +149,8 @@ class _Trial:
 
 
 def _capped(finding: Finding) -> Finding:
-    return replace(finding, effect=Verdict.UNKNOWN) if finding.code in OF_DATA else finding
+    by_storage = CHECKS[finding.code].by_storage
+    return replace(finding, effect=Verdict.UNKNOWN) if by_storage else finding
 
 
 def _amounts(scan: Scan) -> soundness.Amounts:

@@ -1,39 +1,27 @@
-"""`CHECKS`: the checks that `judge` runs, and what `lockcheck explain` knows."""
+"""`CHECKS`: the checks that `judge` runs, those of installed packages among them."""
 
 from __future__ import annotations
 
 from lockcheck.checker.check import Check
-from lockcheck.checker.judges import (
-    deadlock,
-    double_run,
-    foreign_release,
-    lost_update,
-    not_linearizable,
-    overlap,
-    revived,
-    silent_loss,
-    stale_write,
-    stuck,
-    token_regression,
-    unfair,
-    unlocked_section,
-)
+from lockcheck.plugins import Registry
 
-CHECKS: dict[str, Check] = {
-    check.code.value: check
-    for check in (
-        overlap.CHECK,
-        stale_write.CHECK,
-        lost_update.CHECK,
-        token_regression.CHECK,
-        foreign_release.CHECK,
-        unlocked_section.CHECK,
-        silent_loss.CHECK,
-        revived.CHECK,
-        double_run.CHECK,
-        stuck.CHECK,
-        deadlock.CHECK,
-        unfair.CHECK,
-        not_linearizable.CHECK,
-    )
-}
+CHECKS = Registry(
+    "lockcheck.checks",
+    Check,
+    "lockcheck.checker.judges",
+    {
+        "overlap": "overlap:CHECK",
+        "stale-write": "stale_write:CHECK",
+        "lost-update": "lost_update:CHECK",
+        "token-regression": "token_regression:CHECK",
+        "foreign-release": "foreign_release:CHECK",
+        "unlocked-section": "unlocked_section:CHECK",
+        "silent-loss": "silent_loss:CHECK",
+        "revived": "revived:CHECK",
+        "double-run": "double_run:CHECK",
+        "stuck": "stuck:CHECK",
+        "deadlock": "deadlock:CHECK",
+        "unfair": "unfair:CHECK",
+        "not-linearizable": "not_linearizable:CHECK",
+    },
+)

@@ -80,7 +80,7 @@ def print_verdict(
 
 
 def _print_worst_incident(console: Console, narrative: Narrative) -> None:
-    from lockcheck.results.story.incidents import told_by_evidence
+    from lockcheck.results.story.incidents import findings_with_evidence
     from lockcheck.results.story.steps.step import weightiest
     from lockcheck.results.story.wording.codes import note
 
@@ -95,7 +95,9 @@ def _print_worst_incident(console: Console, narrative: Narrative) -> None:
                 console, "", f"[dim]… and {amount(left_out, 'more step')} in the report[/]"
             )
         console.print()
-        if incident.main in told_by_evidence(incident):  # of the others the steps say it already
+        if incident.main in findings_with_evidence(
+            incident
+        ):  # of the others the steps say it already
             _print_reason(console, note(incident.main), story.reasons[:1])
         _print_rows(console, [("whose fault", plain(story.blame))])
         _print_rows(console, [("what helps", plain(story.prevention))])

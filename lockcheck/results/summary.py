@@ -144,7 +144,7 @@ def _incident(incident: Incident, story: Story) -> IncidentSummary:
         effect=incident.effect,
         outcome=story.badge,
         at_ms=_ms(incident.start_ns),
-        codes=Counter(finding.code.value for finding in incident.findings),
+        codes=Counter(str(finding.code) for finding in incident.findings),
         harm=_writable(story.harm),
         steps=tuple(_step(step) for step in story.steps),
         blame=_text(story.blame),

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from lockcheck.checker.doubt import DoubtCode
-from lockcheck.checker.finding import Code, Counts, Culprit, Judgement, Verdict
+from lockcheck.checker.finding import Counts, Culprit, Judgement, Verdict
 from lockcheck.config import RunConfig
 from lockcheck.errors import UserError
 from lockcheck.runs.facts import RunFacts
@@ -24,7 +24,7 @@ SCHEMA = 1
 class Tally(msgspec.Struct, frozen=True, kw_only=True):
     """How many findings there are of one kind."""
 
-    code: Code
+    code: str
     effect: Verdict  # on the verdict of the run: `ok` where a guard kept it from doing harm
     blame: Culprit
     number: int
@@ -45,9 +45,9 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     schema: int = SCHEMA
 
     @property
-    def codes(self) -> dict[Code, int]:
+    def codes(self) -> dict[str, int]:
         """How many findings there are of each code."""
-        found: Counter[Code] = Counter()
+        found: Counter[str] = Counter()
         for tally in self.findings:
             found[tally.code] += tally.number
         return found

@@ -47,7 +47,7 @@ def check(given: str, **asked: Any) -> Checked:
 
 
 def found(verdict: Checked) -> set[str]:
-    return {finding.code.value for finding in verdict.judgement.findings}
+    return {finding.code for finding in verdict.judgement.findings}
 
 
 HEALTHY: dict[str, tuple[str, dict[str, Any]]] = {

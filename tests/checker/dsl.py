@@ -64,7 +64,7 @@ def judged(*lines: str, ledger: bool = False, **terms: Any) -> Judgement:
 
 
 def codes(judgement: Judgement) -> list[str]:
-    return [finding.code.value for finding in judgement.findings]
+    return [finding.code for finding in judgement.findings]
 
 
 def table(*lines: str) -> Table:

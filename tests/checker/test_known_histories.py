@@ -72,5 +72,5 @@ def test_its_verdict(name: str, tmp_path: Path) -> None:
         out=tmp_path,
     ).judgement
     assert found.verdict is known.verdict, (found.findings[:1], found.doubts)
-    assert {finding.code.value for finding in found.findings} == known.codes
+    assert {finding.code for finding in found.findings} == known.codes
     assert {finding.blame.who for finding in found.findings} == known.culprits

@@ -223,7 +223,7 @@ def test_outside_of_a_section_an_unanswered_acquire_is_no_grant_and_no_more(
 
 def blamed(clients: Clients) -> set[tuple[str, Culprit]]:
     findings = judge(clients.history()).findings
-    return {(each.code.value, each.blame.who) for each in findings if each.blame}
+    return {(each.code, each.blame.who) for each in findings if each.blame}
 
 
 def test_whom_the_service_lets_in_meanwhile_overlaps_and_makes_writes_stale(

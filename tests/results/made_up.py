@@ -18,9 +18,10 @@ from lockcheck.checker.finding import (
     Judgement,
     Proof,
     Reason,
-    Rule,
     Verdict,
 )
+from lockcheck.checker.judges.stuck import REFUSED
+from lockcheck.checker.judges.unfair import QUEUED
 from lockcheck.checker.linearizability import Answer, Because
 from lockcheck.checker.linearizability.models import register
 from lockcheck.history import F, History
@@ -133,7 +134,7 @@ def stuck() -> Case:
         f"{2 + n % 2} acquire {2000 + 50 * n}-{2001 + 50 * n}! error=held" for n in range(9)
     ]
     told = history("1 acquire 0-1 ttl_ms=100", *attempts)
-    reasons = (Reason(Rule.REFUSED, number=9),)
+    reasons = (Reason(REFUSED, number=9),)
     refused = tuple(range(1, 10))
     return found(
         Code.STUCK, told, holds=(0,), operations=refused, time_ns=ns(1000), reasons=reasons
@@ -157,7 +158,7 @@ def unfair() -> Case:
         3 acquire 20-31
         3 release 55-56
         2 release 70-71""")
-    reasons = (Reason(Rule.QUEUED, number=ns(5)),)
+    reasons = (Reason(QUEUED, number=ns(5)),)
     return found(
         Code.UNFAIR, told, holds=(0, 1), operations=(0, 1), time_ns=ns(60), reasons=reasons
     )

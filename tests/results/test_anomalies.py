@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
+from lockcheck.checker import CHECKS
 from lockcheck.checker.finding import Blame, Code, Culprit, Finding, Verdict
 from lockcheck.history import Effect, FaultSpan
-from lockcheck.results.story.wording.codes import BY_EVIDENCE, BY_HOLDS
 from tests.checker.dsl import history, ns
 from tests.results import story
 from tests.results.made_up import (
@@ -110,12 +110,18 @@ EVIDENCE = {
         "lockcheck no order of the operations explains this",
     ],
 }
+BY_EVIDENCE = [Code(check.code) for check in CHECKS.values() if not check.words.by_holds]
 each_code = pytest.mark.parametrize("code", BY_EVIDENCE)
 
 
 def test_every_code_is_told_one_way_or_the_other() -> None:
-    assert set(BY_EVIDENCE) == set(Code) - BY_HOLDS
+    by_holds = {Code.OVERLAP, Code.STALE_WRITE, Code.LOST_UPDATE, Code.FOREIGN_RELEASE}
+    assert set(BY_EVIDENCE) == set(Code) - by_holds
     assert set(CASES) == set(TITLES) == set(BY_EVIDENCE)
+
+
+def test_of_two_codes_one_tells_the_cause() -> None:
+    assert len({CHECKS[code].words.precedence for code in BY_EVIDENCE}) == len(BY_EVIDENCE)
 
 
 @each_code
@@ -266,12 +272,14 @@ def test_what_shares_holds_with_an_overlap_is_a_part_of_it(make: Callable[[], Ca
     assert incident.main.code is Code.OVERLAP
     told = story.tell_incident(case.history, incident)
     assert told.title == "n1 held k for 0.800 s beyond its lease, while n2 was let in"
-    assert told.harm[0].startswith(f"{TITLES[case.finding.code]}.")
+    assert told.harm[0].startswith(f"{TITLES[Code(case.finding.code)]}.")
     said = story.headline(case.history, judgement(case.history, *both))
-    what = {Code.SILENT_LOSS: "silent loss", Code.REVIVED: "revived lease"}[case.finding.code]
+    what = {Code.SILENT_LOSS: "silent loss", Code.REVIVED: "revived lease"}[Code(case.finding.code)]
     assert f"With it came 1 {what}." in said
     twice = judgement(case.history, *both, replace(case.finding, length_ns=1))
-    plural = {Code.SILENT_LOSS: "silent losses", Code.REVIVED: "revived leases"}[case.finding.code]
+    plural = {Code.SILENT_LOSS: "silent losses", Code.REVIVED: "revived leases"}[
+        Code(case.finding.code)
+    ]
     assert f"With it came 2 {plural}." in story.headline(case.history, twice)
 
 

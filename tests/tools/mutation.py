@@ -42,7 +42,7 @@ BY = {  # which tests are about a file, where its name does not tell
         "test_lost_update.py",
         "test_releases.py",
     ),
-    "guard.py": ("test_judge.py", "test_lost_update.py", "test_stale_write.py"),
+    "check.py": ("test_judge.py", "test_lost_update.py", "test_stale_write.py"),
     "judging.py": ("test_judge.py", "test_screens.py", "test_not_linearizable.py"),
     "order.py": ("test_order.py", "test_blame.py", "test_unlocked_section.py"),
     "overlap.py": ("test_overlap.py", "test_blame.py", "test_order.py"),

@@ -6,16 +6,23 @@ from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+import numpy as np
+
 from lockcheck.checker.case import Case
 from lockcheck.checker.check import Check
+from lockcheck.checker.columns.screen import Screen
 from lockcheck.checker.evidence.awake import StoodStill
-from lockcheck.checker.evidence.guard import effect_of
 from lockcheck.checker.evidence.stalls import total_ns
 from lockcheck.checker.finding import Blame, Code, Culprit, Finding
+from lockcheck.checker.wording import NAMED_AT_MOST, Words, everybody
 from lockcheck.history import Ending, F, History, Hold, Operation, Terms
 from lockcheck.history.event import NS_PER_MS
+from lockcheck.history.ordering import BEFORE_ALL, latest_before, order_by
+from lockcheck.history.scan import Scan
+from lockcheck.history.table import Op
+from lockcheck.words import at, exactly, names, span
 
-# Short attempts that are refused, and repeated, are no waiting: who polls can give up any time.
+# Short attempts that are refused and repeated are no waiting: such a client can give up any time.
 SHORTEST_NS = 1_000 * NS_PER_MS
 
 
@@ -30,15 +37,15 @@ class _Wait:
 
 @dataclass(frozen=True, slots=True)
 class _Link:
-    """One link of a circle: who waits, and what it holds that the one before it waits for."""
+    """One link of a circle: a client that waits, and its hold that the one before it waits for."""
 
     wait: _Wait
     hold: Hold
 
     @property
     def end_ns(self) -> int:
-        """Who waits can do nothing else: what it held when it asked, it holds while it waits,
-        unless it was told otherwise."""
+        """A client that waits does nothing else: what it held when it asked, it holds until it is
+        answered, unless it learned of a loss."""
         kept = self.hold.ending is Ending.LAST_SEEN
         return self.wait.end_ns if kept else min(self.wait.end_ns, self.hold.end_ns)
 
@@ -94,7 +101,7 @@ def _held_at(hold: Hold, asked_ns: int) -> bool:
 
 
 def _waited_until_ns(history: History, acquire: Operation) -> int:
-    """Whoever was never answered waits until the end; it may have died of a fault."""
+    """A client without an answer waits until the history ends, unless a fault hit its node."""
     if acquire.answer is not None:
         return acquire.answer.time
     end_ns = history.end_ns
@@ -106,8 +113,8 @@ def _waited_until_ns(history: History, acquire: Operation) -> int:
 def _circle(last: _Wait, active: dict[int | str, _Wait]) -> tuple[_Link, ...]:
     """From the wait that began last along who holds what is waited for, back to it.
 
-    Each client has one wait at most, so a step leads to those who hold one lock: with exclusive
-    locks to a single one. Whoever was passed once leads nowhere new.
+    Each client has one wait at most, so a step leads to the holders of one lock: a single one where
+    locks are exclusive. A wait that was passed once leads nowhere new.
     """
     now_ns = last.acquire.start_ns
     for process in [process for process, wait in active.items() if wait.end_ns <= now_ns]:
@@ -130,15 +137,15 @@ def _circle(last: _Wait, active: dict[int | str, _Wait]) -> tuple[_Link, ...]:
 
 
 def _holders(wait: _Wait, active: dict[int | str, _Wait]) -> list[_Link]:
-    """Who holds what is waited for, and waits as well."""
+    """The holders of what is waited for that wait as well."""
     key, shared = wait.acquire.key, wait.acquire.invoke.shared
     found = [_Link(other, other.holding[key]) for other in active.values() if key in other.holding]
     return [link for link in found if not (shared and link.hold.shared)]
 
 
 def _lasts(terms: Terms, still: StoodStill, circle: tuple[_Link, ...]) -> bool:
-    """Where a client or the machine stood still, nobody knows what it waited for; and what hangs
-    because it does not arrive is no waiting."""
+    """Long enough, without the time in which a client stood still or was out of touch: it is not
+    known what it waited for then."""
     leases_ms = (link.hold.acquire.invoke.ttl_ms or terms.ttl_ms or 0 for link in circle)
     since_ns, until_ns = _span(circle)
     nodes = {link.hold.node for link in circle}
@@ -160,7 +167,7 @@ def _finding(terms: Terms, circle: tuple[_Link, ...]) -> Finding:
         code=Code.DEADLOCK,
         key=in_order[-1].wait.acquire.key,
         time_ns=since_ns,
-        effect=effect_of(terms, Code.DEADLOCK, blame),
+        effect=CHECK.effect(terms, blame),
         holds=tuple(link.hold for link in in_order),
         operations=tuple(link.wait.acquire for link in in_order),
         length_ns=until_ns - since_ns,
@@ -168,6 +175,57 @@ def _finding(terms: Terms, circle: tuple[_Link, ...]) -> Finding:
     )
 
 
+def _wait_while_holding(scan: Scan) -> bool:
+    """Two clients waited for a lock while they held another one: fewer are no circle."""
+    table, holds = scan.table, scan.holds
+    acquires = table.f == Op.ACQUIRE
+    asks = np.flatnonzero(acquires & (table.end - table.start >= SHORTEST_NS))
+    if len(np.unique(table.process[asks])) < 2 or len(np.unique(table.key[acquires])) < 2:
+        return False
+    # What the next attempt, or the release, ends is over by then; else it may be held until then.
+    until = np.where(holds.ended < 0, holds.end, holds.end - 1)
+    process = np.concatenate((table.process[holds.granted], table.process[asks]))
+    since = np.concatenate((holds.start, table.start[asks]))
+    until = np.concatenate((until, np.full(len(asks), BEFORE_ALL)))
+    order = order_by(process, since)
+    held_until = np.empty(len(order), np.int64)
+    held_until[order] = latest_before(process[order], until[order])
+    holding = asks[held_until[len(holds.granted) :] >= table.start[asks]]
+    return len(np.unique(table.process[holding])) >= 2
+
+
+def _title(finding: Finding) -> str:
+    nodes = dict.fromkeys(o.node for o in finding.operations)
+    circle = "" if len(nodes) == 2 else " in a circle"
+    return f"{names(nodes, NAMED_AT_MOST)} wait for each other{circle}: nobody can go on"
+
+
+def _in_full(finding: Finding) -> Iterator[str]:
+    for hold, acquire in zip(finding.holds, finding.operations, strict=True):
+        until = (
+            f"was answered {at(acquire.answer.time)}" if acquire.answer else "was never answered"
+        )
+        yield (
+            f"{acquire.node} held {hold.key!r} since {exactly(hold.start_ns)} and asked for"
+            f" {acquire.key!r} {at(acquire.start_ns)}, and {until}."
+        )
+
+
+WORDS = Words(
+    one="deadlock",
+    many="deadlocks",
+    precedence=5,
+    title=_title,
+    last=lambda _: ("clients", "from here on each waits for the next one in the circle"),
+    did=lambda _: "each of them holds one lock and waits for another",
+    blamed=lambda f: f"clients {everybody(f)}",
+    cure=(
+        "Take locks in one order, the same everywhere (by their names, say); or ask for a "
+        "further one only with a time limit, and give back what is held when it strikes."
+    ),
+    note=lambda f: (f"They all waited for {span(f.length_ns)}.",),
+    in_full=_in_full,
+)
 CHECK = Check(
     code=Code.DEADLOCK,
     meaning="clients wait for each other in a circle",
@@ -185,4 +243,7 @@ The lock is not at fault: the clients are, who take their locks in different ord
 one order for all, an `acquire` with a time limit that gives back what it holds, or one lock for
 both.""",
     find=find,
+    words=WORDS,
+    screen=Screen("clients waited for a lock while holding another one", _wait_while_holding),
+    despite_guards=True,
 )

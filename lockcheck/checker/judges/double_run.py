@@ -8,13 +8,21 @@ from itertools import pairwise
 
 from lockcheck.checker.case import Case
 from lockcheck.checker.check import Check
+from lockcheck.checker.columns.screen import Screen
 from lockcheck.checker.evidence.blame import Attribution
-from lockcheck.checker.evidence.guard import effect_of
 from lockcheck.checker.evidence.rivals import exclude
 from lockcheck.checker.evidence.writes import canonical
-from lockcheck.checker.finding import Blame, Code, Culprit, Finding, Reason, Rule
+from lockcheck.checker.finding import Blame, Code, Culprit, Finding, Reason
+from lockcheck.checker.wording import NOT_EXCLUSIVE, Last, Words
 from lockcheck.history import F, Hold, Operation, Terms
+from lockcheck.history.scan import Scan
+from lockcheck.history.table import Op
+from lockcheck.words import listed, plain
 
+RAN_WITHOUT_LOCK = "It ran without the lock."
+RAN_AGAIN = "One holder ran it twice."
+RAN_ON_ONE_CLIENT = "The same client ran it twice."
+DONE_BEFORE = "It had been done {at}, before {holds[1].node} was granted the lock."
 Run = tuple[Operation, Hold | None]
 # The holds, earlier first; who is to blame; and why it was no failure of the lock, if it was none.
 Judged = tuple[tuple[Hold, ...], Blame, tuple[Reason, ...]]
@@ -42,7 +50,7 @@ def _finding(terms: Terms, judged: Judged, before: Operation, after: Operation) 
         code=Code.DOUBLE_RUN,
         key=after.key,
         time_ns=after.start_ns if after.end_ns is None else after.end_ns,
-        effect=effect_of(terms, Code.DOUBLE_RUN, blame),
+        effect=CHECK.effect(terms, blame),
         holds=holds,
         operations=(before, after),
         length_ns=max(0, after.start_ns - (before.end_ns or before.start_ns)),
@@ -55,23 +63,65 @@ def _blame(terms: Terms, attribution: Attribution, first: Run, second: Run) -> J
     (before, one), (after, other) = first, second
     if one is None or other is None:
         holds = tuple(hold for hold in (one, other) if hold is not None)
-        return holds, Blame(Culprit.CLIENT, 0, None), (Reason(Rule.RAN_WITHOUT_LOCK),)
+        return holds, Blame(Culprit.CLIENT, 0, None), (Reason(RAN_WITHOUT_LOCK),)
     if one is other:
-        return (one,), Blame(Culprit.CLIENT, 0, None), (Reason(Rule.RAN_AGAIN),)
+        return (one,), Blame(Culprit.CLIENT, 0, None), (Reason(RAN_AGAIN),)
     earlier, later = attribution.in_order(one, other)
     promised_ns = attribution.promised_until_ns(earlier, later)
     run = before if earlier is one else after
     if one.process == other.process:
-        reason = Reason(Rule.RAN_ON_ONE_CLIENT)
+        reason = Reason(RAN_ON_ONE_CLIENT)
     elif not exclude(terms, one, other):
-        reason = Reason(Rule.NOT_EXCLUSIVE)
+        reason = Reason(NOT_EXCLUSIVE)
     elif run.end_ns is not None and run.end_ns < later.start_ns:
-        reason = Reason(Rule.DONE_BEFORE, number=run.end_ns)
+        reason = Reason(DONE_BEFORE, number=run.end_ns)
     else:
         return (earlier, later), attribution.blame(earlier, later, run), ()
     return (earlier, later), Blame(Culprit.CLIENT, 0, promised_ns), (reason,)
 
 
+def _runs_jobs(scan: Scan) -> bool:
+    return bool((scan.table.f == Op.RUN).any())
+
+
+def _job(finding: Finding) -> str:
+    values = (o.invoke.value for o in finding.operations if o.f == F.RUN)
+    return f"job {next((plain(value) for value in values if value is not None), 'it')}"
+
+
+def _title(finding: Finding) -> str:
+    runs = [f"on {plain(o.node)}" for o in finding.operations if o.f == F.RUN]
+    return f"The {_job(finding)} ran twice: {listed(runs)}"
+
+
+def _second(finding: Finding) -> str:
+    return plain(finding.operations[-1].node)
+
+
+def _last(finding: Finding) -> Last:
+    return _second(finding), f"the {_job(finding)} ran once more"
+
+
+def _did(finding: Finding) -> str:
+    """Of a server there is more to say: how early it let the second holder in."""
+    by_server = finding.blame.who is Culprit.SERVICE
+    return "" if by_server else f"it ran the {_job(finding)} although that had run already"
+
+
+WORDS = Words(
+    one="double run",
+    many="double runs",
+    precedence=10,
+    title=_title,
+    last=_last,
+    did=_did,
+    blamed=lambda f: f"client {_second(f)}",
+    cure=(
+        "Let the job itself see to it: write down, under the job's name and in the same "
+        "transaction as its effect, that it has run, and refuse a second time. A lock with a "
+        "lease cannot prevent this alone."
+    ),
+)
 CHECK = Check(
     code=Code.DOUBLE_RUN,
     meaning="a job that must run once ran twice",
@@ -89,4 +139,8 @@ that the job is done, looked at under the lock.
 No guard at a storage makes up for it. The cure is to make the job harmless when it is repeated, or
 to have whoever receives it look at the fencing token.""",
     find=find,
+    words=WORDS,
+    screen=Screen("it tells of what was done without the lock", _runs_jobs),
+    despite_guards=True,
+    damages_data=True,
 )

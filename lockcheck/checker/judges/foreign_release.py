@@ -5,14 +5,22 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator
 
+import numpy as np
+
 from lockcheck.checker.case import Case
 from lockcheck.checker.check import Check
+from lockcheck.checker.columns.screen import Screen
 from lockcheck.checker.evidence.blame import Attribution
-from lockcheck.checker.evidence.guard import effect_of
 from lockcheck.checker.evidence.order import Spans
 from lockcheck.checker.evidence.releases import BlindRelease
-from lockcheck.checker.finding import Blame, Code, Culprit, Finding, Reason, Rule
+from lockcheck.checker.finding import Blame, Code, Culprit, Finding, Reason
+from lockcheck.checker.wording import Words
 from lockcheck.history import F, Hold, Operation, Terms
+from lockcheck.history.scan import Scan
+from lockcheck.history.table import NOTHING, Op
+
+WHOSE_IS_UNCERTAIN = "What it removed was certainly not its own; whose it was, is not certain."
+LET_IN = "So {hold.node} was let in while {holds[1].node} still held it."
 
 
 def find(case: Case) -> Iterator[Finding]:
@@ -31,16 +39,15 @@ def _may_be_granted(operation: Operation, key: str) -> bool:
 
 
 def _victim(release: BlindRelease, holds: list[Hold]) -> Hold | None:
-    """Of those who certainly held it all the while, and were let in after the releaser, the last.
+    """The last holder that certainly held it all the while and was let in after the releaser.
 
-    That somebody was let in after the releaser shows that the releaser's lock was gone, so what
-    it removed was not its own.
+    Its grant shows that the releaser's lock was gone, so what that removed was not its own.
     """
     answered_ns = release.answered_ns
     began = bisect_left(holds, release.operation.start_ns, key=lambda hold: hold.start_ns)
     for hold in reversed(holds[:began]):
         if hold.start_ns <= release.by.start_ns or answered_ns is None:
-            return None  # whoever was granted before the releaser is no victim of it
+            return None  # a hold from before the releaser's is no victim of it
         if release.was_foreign_to(hold) and hold.end_ns > answered_ns:
             return hold
     return None
@@ -61,7 +68,7 @@ def _finding(
         code=Code.FOREIGN_RELEASE,
         key=victim.key,
         time_ns=began_ns,
-        effect=effect_of(terms, Code.FOREIGN_RELEASE, blame),
+        effect=CHECK.effect(terms, blame),
         holds=(release.by, victim) if third is None else (release.by, victim, third),
         operations=(release.operation,),
         length_ns=victim.end_ns - answered_ns,
@@ -73,7 +80,7 @@ def _finding(
 def _let_in_by_it(
     attribution: Attribution, release: BlindRelease, victim: Hold, holds: list[Hold]
 ) -> Hold | None:
-    """The first who was let in afterwards, while the victim held it and its lease was running."""
+    """The first hold after the release that began while the victim's lease was still running."""
     began = bisect_left(holds, release.operation.start_ns, key=lambda hold: hold.start_ns)
     for hold in holds[began:]:
         promised_ns = attribution.promised_until_ns(victim, hold)
@@ -91,9 +98,16 @@ def _reasons(
     own = (victim.acquire, release.by.acquire)
     others = asked.touching(victim.acquire.start_ns, release.answered_ns or 0)
     if any(all(acquire is not known for known in own) for acquire in others):
-        yield Reason(Rule.WHOSE_IS_UNCERTAIN)
+        yield Reason(WHOSE_IS_UNCERTAIN)
     if third is not None:
-        yield Reason(Rule.LET_IN, third)
+        yield Reason(LET_IN, third)
+
+
+def _has_blind_releases(scan: Scan) -> bool:
+    table = scan.table
+    answered = (table.f == Op.RELEASE) & (table.result != NOTHING)
+    values = [table.symbols.value(number) for number in np.unique(table.result[answered]).tolist()]
+    return any(isinstance(value, dict) and value.get("blind") is True for value in values)
 
 
 CHECK = Check(
@@ -111,4 +125,7 @@ own was gone; and that somebody held it for certain all the while.
 The cure is to compare and delete in one step: store a random value of one's own with the lock, and
 remove it only if it is still there (`--backend redis` does).""",
     find=find,
+    words=Words(one="blind release", many="blind releases", by_holds=True),
+    screen=Screen("its releases do not look what they remove", _has_blind_releases),
+    endangers_data=True,
 )

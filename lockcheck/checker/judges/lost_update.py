@@ -6,13 +6,19 @@ from collections.abc import Iterator
 
 from lockcheck.checker.case import Case
 from lockcheck.checker.check import Check
+from lockcheck.checker.columns.screen import WRITES
 from lockcheck.checker.evidence.blame import Attribution
-from lockcheck.checker.evidence.guard import effect_of
 from lockcheck.checker.evidence.rivals import exclude
 from lockcheck.checker.evidence.versions import Versions
 from lockcheck.checker.evidence.writes import StoredWrite
-from lockcheck.checker.finding import Blame, Code, Culprit, Finding, Reason, Rule
+from lockcheck.checker.finding import Blame, Code, Culprit, Finding, Reason
+from lockcheck.checker.wording import NOT_EXCLUSIVE, Words
 from lockcheck.history import Hold, Operation, Terms
+from lockcheck.history.event import TRANSACTION
+
+UNCONFIRMED = "Its client never learned that it was accepted; another was based on the same value."
+WRITTEN_WITHOUT_LOCK = "It was written without the lock."
+OVERWROTE_ITS_OWN = "One holder overwrote its own update."
 
 Judged = tuple[tuple[Hold, ...], Blame, int]  # the holds, who is to blame, and how late it was
 
@@ -49,12 +55,12 @@ def _finding(
         code=Code.LOST_UPDATE,
         key=lost.key,
         time_ns=_known_ns(overwriting, lost),
-        effect=effect_of(terms, Code.LOST_UPDATE, blame),
+        effect=CHECK.effect(terms, blame),
         holds=holds,
         operations=tuple(operation for operation in sent if operation is not None),
         length_ns=late_ns,
         blame=blame,
-        reasons=tuple(map(Reason, _rules(terms, lost, overwriting, holds))),
+        reasons=tuple(map(Reason, _reasons(terms, lost, overwriting, holds))),
     )
 
 
@@ -76,7 +82,7 @@ def _blame(
 
 
 def _was_there_to_see(write: Operation, later: Hold) -> bool:
-    """It was accepted before the later holder was let in, who had only to read it then."""
+    """It was accepted before the later holder was let in, which only had to read it then."""
     return write.end_ns is not None and write.end_ns < later.start_ns
 
 
@@ -88,17 +94,17 @@ def _known_ns(*writes: StoredWrite) -> int:
     return 0
 
 
-def _rules(
+def _reasons(
     terms: Terms, lost: StoredWrite, overwriting: StoredWrite, holds: tuple[Hold, ...]
-) -> Iterator[Rule]:
+) -> Iterator[str]:
     if not lost.acknowledged:
-        yield Rule.UNCONFIRMED
+        yield UNCONFIRMED
     if lost.hold is None or overwriting.hold is None:
-        yield Rule.WRITTEN_WITHOUT_LOCK
+        yield WRITTEN_WITHOUT_LOCK
     elif len(holds) == 1:
-        yield Rule.OVERWROTE_ITS_OWN
+        yield OVERWROTE_ITS_OWN
     elif not exclude(terms, *holds):
-        yield Rule.NOT_EXCLUSIVE
+        yield NOT_EXCLUSIVE
 
 
 CHECK = Check(
@@ -117,4 +123,10 @@ write, the first write after it that was not computed from it, and the read whic
 With a guard at the storage this is a violation whatever the lock did. `--guard cas` excludes it;
 `--guard fence` does where reads show their token too.""",
     find=find,
+    words=Words(one="lost write", many="lost writes", by_holds=True),
+    screen=WRITES,
+    kept_out_by=frozenset({"fence", "cas", TRANSACTION}),
+    damages_data=True,
+    endangers_data=True,
+    by_storage=True,
 )

@@ -9,15 +9,17 @@ import numpy as np
 
 from lockcheck.checker.case import Case
 from lockcheck.checker.check import Check
+from lockcheck.checker.columns.screen import CLEAR
 from lockcheck.checker.columns.subject import EventSubject, Subject
 from lockcheck.checker.doubt import Doubt, DoubtCode
-from lockcheck.checker.evidence.guard import effect_of
 from lockcheck.checker.examined import MOST_TOLD, Examined, examine, key_name, reason_of
 from lockcheck.checker.finding import Blame, Code, Culprit, Finding, Proof, Verdict
 from lockcheck.checker.linearizability import Answer, Model, endless
 from lockcheck.checker.modelling import is_leased, is_lock, misfit, nested_instead
+from lockcheck.checker.wording import Words
 from lockcheck.history import F, Hold, Operation, Terms
 from lockcheck.history.table import NOTHING, Table
+from lockcheck.words import by_node, full_stop, operation_words, plain
 
 MOST_STEPS = 12  # of an order or a circle that are written out
 MOST_LOOKED_BACK = 1_000  # operations, for what stands in the way of one
@@ -87,7 +89,7 @@ def _effect(terms: Terms, model: Model, blame: Blame) -> Verdict:
     """What is stored has to be right whatever the lock does, and behind every guard."""
     if not is_lock(model):
         return Verdict.VIOLATION
-    return effect_of(terms, Code.NOT_LINEARIZABLE, blame)
+    return CHECK.effect(terms, blame)
 
 
 def _blame(
@@ -128,6 +130,61 @@ def find(case: Case) -> Iterator[Finding]:
     yield from findings(subject, examine(subject, endless))
 
 
+def _title(finding: Finding) -> str:
+    on = f" on {plain(finding.key)}" if finding.key else ""
+    return f"No order of the operations{on} explains the answers"
+
+
+def _note(finding: Finding) -> Iterator[str]:
+    if (proof := finding.proof) is not None:
+        named = (proof.operations[row] for row in proof.answer.named)
+        yield full_stop(by_node(proof.answer.reason, named))
+
+
+def _in_full(finding: Finding) -> Iterator[str]:
+    if (proof := finding.proof) is None:
+        return
+    answer, of = proof.answer, proof.operations
+    if not (answer.circle or answer.prefix):
+        return
+    yield f"Judged by the model {proof.model.name}: {proof.model.meaning}."
+    if answer.circle:
+        for link in answer.circle[:MOST_STEPS]:
+            before, after = of[link.before], of[link.after]
+            why = by_node(link.reason, (before, after))
+            yield f"{operation_words(before)} has to come before {operation_words(after)}: {why}."
+        yield "That is a circle, so no order can be right."
+    elif answer.prefix:
+        yield f"The longest order that is right has {len(answer.prefix)} operations; it ends with:"
+        yield from (operation_words(of[row]) for row in answer.prefix[-MOST_STEPS:])
+        if answer.stuck_on is not None:
+            yield f"No order can go on past {operation_words(of[answer.stuck_on])}."
+
+
+WORDS = Words(
+    one="answer that fits no order",
+    many="answers that fit no order",
+    precedence=0,
+    title=_title,
+    last=lambda _: ("lockcheck", "no order of the operations explains this"),
+    did=lambda _: (
+        "its answers fit no order in which each operation takes effect at one moment between "
+        "its invocation and its answer"
+    ),
+    cure=(
+        "Every grant and every release must be decided in one order that a majority agrees on "
+        "before it is answered; a server that was cut off, restarted or promoted must not "
+        "answer from memory."
+    ),
+    object_cure=(
+        "Every read and every write must go through one order that a majority agrees on before it "
+        "is answered: no reads from replicas or caches that may lag, no write that is acknowledged "
+        "before it is on a majority, no update without comparing what it was based on."
+    ),
+    note=_note,
+    in_full=_in_full,
+    follows_from_others=True,
+)
 CHECK = Check(
     code=Code.NOT_LINEARIZABLE,
     meaning="no order of the operations explains the answers",
@@ -154,4 +211,7 @@ but the lock kept its promise: linearizable. A lock that lets somebody in while 
 more who has it need not overlap, but can be impossible to explain. The report puts both side by
 side.""",
     find=find,
+    words=WORDS,
+    screen=CLEAR,
+    by_storage=True,
 )

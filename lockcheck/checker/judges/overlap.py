@@ -6,19 +6,25 @@ from __future__ import annotations
 from bisect import insort
 from collections.abc import Iterator
 
+import numpy as np
+
 from lockcheck.checker.case import Case
 from lockcheck.checker.check import Check
+from lockcheck.checker.columns.screen import Screen, most_places
 from lockcheck.checker.evidence.blame import Attribution
-from lockcheck.checker.evidence.guard import effect_of
+from lockcheck.checker.evidence.order import concurrent
 from lockcheck.checker.finding import Blame, Code, Culprit, Finding
+from lockcheck.checker.wording import Words
 from lockcheck.history import Hold, Terms
+from lockcheck.history.ordering import latest_before
+from lockcheck.history.scan import Scan
+from lockcheck.history.table import Ints
 
 # A hold is reported against this many of those that it found, those that end last. So up to nine
-# at once are reported pair by pair, and whoever was let in to somebody else is always reported.
+# at once are reported pair by pair, and a hold that began during another one is always reported.
 PAIRS_EACH = 8
-# Of the pairs in a crowd, that is reported which says most about why it was too many: nobody
-# accuses the service where one of them had outlived its lease, nor a holder where the machine
-# explains it.
+# Of the pairs in a crowd, the one with the best excuse is reported: the service is not accused
+# where a holder had outlived its lease, nor a holder where the machine explains it.
 EXCUSES = (Culprit.MACHINE, Culprit.CLIENT, Culprit.HOLDER, Culprit.SERVICE)
 
 
@@ -43,7 +49,7 @@ def overlapping(holds: list[Hold]) -> Iterator[tuple[Hold, Hold]]:
     Forgetting an active hold when there are `PAIRS_EACH` that end later loses no hold: as long as
     it would count, they do.
     """
-    sharing: list[Hold] = []  # those who hold it just now; the one that ends last comes first
+    sharing: list[Hold] = []  # holds that go on just now; the one that ends last comes first
     alone: list[Hold] = []
     for hold in holds:
         _drop_ended(sharing, hold.start_ns)
@@ -88,7 +94,7 @@ def _finding(terms: Terms, holds: tuple[Hold, ...], blame: Blame) -> Finding:
         code=Code.OVERLAP,
         key=holds[0].key,
         time_ns=all_since_ns,
-        effect=effect_of(terms, Code.OVERLAP, blame),
+        effect=CHECK.effect(terms, blame),
         holds=holds,
         operations=() if blame.release is None else (blame.release,),
         length_ns=min(hold.end_ns for hold in holds) - all_since_ns,
@@ -102,10 +108,10 @@ def _finding_of_crowd(
     pairs = [attribution.in_order(found, hold) for found in crowd]
     blames = [attribution.blame(earlier, later) for earlier, later in pairs]
     weights = [_weight(blame) for blame in blames]
-    told = weights.index(min(weights))
-    others = [found for found in crowd if found not in pairs[told]]
+    chosen = weights.index(min(weights))
+    others = [found for found in crowd if found not in pairs[chosen]]
     others.sort(key=lambda other: other.start_ns)
-    return _finding(terms, (*pairs[told], *others), blames[told])
+    return _finding(terms, (*pairs[chosen], *others), blames[chosen])
 
 
 def _weight(blame: Blame) -> tuple[int, int]:
@@ -115,6 +121,47 @@ def _weight(blame: Blame) -> tuple[int, int]:
     return EXCUSES.index(blame.who), by_ns
 
 
+def _overlapping_in_columns(scan: Scan) -> Iterator[Ints]:
+    """Holds of a key that have an instant in common, and all that overlap with them."""
+    table, holds = scan.table, scan.holds
+    if len(holds.granted) < 2:
+        return
+    key = table.key[holds.granted]
+    latest = latest_before(key, holds.end)
+    alone = holds.start >= latest
+    if alone.all():
+        return
+    first = np.flatnonzero(alone)
+    sizes = np.diff(np.append(first, len(alone)))
+    several = sizes > 1
+    most = most_places(scan)
+    for at, size in zip(
+        first[several][:most].tolist(), sizes[several][:most].tolist(), strict=True
+    ):
+        together = slice(at, at + size)
+        rows = np.concatenate((holds.granted[together], holds.ended[together]))
+        yield rows[rows >= 0]
+
+
+def _note(finding: Finding) -> Iterator[str]:
+    blame = finding.blame
+    earlier, later, *others = finding.holds
+    if others:
+        yield f"There are {len(others) + 1} permits, and {len(others) + 2} held one."
+    if earlier.shared or later.shared:
+        sharing, alone = (earlier, later) if earlier.shared else (later, earlier)
+        yield f"{sharing.node} shared it with others, {alone.node} was to have it alone."
+    if concurrent(earlier, later):
+        yield "Both asked for it at the same time, so which of them was let in first is a guess."
+        if earlier.start_ns > later.start_ns:
+            yield "The first one's answer came last: it stood still before it read it."
+    if blame.who is Culprit.CLIENT and blame.release is not None and blame.released_by is not None:
+        certain = blame.release.ok and blame.release.start_ns > earlier.start_ns
+        verb = "took it away" if certain else "may have taken it away"
+        yield f"A blind release by {blame.released_by.node} {verb}."
+
+
+SCREEN = Screen(places=_overlapping_in_columns)
 CHECK = Check(
     code=Code.OVERLAP,
     meaning="two clients certainly held an exclusive lock at once, or more than may",
@@ -140,4 +187,7 @@ Somebody else may have taken the lock away in between (see foreign-release). And
 itself stalled, or the host's clock jumped, the run says `unknown`: it was neither the lock's fault
 nor that of an injected one.""",
     find=find,
+    words=Words(one="overlap", many="overlaps", by_holds=True, note=_note),
+    screen=SCREEN,
+    endangers_data=True,
 )

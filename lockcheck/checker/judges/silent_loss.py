@@ -9,12 +9,14 @@ from collections.abc import Iterator
 from lockcheck.checker.case import Case
 from lockcheck.checker.check import Check
 from lockcheck.checker.evidence.blame import Attribution
-from lockcheck.checker.evidence.guard import effect_of
 from lockcheck.checker.evidence.rivals import rivals_of
 from lockcheck.checker.evidence.stalls import total_ns
 from lockcheck.checker.finding import Code, Finding
-from lockcheck.history import Hold, Terms
+from lockcheck.checker.judges import overlap
+from lockcheck.checker.wording import Words, one_to_blame
+from lockcheck.history import Ending, Hold, Terms
 from lockcheck.history.event import NS_PER_MS
+from lockcheck.words import lock_name, span
 
 
 def find(case: Case) -> Iterator[Finding]:
@@ -35,7 +37,7 @@ def _lost(case: Case) -> Iterator[tuple[Hold, Hold, int]]:
         rivals = rivals_of(case.history, holds)
         for hold in holds:
             lease_ns = _lease_ns(hold, case.terms)
-            # Without a lease nothing says by when it should have been told.
+            # Without a lease it is not known by when it should have learned of it.
             if lease_ns is not None and hold.end_ns - hold.start_ns > lease_ns:
                 other = next(rivals.after(hold, hold.end_ns - lease_ns), None)
                 if other is not None:
@@ -50,24 +52,24 @@ def _lease_ns(hold: Hold, terms: Terms) -> int | None:
 
 
 class _Awake:
-    """How long a client certainly ran. One that stands still cannot be told anything."""
+    """How long a client certainly ran. One that does not run cannot learn of its loss."""
 
     def __init__(self, case: Case) -> None:
-        # Our own clients note their stalls, so a silent one was running. Of somebody else's we
-        # know it only at the moments at which it said something.
+        # Our own clients note their stalls, so a silent one was running. Of other clients we know
+        # it only at the moments at which they sent something.
         self._notes_stalls = bool(case.terms.backend)
         self._still = case.still
-        self._said: defaultdict[tuple[int | str, str], list[int]] = defaultdict(list)
+        self._sent_ns: defaultdict[tuple[int | str, str], list[int]] = defaultdict(list)
         if not self._notes_stalls:
             for operation in case.operations:
-                self._said[operation.process, operation.key].append(operation.start_ns)
+                self._sent_ns[operation.process, operation.key].append(operation.start_ns)
 
     def ran_ns(self, hold: Hold, other: Hold) -> int:
         since_ns, until_ns = other.start_ns, hold.end_ns
         if not self._notes_stalls:
-            said = self._said[hold.process, hold.key]
-            position = bisect_right(said, since_ns)
-            since_ns = min(said[position], until_ns) if position < len(said) else until_ns
+            sent_ns = self._sent_ns[hold.process, hold.key]
+            position = bisect_right(sent_ns, since_ns)
+            since_ns = min(sent_ns[position], until_ns) if position < len(sent_ns) else until_ns
         still = self._still.during([hold.node], since_ns, until_ns)
         return until_ns - since_ns - total_ns(still)
 
@@ -82,7 +84,7 @@ def _finding(
         code=Code.SILENT_LOSS,
         key=hold.key,
         time_ns=other.start_ns + lease_ns,
-        effect=effect_of(terms, Code.SILENT_LOSS, blame),
+        effect=CHECK.effect(terms, blame),
         holds=(hold, other),
         operations=() if released is None else (released,),
         length_ns=length_ns,
@@ -90,6 +92,33 @@ def _finding(
     )
 
 
+def _title(finding: Finding) -> str:
+    long, key = span(finding.length_ns), lock_name(finding.key)
+    return f"{one_to_blame(finding)} had lost {key} and was not told for {long}"
+
+
+def _note(finding: Finding) -> Iterator[str]:
+    if finding.holds[0].ending is Ending.LOST:
+        yield "It was told so in the end."
+
+
+WORDS = Words(
+    one="silent loss",
+    many="silent losses",
+    precedence=6,
+    title=_title,
+    last=lambda f: (
+        one_to_blame(f),
+        "had lost the lock a whole lease ago, and nobody had told it",
+    ),
+    did=lambda f: f"it let {one_to_blame(f)} lose {lock_name(f.key)} and did not tell it",
+    cure=(
+        "The client must learn of it: renew or ask well before the lease ends, count the lease "
+        "by its own monotonic clock from before it asked, and stop when it is over, whatever "
+        "it is told or not told.{guard}"
+    ),
+    note=_note,
+)
 CHECK = Check(
     code=Code.SILENT_LOSS,
     meaning="the lock was gone and the client was never told, for longer than its lease",
@@ -110,4 +139,7 @@ this.
 Every silent loss is an overlap, too; this says that it would not have ended by itself. The cure is
 to renew in the background and to stop where that fails, or to watch the validity.""",
     find=find,
+    words=WORDS,
+    screen=overlap.SCREEN,  # what was held after a loss overlapped
+    endangers_data=True,
 )

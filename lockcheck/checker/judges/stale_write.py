@@ -7,12 +7,14 @@ from dataclasses import dataclass
 
 from lockcheck.checker.case import Case
 from lockcheck.checker.check import Check
+from lockcheck.checker.columns.screen import WRITES
 from lockcheck.checker.evidence.blame import Attribution
-from lockcheck.checker.evidence.guard import effect_of
 from lockcheck.checker.evidence.order import certainly_earlier
 from lockcheck.checker.evidence.writes import StoredWrite
-from lockcheck.checker.finding import Code, Finding
-from lockcheck.history import Hold, Operation, Terms
+from lockcheck.checker.finding import Code, Culprit, Finding
+from lockcheck.checker.wording import Words
+from lockcheck.history import Ending, Hold, Operation, Terms
+from lockcheck.history.event import TRANSACTION
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,7 @@ class Newest:
     """Among the holds seen so far, those that make the most others stale: the one that was asked
     for last, and the one with the highest token. So each write is compared with two, not all.
 
-    Those who share the lock with a hold make nothing of it stale, so without them it is kept, too.
+    A shared hold makes no write of another shared hold stale, so the same is kept without those.
     """
 
     def __init__(self) -> None:
@@ -93,12 +95,25 @@ def _finding(terms: Terms, attribution: Attribution, newer: _Taken, stale: _Take
         code=Code.STALE_WRITE,
         key=earlier.key,
         time_ns=write.start_ns if write.end_ns is None else write.end_ns,
-        effect=effect_of(terms, Code.STALE_WRITE, blame),
+        effect=CHECK.effect(terms, blame),
         holds=(earlier, later),
         operations=(newer.operation, write),
         length_ns=0 if promised_ns is None else max(0, write.start_ns - promised_ns),
         blame=blame,
     )
+
+
+def _note(finding: Finding) -> Iterator[str]:
+    earlier, write, blame = finding.holds[0], finding.operations[-1], finding.blame
+    promised_ns = blame.promised_until_ns
+    if blame.who in (Culprit.HOLDER, Culprit.MACHINE) and (
+        promised_ns is None or write.start_ns <= promised_ns
+    ):
+        yield "It was begun within the lease and was in flight when the lease ran out."
+    if write.unknown:
+        yield "Its client never learned that it was accepted."
+    if write.start_ns > earlier.end_ns and earlier.ending is not Ending.LAST_SEEN:
+        yield f"The client wrote although its hold had ended ({earlier.ending})."
 
 
 CHECK = Check(
@@ -117,4 +132,10 @@ The cure is a guard at the storage: it refuses a token below the highest it has 
 (`--guard fence`), or a write whose base is not the current version (`--guard cas`). With the guard
 `fence` any stale write that is accepted is a violation, whatever the lock did.""",
     find=find,
+    words=Words(one="stale write", many="stale writes", by_holds=True, note=_note),
+    screen=WRITES,
+    kept_out_by=frozenset({"fence", TRANSACTION}),
+    damages_data=True,
+    endangers_data=True,
+    by_storage=True,
 )

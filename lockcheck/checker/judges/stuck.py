@@ -5,27 +5,38 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+import numpy as np
+
 from lockcheck.checker.case import Case
 from lockcheck.checker.check import Check
+from lockcheck.checker.columns.screen import Screen
 from lockcheck.checker.evidence.blame import Attribution
-from lockcheck.checker.evidence.guard import effect_of
 from lockcheck.checker.evidence.stalls import clipped, total_ns
-from lockcheck.checker.finding import Blame, Code, Culprit, Finding, Reason, Rule
+from lockcheck.checker.finding import Blame, Code, Culprit, Finding, Reason
+from lockcheck.checker.wording import NAMED_AT_MOST, Words
 from lockcheck.history import Ending, F, Hold, Operation, Refusal, Stall, Terms
 from lockcheck.history.event import NS_PER_MS
+from lockcheck.history.scan import Scan
+from lockcheck.history.table import Op, Outcome
+from lockcheck.words import lock_name, names
 
 FEWEST_REFUSED = 5  # one after the other
 FEWEST_UNDISTURBED = 2
 SHORTEST_NS = 1_000 * NS_PER_MS
 LEASES = 2  # so often a lease is waited for: servers count it by clocks of their own
 
+REFUSED = (
+    "By then every hold had been released, or its lease had run out, and every fault was"
+    " healed. {number} requests were refused from then on, for {long}, up to the end."
+)
+
 
 @dataclass(frozen=True, slots=True)
 class _Free:
-    """From when on a lock must be free, and what says so."""
+    """From when on a lock must be free, and why."""
 
     since_ns: int
-    needed_ns: int  # how long it must be refused then before that says something
+    needed_ns: int  # how long it must be refused from then on to count as stuck
     last: Hold | None  # the one whose end that is
 
 
@@ -64,7 +75,7 @@ def _refused(acquires: list[Operation]) -> bool:
 def _free(
     terms: Terms, acquires: list[Operation], holds: list[Hold], healed_ns: int
 ) -> _Free | None:
-    """None: nobody knows, since somebody may hold it, or be granted it, without an end."""
+    """None: not known, since a client may hold it, or be granted it, without an end."""
     lease_ns = _longest_lease_ns(acquires, holds, terms)
     unknown = [acquire for acquire in acquires if acquire.unknown]
     if unknown and not lease_ns:
@@ -89,13 +100,13 @@ def _longest_lease_ns(acquires: list[Operation], holds: list[Hold], terms: Terms
 
 
 def _gone_ns(terms: Terms, hold: Hold, lease_ns: int) -> int | None:
-    """By when it was over, whoever believed what."""
+    """When the hold had certainly ended, whatever its client believed; None: not known."""
     release = hold.release
     if release is not None and release.ok:
         return release.end_ns
     if not lease_ns:
         return None
-    # A client that never lets go may renew all the while. Ours say so when they do.
+    # A client that never lets go may renew all the while. Ours record their renewals.
     if hold.ending is Ending.LAST_SEEN and not (terms.backend or hold.renewals):
         return None
     granted = (hold.acquire, *hold.renewals)
@@ -104,7 +115,7 @@ def _gone_ns(terms: Terms, hold: Hold, lease_ns: int) -> int | None:
 
 
 def _last_ns(operation: Operation) -> int:
-    """When it was heard of last: it had taken effect by then, or takes it once, late."""
+    """Its last event: by then it had taken effect, unless it takes effect once, later."""
     return operation.start_ns if operation.answer is None else operation.answer.time
 
 
@@ -112,8 +123,8 @@ def _last_ns(operation: Operation) -> int:
 
 
 def _refuses_for_ever(acquires: list[Operation], needed_ns: int) -> bool:
-    """Again and again, for long enough, by the lock's own word; and to one who asked alone, since
-    those who ask at once may keep each other from a majority."""
+    """Again and again, for long enough, by the lock's own word; some of them to a client that asked
+    alone, since clients that ask at once may keep each other from a majority."""
     answered = [acquire for acquire in acquires if acquire.answer is not None]
     if not answered or not all(acquire.failed for acquire in answered):
         return False
@@ -138,7 +149,7 @@ def _one_after_the_other(refused: list[Operation]) -> int:
 
 
 def _undisturbed(acquires: list[Operation]) -> Iterator[Operation]:
-    """Those that nobody else asked beside; one that was never answered may have been heard."""
+    """Those during which no other client asked; one without an answer may have arrived."""
     busy_until_ns = -1
     for number, acquire in enumerate(acquires):
         following = acquires[number + 1 : number + 2]
@@ -157,12 +168,12 @@ def _finding(case: Case, free: _Free, asked: list[Operation]) -> Finding:
         code=Code.STUCK,
         key=first.key,
         time_ns=since_ns,
-        effect=effect_of(case.terms, Code.STUCK, blame),
+        effect=CHECK.effect(case.terms, blame),
         holds=() if free.last is None else (free.last,),
         operations=(*refused[: FEWEST_REFUSED - 1], refused[-1]),
         length_ns=end_ns - since_ns,
         blame=blame,
-        reasons=(Reason(Rule.REFUSED, number=len(asked)),),
+        reasons=(Reason(REFUSED, number=len(asked)),),
     )
 
 
@@ -176,6 +187,44 @@ def _blame(stalls: Iterable[Stall], attribution: Attribution, free: _Free, end_n
     return Blame(Culprit.SERVICE, end_ns - since_ns, None, fault)
 
 
+def _may_be_stuck(scan: Scan) -> bool:
+    """Refusals after the last grant of a key: a few there are at the end of any history."""
+    table = scan.table
+    acquires = np.flatnonzero(table.f == Op.ACQUIRE)
+    granted = acquires[table.outcome[acquires] == Outcome.OK]
+    last = np.full(int(table.key.max(initial=0)) + 2, -1, np.int64)
+    last[table.key[granted] + 1] = granted
+    refused = acquires[table.outcome[acquires] == Outcome.FAIL]
+    after = refused[refused > last[table.key[refused] + 1]]
+    tried = np.bincount(table.key[after] + 1) if len(after) else np.zeros(1)
+    return bool((tried >= FEWEST_REFUSED).any())
+
+
+def _title(finding: Finding) -> str:
+    tried = names(sorted({o.node for o in finding.operations}), NAMED_AT_MOST)
+    key = lock_name(finding.key)
+    named = f"{key[:1].upper()}{key[1:]}" if not finding.key else key
+    return f"{named} could not be acquired any more by {tried}"
+
+
+def _did(finding: Finding) -> str:
+    key = lock_name(finding.key)
+    return f"nobody had a right to {key} any more, and still it granted it to nobody"
+
+
+WORDS = Words(
+    one="stuck lock",
+    many="stuck locks",
+    precedence=4,
+    title=_title,
+    last=lambda f: ("lock server", f"granted {lock_name(f.key)} to nobody from here on"),
+    did=_did,
+    cure=(
+        "What a client leaves behind must end without it: a lease or a session for the lock, "
+        "for its place in the queue, and for whatever the servers remember of both. Look at "
+        "what is still stored for this lock."
+    ),
+)
 CHECK = Check(
     code=Code.STUCK,
     meaning="after the faults healed and every lease has run out, the lock cannot be acquired",
@@ -198,4 +247,7 @@ long enough to tell.
 The history must know all who use the lock: a holder that is missing in it would be taken for a lock
 that is stuck. Time in which the machine stalled is not counted.""",
     find=find,
+    words=WORDS,
+    screen=Screen("its lock may be stuck at the end", _may_be_stuck),
+    despite_guards=True,
 )

@@ -7,22 +7,29 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+import numpy as np
+
 from lockcheck.checker.case import Case
 from lockcheck.checker.check import Check
+from lockcheck.checker.columns.screen import MOST_PLACES, Screen
 from lockcheck.checker.evidence.blame import Attribution
-from lockcheck.checker.evidence.guard import effect_of
 from lockcheck.checker.evidence.order import by_key
 from lockcheck.checker.evidence.rivals import exclude
 from lockcheck.checker.finding import Blame, Code, Culprit, Finding
+from lockcheck.checker.wording import Last, Words
 from lockcheck.history import Hold, Terms
+from lockcheck.history.ordering import order_by
+from lockcheck.history.scan import Scan
+from lockcheck.history.table import NO_TOKEN, Ints, Op
+from lockcheck.words import lock_name, plain
 
 
 def find(case: Case) -> Iterator[Finding]:
-    """Only holds are looked at: who enters a reentrant lock again is told its own token again."""
-    told = [hold for hold in case.holds if hold.token is not None]
+    """Of holds only: a client that enters a reentrant lock again gets its own token once more."""
+    with_token = [hold for hold in case.holds if hold.token is not None]
     pairs = [
         pair
-        for holds in by_key(told).values()
+        for holds in by_key(with_token).values()
         if not _grows(holds)
         for pair in _not_greater(holds, case.terms)
     ]
@@ -42,9 +49,9 @@ def _not_greater(holds: list[Hold], terms: Terms) -> Iterable[tuple[Hold, Hold]]
 
 
 def going_back(holds: list[Hold]) -> Iterator[tuple[Hold, Hold]]:
-    """Each that got a lower token than one who had been granted it before this one even asked.
+    """Each with a lower token than a hold that was granted before this client even asked.
 
-    Compared with the highest of those: who is not below it, is below none of them.
+    Only the highest of those is compared: a token that is not below it is below none of them.
     """
     known = sorted(holds, key=lambda hold: hold.start_ns)
     highest: Hold | None = None
@@ -61,8 +68,8 @@ def going_back(holds: list[Hold]) -> Iterator[tuple[Hold, Hold]]:
 def repeated(holds: list[Hold], terms: Terms) -> Iterator[tuple[Hold, Hold]]:
     """Each that got the token of another grant, in whatever order the two were granted.
 
-    Those who may hold it at once may be told the same. And a client that never gave its lock back
-    may be told of the same grant once more.
+    Clients that may hold it at once may get the same one. And a client that never gave its lock
+    back may get the same grant once more.
     """
     groups: defaultdict[int, _SameToken] = defaultdict(_SameToken)
     for hold in holds:
@@ -76,22 +83,22 @@ def repeated(holds: list[Hold], terms: Terms) -> Iterator[tuple[Hold, Hold]]:
 
 @dataclass(slots=True)
 class _SameToken:
-    told: list[Hold] = field(default_factory=list)
-    told_alone: list[Hold] = field(default_factory=list)
+    holds: list[Hold] = field(default_factory=list)
+    not_shared: list[Hold] = field(default_factory=list)
 
     def add(self, hold: Hold) -> None:
-        self.told.append(hold)
+        self.holds.append(hold)
         if not hold.shared:
-            self.told_alone.append(hold)
+            self.not_shared.append(hold)
 
     def worth_comparing(self) -> tuple[Hold, ...]:
         """Of each kind the last two: if they are one grant, so were all before, or are reported."""
-        return (*reversed(self.told_alone[-2:]), *reversed(self.told[-2:]), *self.told[:1])
+        return (*reversed(self.not_shared[-2:]), *reversed(self.holds[-2:]), *self.holds[:1])
 
 
 def _same_grant(terms: Terms, one: Hold, other: Hold) -> bool:
-    """In a log of somebody's day it may have been inside on more levels than the log tells of,
-    where nobody said that there are none; then what no order explains is told all the same."""
+    """The client never gave it back in between. In a part of a longer log it may have been inside
+    on more levels than the log shows, unless its terms exclude that."""
     gave_back = one.release is not None and one.release.ok
     gave_back &= not (terms.partial and (terms.reentrant or not terms.model))
     return one.process == other.process and not gave_back
@@ -109,7 +116,7 @@ def _finding(terms: Terms, attribution: Attribution, earlier: Hold, later: Hold)
         code=Code.TOKEN_REGRESSION,
         key=later.key,
         time_ns=later.start_ns,
-        effect=effect_of(terms, Code.TOKEN_REGRESSION, blame),
+        effect=CHECK.effect(terms, blame),
         holds=(earlier, later),
         operations=(earlier.acquire, later.acquire),
         length_ns=0,
@@ -117,6 +124,65 @@ def _finding(terms: Terms, attribution: Attribution, earlier: Hold, later: Hold)
     )
 
 
+def _regressions_in_columns(scan: Scan) -> Iterator[Ints]:
+    """Grants whose token is not above those of all that were granted before."""
+    table = scan.table
+    granted = np.flatnonzero((table.f == Op.ACQUIRE) & (table.token != NO_TOKEN))
+    if len(granted) < 2:
+        return
+    by_end = granted[order_by(table.key[granted], table.end[granted])]
+    key, token = table.key[by_end], table.token[by_end]
+    same = key[1:] == key[:-1]
+    if not (same & (token[1:] <= token[:-1])).any():
+        return  # tokens grow from answer to answer, so from any grant to any later one
+    # Against the highest of the same key so far, however many answers came in between.
+    rank = np.unique(token, return_inverse=True)[1].astype(np.int64)
+    place = np.cumsum(np.append(False, ~same)) * (len(rank) + 1) + rank
+    suspected = np.flatnonzero(same & (place[1:] <= np.maximum.accumulate(place)[:-1])) + 1
+    for at in suspected[:MOST_PLACES].tolist():
+        first = int(np.searchsorted(key[: at + 1], key[at], "left"))
+        above = first + np.flatnonzero(token[first:at] >= token[at])
+        yield by_end[np.append(above[-MOST_PLACES:], at)]
+
+
+def _tokens(finding: Finding) -> tuple[tuple[int | None, str], tuple[int | None, str]]:
+    """The greater token and its client, then the later one that was not greater."""
+    first, last = finding.holds[0], finding.holds[-1]
+    return (first.token, plain(first.node)), (last.token, plain(last.node))
+
+
+def _title(finding: Finding) -> str:
+    (before, older), (token, node) = _tokens(finding)
+    after = f"the same as {older} before it" if token == before else ""
+    after = after or f"although {older} had been given {before} before"
+    return f"{node} was given the token {token} of {lock_name(finding.key)}, {after}"
+
+
+def _last(finding: Finding) -> Last:
+    (before, older), (token, node) = _tokens(finding)
+    return node, f"its token {token} is not greater than {before}, which {older} had been given"
+
+
+def _note(finding: Finding) -> Iterator[str]:
+    earlier, later = finding.holds
+    if earlier.token == later.token:
+        yield "Two grants have one token."
+
+
+WORDS = Words(
+    one="token regression",
+    many="token regressions",
+    precedence=8,
+    title=_title,
+    last=_last,
+    did=lambda _: "it gave out a fencing token that was not greater than one given out before",
+    cure=(
+        "Take tokens from a counter that never goes back: on a majority before it is answered, "
+        "kept over restarts and failovers (a revision of etcd, a zxid of ZooKeeper, a sequence "
+        "of a database), and one counter for all who can be granted the lock."
+    ),
+    note=_note,
+)
 CHECK = Check(
     code=Code.TOKEN_REGRESSION,
     meaning="a fencing token was not greater than one issued before it",
@@ -135,4 +201,8 @@ It counts under every guard: the guard `fence` relies on it. The usual causes ar
 restarted without its data, a failover to a replica that lagged behind, or a counter that lives
 somewhere else than the lock.""",
     find=find,
+    words=WORDS,
+    screen=Screen(places=_regressions_in_columns),
+    despite_guards=True,
+    endangers_data=True,
 )

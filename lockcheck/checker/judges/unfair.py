@@ -8,20 +8,24 @@ from dataclasses import dataclass
 
 from lockcheck.checker.case import Case
 from lockcheck.checker.check import Check
+from lockcheck.checker.columns.screen import Screen
 from lockcheck.checker.evidence.blame import Attribution
-from lockcheck.checker.evidence.guard import effect_of
 from lockcheck.checker.evidence.rivals import exclude
-from lockcheck.checker.finding import Blame, Code, Culprit, Finding, Reason, Rule
+from lockcheck.checker.finding import Blame, Code, Culprit, Finding, Reason
+from lockcheck.checker.wording import Last, Words
 from lockcheck.history import Hold, Terms
 from lockcheck.history.event import NS_PER_MS
+from lockcheck.words import lock_name, plain
+
+QUEUED = "{operations[0].node} had its place {at}, {before} before {operations[1].node} asked."
 
 
 @dataclass(frozen=True, slots=True)
 class _Waiting:
-    """Somebody who waited, knew that it had its place, and was granted the lock in the end."""
+    """A client that had its place in the queue and was granted the lock in the end."""
 
     hold: Hold
-    queued_ns: int  # when it was told so for the last time
+    queued_ns: int  # when its place was last confirmed
 
 
 def find(case: Case) -> Iterator[Finding]:
@@ -36,19 +40,19 @@ def find(case: Case) -> Iterator[Finding]:
 class _Queue:
     def __init__(self, case: Case) -> None:
         self._terms = case.terms
-        self._told_ns: dict[tuple[int | str, str], list[int]] = {}
+        self._queued_ns: dict[tuple[int | str, str], list[int]] = {}
         for notice in case.history.queued:
-            self._told_ns.setdefault((notice.process, notice.key or ""), []).append(notice.time)
+            self._queued_ns.setdefault((notice.process, notice.key or ""), []).append(notice.time)
         self._still = case.still
 
     def waiting(self, holds: list[Hold]) -> list[_Waiting]:
         """By when they had their places."""
         found = []
         for hold in holds:
-            told_ns = self._told_ns.get((hold.process, hold.key), [])
-            position = bisect_right(told_ns, hold.start_ns)
-            if position and told_ns[position - 1] >= hold.acquire.start_ns:
-                found.append(_Waiting(hold, told_ns[position - 1]))
+            queued_ns = self._queued_ns.get((hold.process, hold.key), [])
+            position = bisect_right(queued_ns, hold.start_ns)
+            if position and queued_ns[position - 1] >= hold.acquire.start_ns:
+                found.append(_Waiting(hold, queued_ns[position - 1]))
         return sorted(found, key=lambda waiting: waiting.queued_ns)
 
     def was_passed(self, waiter: Hold, passing: Hold) -> bool:
@@ -61,7 +65,7 @@ class _Queue:
             return False  # both may have been granted it, in the right order
         lease_ms, asked_ns = waiter.acquire.invoke.ttl_ms or self._terms.ttl_ms, _asked_ns(waiter)
         if lease_ms is None:
-            # Who was out of touch may have lost its session, or a grant it had not yet heard of.
+            # A client out of touch may have lost its session, or a grant it did not know of yet.
             return not self._still.out_of_touch({waiter.node}, asked_ns, waiter.start_ns)
         # Had it been granted before, it would have held it now: its lease was still running.
         return passing.start_ns - asked_ns < lease_ms * NS_PER_MS
@@ -72,8 +76,8 @@ def _asked_ns(hold: Hold) -> int:
 
 
 def _passed(queue: _Queue, holds: list[Hold]) -> Iterator[tuple[_Waiting, Hold]]:
-    """Each that asked later and was granted it first, with who had waited longest of those it
-    passed. At any time no more wait than there are clients."""
+    """Each hold that was asked for later and granted first, with the one that had waited longest of
+    those it passed. At any time no more wait than there are clients."""
     arriving = queue.waiting(holds)
     position = 0
     waiting: list[_Waiting] = []
@@ -97,15 +101,50 @@ def _finding(terms: Terms, attribution: Attribution, waiting: _Waiting, passing:
         code=Code.UNFAIR,
         key=passing.key,
         time_ns=waiter.start_ns,
-        effect=effect_of(terms, Code.UNFAIR, blame),
+        effect=CHECK.effect(terms, blame),
         holds=(passing, waiter),
         operations=(waiter.acquire, passing.acquire),
         length_ns=late_ns,
         blame=blame,
-        reasons=(Reason(Rule.QUEUED, number=waiting.queued_ns),),
+        reasons=(Reason(QUEUED, number=waiting.queued_ns),),
     )
 
 
+def _nodes(finding: Finding) -> tuple[str, str]:
+    """The client that waited, then the one that passed it."""
+    asked = sorted(finding.operations, key=lambda o: o.start_ns)
+    return plain(asked[0].node), plain(asked[-1].node)
+
+
+def _title(finding: Finding) -> str:
+    waiting, passing = _nodes(finding)
+    return f"{passing} was granted {lock_name(finding.key)} before {waiting}, which asked earlier"
+
+
+def _last(finding: Finding) -> Last:
+    waiting, passing = _nodes(finding)
+    return waiting, f"had asked earlier and was passed by {passing}"
+
+
+def _did(finding: Finding) -> str:
+    key = lock_name(finding.key)
+    return f"it promises first come, first served, and granted {key} to a later request"
+
+
+WORDS = Words(
+    one="unfair grant",
+    many="unfair grants",
+    precedence=3,
+    title=_title,
+    last=_last,
+    did=_did,
+    cure=(
+        "Let the lock server keep the queue and order it by one counter (sequence numbers, "
+        "revisions), and let each client wait for the one before it; or do not promise first "
+        "come, first served."
+    ),
+    shows_requests=True,
+)
 CHECK = Check(
     code=Code.UNFAIR,
     meaning="a lock that promises first come, first served let a later request pass",
@@ -123,4 +162,7 @@ given it up, and is not looked at; one that was told again that it has its place
 A queue that is kept by polling, by watchers that all wake up at once, or in the memory of a server
 that restarted, is not fair.""",
     find=find,
+    words=WORDS,
+    screen=Screen("its lock promises fairness", lambda scan: scan.terms.fair),
+    despite_guards=True,
 )

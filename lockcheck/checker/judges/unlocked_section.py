@@ -5,23 +5,34 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+import numpy as np
+from numpy.typing import NDArray
+
 from lockcheck.checker.case import Case
 from lockcheck.checker.check import Check
-from lockcheck.checker.evidence.guard import effect_of
+from lockcheck.checker.columns.screen import Screen
 from lockcheck.checker.evidence.order import Spans
-from lockcheck.checker.finding import Blame, Code, Culprit, Finding, Reason, Rule, Verdict
+from lockcheck.checker.finding import Blame, Code, Culprit, Finding, Reason, Verdict
+from lockcheck.checker.wording import Words, one_to_blame
 from lockcheck.history import Ending, F, Hold, Operation, Terms
+from lockcheck.history.ordering import order_by
+from lockcheck.history.scan import Scan
+from lockcheck.history.table import NEVER, Ints, Op, Outcome, Table, among
+from lockcheck.words import lock_name
+
+NEVER_ASKED = "It never asked for it."
+HELD_BY_ANOTHER = "{hold.node} certainly held it at that moment."
 
 CHANGING = frozenset({F.WRITE, F.CAS, F.ADD, F.RUN})  # a reader may well do without the lock
 
 
 @dataclass(slots=True)
 class _Key:
-    """What there is to know of one lock, and of what it protects."""
+    """What the operations so far show of one lock, and of what it protects."""
 
     granted_nodes: set[str] = field(default_factory=set)
-    granted_ns: int | None = None  # when somebody first was
-    locked: bool = False  # somebody changed something while it held the lock
+    granted_ns: int | None = None  # when a client first was
+    locked: bool = False  # a client changed something while it held the lock
     unlocked: list[tuple[Operation | None, Operation]] = field(default_factory=list)
 
     def grant(self, acquire: Operation) -> None:
@@ -30,12 +41,12 @@ class _Key:
         self.granted_ns = min((time_ns for time_ns in times if time_ns is not None), default=None)
 
     def gone_by(self, time_ns: int) -> bool:
-        """What somebody held before the log began: another one was granted it since."""
+        """A hold from before the log began was over: another client was granted the lock since."""
         return self.granted_ns is not None and self.granted_ns < time_ns
 
     @property
     def accused(self) -> list[tuple[Operation | None, Operation]]:
-        """Whoever never asked is accused only where others work under the lock."""
+        """A client that never asked is accused only where others work under the lock."""
         return [pair for pair in self.unlocked if pair[0] is not None or self.locked]
 
 
@@ -70,7 +81,7 @@ def _look_at(
     if hold is not None and change.start_ns <= hold.end_ns:
         key.locked = True
     elif asked is not None:
-        # Granted, it is late at worst, which is for others to judge. And what nobody knows may
+        # Granted, it is late at worst, which other checks judge. And what was never answered may
         # have been granted: the client may have found that out in its own way.
         # So may one that asked again for what it had never released.
         if asked.failed and (hold is None or hold.ending is not Ending.LAST_SEEN):
@@ -90,8 +101,8 @@ def _finding(
 ) -> Finding:
     blame = Blame(Culprit.CLIENT, 0, None)
     asked = () if refused is None else (refused,)
-    never = () if asked else (Reason(Rule.NEVER_ASKED),)
-    held = () if holder is None else (Reason(Rule.HELD_BY_ANOTHER, holder),)
+    never = () if asked else (Reason(NEVER_ASKED),)
+    held = () if holder is None else (Reason(HELD_BY_ANOTHER, holder),)
     return Finding(
         code=Code.UNLOCKED_SECTION,
         key=change.key,
@@ -106,12 +117,58 @@ def _finding(
 
 
 def _effect(terms: Terms, change: Operation, blame: Blame) -> Verdict:
-    """The guard `fence` must refuse whoever has no token to show."""
+    """The guard `fence` must refuse a write without a token."""
     if terms.guard == "fence" and change.f == F.WRITE and change.invoke.token is None:
         return Verdict.VIOLATION
-    return effect_of(terms, Code.UNLOCKED_SECTION, blame)
+    return CHECK.effect(terms, blame)
 
 
+def _has_sections(scan: Scan) -> bool:
+    """What ran, or was changed on keys that are locks too, by a client whose last request was
+    refused, or that never asked. That may have been before the log began, unless another client
+    was granted the lock since."""
+    table, done = scan.table, scan.table.outcome == Outcome.OK
+    changes = among(table.f, (Op.WRITE, Op.CAS, Op.ADD, Op.RUN)) & done
+    changes &= np.isin(table.key, np.unique(table.key[table.f == Op.ACQUIRE]))
+    rows = np.flatnonzero(changes | (table.f == Op.ACQUIRE))
+    rows = rows[order_by(table.process[rows], table.key[rows], rows)]
+    asks = table.f[rows] == Op.ACQUIRE
+    last = np.maximum.accumulate(np.where(asks, np.arange(len(rows)), -1))
+    asked = rows[last]
+    own = (last >= 0) & (table.process[asked] == table.process[rows])
+    own &= table.key[asked] == table.key[rows]
+    suspect = np.where(own, table.outcome[asked] == Outcome.FAIL, True)
+    if scan.terms.partial:
+        suspect &= own | _granted_before(table, rows)
+    return bool((~asks & suspect).any())
+
+
+def _granted_before(table: Table, rows: Ints) -> NDArray[np.bool_]:
+    """A client was granted the same lock by then."""
+    granted = np.flatnonzero((table.f == Op.ACQUIRE) & (table.outcome == Outcome.OK))
+    first = np.full(int(table.key.max(initial=0)) + 2, NEVER)
+    np.minimum.at(first, table.key[granted] + 1, table.end[granted])
+    before: NDArray[np.bool_] = first[table.key[rows] + 1] < table.start[rows]
+    return before
+
+
+def _title(finding: Finding) -> str:
+    who, key = one_to_blame(finding), lock_name(finding.key)
+    return f"{who} went into the critical section of {key} without having been granted it"
+
+
+WORDS = Words(
+    one="unlocked section",
+    many="unlocked sections",
+    precedence=9,
+    title=_title,
+    last=lambda f: (one_to_blame(f), "worked on without having been granted the lock"),
+    did=lambda f: f"it went on although {lock_name(f.key)} had not been granted to it",
+    cure=(
+        "Mend the client: enter the critical section only after the answer that grants the "
+        "lock. An error, a time-out or no answer at all is not a grant."
+    ),
+)
 CHECK = Check(
     code=Code.UNLOCKED_SECTION,
     meaning="the critical section ran although the lock was never granted",
@@ -130,4 +187,6 @@ on after one's own hold is over is a late write: see stale-write.
 Behind a guard it is shown and does not fail the run, except where the guard `fence` accepted a
 write without a token.""",
     find=find,
+    words=WORDS,
+    screen=Screen("it tells of what was done without the lock", _has_sections),
 )

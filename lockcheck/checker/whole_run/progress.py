@@ -17,7 +17,7 @@ def doubts(case: Case, findings: list[Finding]) -> Iterator[Doubt]:
     since_ns = case.history.quiet_ns
     if since_ns is None:
         return
-    stuck = {finding.key for finding in findings if finding.code is Code.STUCK}
+    stuck = {finding.key for finding in findings if finding.code == Code.STUCK}
     asked: dict[str, list[Operation]] = {}
     for operation in case.operations:
         if operation.f == F.ACQUIRE and operation.key not in stuck:

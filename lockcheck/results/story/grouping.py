@@ -10,7 +10,7 @@ from lockcheck.results.story.incidents import (
     identity,
     taken_by,
 )
-from lockcheck.results.story.wording.codes import BY_HOLDS
+from lockcheck.results.story.wording.codes import by_evidence, by_holds
 
 _Shared = Callable[[Finding], list[Hashable]]
 
@@ -19,7 +19,7 @@ def incidents(findings: Iterable[Finding]) -> tuple[Incident, ...]:
     """Findings that share a cause read as one."""
     every = tuple(findings)
     order = {id(finding): number for number, finding in enumerate(every)}
-    groups = _grouped([f for f in every if f.code in BY_HOLDS], _causes)
+    groups = _grouped(list(filter(by_holds, every)), _causes)
     groups += _grouped(_left_alone(groups, every), _things)
     for group in groups:
         group.sort(key=lambda finding: order[id(finding)])
@@ -53,9 +53,7 @@ def _left_alone(groups: list[list[Finding]], findings: Iterable[Finding]) -> lis
     """
     at = {thing: group for group in reversed(groups) for f in group for thing in _things(f)}
     alone = []
-    for finding in findings:
-        if finding.code in BY_HOLDS:
-            continue
+    for finding in filter(by_evidence, findings):
         group = next((at[thing] for thing in _things(finding) if thing in at), None)
         if group is None:
             alone.append(finding)
@@ -70,7 +68,7 @@ def _causes(finding: Finding) -> list[Hashable]:
     """
     release, key = taken_by(finding), finding.key
     if release is not None:
-        parties = finding.holds[:2] if finding.code is Code.FOREIGN_RELEASE else finding.holds[:1]
+        parties = finding.holds[:2] if finding.code == Code.FOREIGN_RELEASE else finding.holds[:1]
         by = finding.blame.released_by
         known = [*parties, *([by] if by else [])]
         owners: list[Hashable] = [(key, "hold", identity(hold)) for hold in known]

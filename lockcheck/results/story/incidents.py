@@ -8,11 +8,10 @@ from functools import cached_property
 
 from lockcheck.checker.finding import Code, Culprit, Finding, Verdict
 from lockcheck.history import Effect, F, Hold, Operation
-from lockcheck.results.story.wording.codes import BY_EVIDENCE, BY_HOLDS
+from lockcheck.results.story.wording.codes import by_evidence, by_holds, check_of, precedence
 
 Identity = tuple[int | str, int]  # of an operation or a hold: its process and its start
 
-DAMAGE = frozenset({Code.STALE_WRITE, Code.LOST_UPDATE, Code.DOUBLE_RUN})
 FINDINGS_TOLD = 3  # of those in one incident
 
 
@@ -36,8 +35,8 @@ class Incident:
         if self.chained:
             return next(f for f in self.findings if taken_by(f) is not None)
         worst = [f for f in self.findings if f.effect is self.effect]
-        if all(f.code in BY_EVIDENCE for f in worst):
-            return min(worst, key=lambda f: BY_EVIDENCE.index(f.code))
+        if all(map(by_evidence, worst)):
+            return max(worst, key=precedence)
         overlaps = self.of(Code.OVERLAP)
         own = [f for f in overlaps if taken_by(f) is None]
         return (own or overlaps or self._told_by_holds)[0]
@@ -59,8 +58,7 @@ class Incident:
     @property
     def damage_ns(self) -> int:
         """When data was first damaged; where none was, when it began."""
-        damage = (f for f in self.findings if f.code in DAMAGE and f.effect is Verdict.VIOLATION)
-        return min((f.time_ns for f in damage), default=self.start_ns)
+        return min((f.time_ns for f in self.findings if _damages(f)), default=self.start_ns)
 
     @cached_property
     def effect(self) -> Verdict:
@@ -82,7 +80,7 @@ class Incident:
     @cached_property
     def crowd(self) -> tuple[Hold, ...]:
         """All who held a semaphore when there was one too many; empty where two are too many."""
-        holds = self.main.holds if self.main.code is Code.OVERLAP else ()
+        holds = self.main.holds if self.main.code == Code.OVERLAP else ()
         return tuple(sorted(holds, key=lambda hold: hold.start_ns)) if len(holds) > 2 else ()
 
     @property
@@ -97,7 +95,7 @@ class Incident:
     @property
     def damaged(self) -> bool:
         """What it did is known; of others all that is known is what they could have done."""
-        return any(f.code in DAMAGE and f.effect is Verdict.VIOLATION for f in self.findings)
+        return any(map(_damages, self.findings))
 
     @cached_property
     def takings(self) -> tuple[Operation, ...]:
@@ -125,17 +123,21 @@ class Incident:
 
     @cached_property
     def _told_by_holds(self) -> tuple[Finding, ...]:
-        return tuple(f for f in self.findings if f.code in BY_HOLDS)
+        return tuple(filter(by_holds, self.findings))
 
-    def of(self, code: Code) -> tuple[Finding, ...]:
-        return tuple(self._by_code.get(code, ()))
+    def of(self, code: str) -> tuple[Finding, ...]:
+        return tuple(self.by_code.get(code, ()))
 
     @cached_property
-    def _by_code(self) -> dict[Code, list[Finding]]:
-        found: dict[Code, list[Finding]] = {}
+    def by_code(self) -> dict[str, list[Finding]]:
+        found: dict[str, list[Finding]] = {}
         for finding in self.findings:
             found.setdefault(finding.code, []).append(finding)
         return found
+
+
+def _damages(finding: Finding) -> bool:
+    return check_of(finding).damages_data and finding.effect is Verdict.VIOLATION
 
 
 def slept(finding: Finding) -> bool:
@@ -146,9 +148,9 @@ def slept(finding: Finding) -> bool:
     return blame.fault.effect is Effect.STOPS and finding.holds[0].node in blame.fault.nodes
 
 
-def told_by_evidence(incident: Incident) -> tuple[Finding, ...]:
+def findings_with_evidence(incident: Incident) -> tuple[Finding, ...]:
     """The main one first, where it is one of them."""
-    found = [f for f in incident.findings if f.code in BY_EVIDENCE]
+    found = filter(by_evidence, incident.findings)
     return tuple(sorted(found, key=lambda f: f is not incident.main)[:FINDINGS_TOLD])
 
 
@@ -156,7 +158,7 @@ def evidence_of(incident: Incident) -> tuple[Operation, ...]:
     """In the order of their invocations, each once."""
     found = {
         identity(operation): operation
-        for finding in told_by_evidence(incident)
+        for finding in findings_with_evidence(incident)
         for operation in finding.operations
     }
     return tuple(sorted(found.values(), key=lambda operation: operation.start_ns))
@@ -181,7 +183,7 @@ class Loss:
 
 def stale_writes(findings: Iterable[Finding]) -> tuple[Operation, ...]:
     """The writes that the storage accepted from somebody who was no longer the holder."""
-    stale = (f.operations[-1] for f in findings if f.code is Code.STALE_WRITE)
+    stale = (f.operations[-1] for f in findings if f.code == Code.STALE_WRITE)
     distinct = {identity(write): write for write in stale}
     return tuple(sorted(distinct.values(), key=lambda write: write.start_ns))
 
@@ -190,7 +192,7 @@ def losses(findings: Iterable[Finding]) -> tuple[Loss, ...]:
     """Lost updates by the write that overwrote them."""
     by_cause: dict[Identity, tuple[Operation, list[Operation]]] = {}
     for finding in findings:
-        if finding.code is not Code.LOST_UPDATE:
+        if finding.code != Code.LOST_UPDATE:
             continue
         writes = [o for o in finding.operations if o.f == F.WRITE]
         if writes:
@@ -200,13 +202,9 @@ def losses(findings: Iterable[Finding]) -> tuple[Loss, ...]:
     return tuple(sorted(found, key=lambda loss: loss.overwriting.start_ns))
 
 
-# What it means for these that a release took the lock away is told by that release.
-_CAN_BE_TAKEN = BY_HOLDS | {Code.SILENT_LOSS, Code.REVIVED}
-
-
 def taken_by(finding: Finding) -> Operation | None:
-    """The release that took the lock away from somebody else."""
-    if finding.blame.release is not None and finding.code in _CAN_BE_TAKEN:
+    """The release that took the lock away from another client: it explains what endangers data."""
+    if finding.blame.release is not None and check_of(finding).endangers_data:
         return finding.blame.release
     releases = (o for o in finding.operations if o.f == F.RELEASE)
-    return next(releases, None) if finding.code is Code.FOREIGN_RELEASE else None
+    return next(releases, None) if finding.code == Code.FOREIGN_RELEASE else None

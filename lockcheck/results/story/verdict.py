@@ -10,7 +10,7 @@ from lockcheck.history import F, History
 from lockcheck.history.event import TRANSACTION
 from lockcheck.results.story.incidents import Incident, identity
 from lockcheck.results.story.seen import about_locks, clients, injected, updates_lost
-from lockcheck.results.story.wording.codes import BY_EVIDENCE, BY_HOLDS, CODES, anomalies
+from lockcheck.results.story.wording.codes import anomalies, by_evidence, check_of, precedence
 from lockcheck.results.story.wording.doubts import in_words
 from lockcheck.results.story.wording.titles import incident_title
 from lockcheck.words import (
@@ -25,7 +25,6 @@ from lockcheck.words import (
     times,
 )
 
-_ENDANGERS_DATA = BY_HOLDS | {Code.TOKEN_REGRESSION, Code.SILENT_LOSS, Code.REVIVED}
 _CAUSES = {
     Culprit.HOLDER: "a client had outlived its lease",
     Culprit.SERVICE: "the lock server is to blame",
@@ -90,22 +89,24 @@ def _damage(judgement: Judgement, counted: Sequence[Incident]) -> str:
 def _unharmed(history: History, judgement: Judgement) -> str:
     """Worth a word where there was data, and what was found lets clients harm it."""
     wrote = judgement.counts.writes_accepted > 0 and history.terms.guard == "none"
-    codes = {f.code for f in judgement.findings if f.effect is Verdict.VIOLATION}
-    return "No data was damaged this time" if wrote and codes <= _ENDANGERS_DATA else ""
+    counted = (f for f in judgement.findings if f.effect is Verdict.VIOLATION)
+    harmful = wrote and all(check_of(f).endangers_data for f in counted)
+    return "No data was damaged this time" if harmful else ""
 
 
-def _besides(counted: Sequence[Incident], goes_without_saying: set[Code]) -> str:
+def _besides(counted: Sequence[Incident], goes_without_saying: set[str]) -> str:
     """What else was found with it. That no order explains an overlap, or that a client was not told
     of what let its data be damaged, goes without saying."""
-    found: Counter[Code] = Counter(
-        finding.code
+    found = [
+        finding
         for incident in counted
         for finding in incident.findings
-        if finding.code in BY_EVIDENCE
-        and finding.code not in {incident.main.code, *goes_without_saying}
-    )
-    told = listed(anomalies(code, found[code]) for code in CODES if found[code])
-    return f"With it came {told}" if told else ""
+        if by_evidence(finding) and finding.code not in {incident.main.code, *goes_without_saying}
+    ]
+    found.sort(key=precedence, reverse=True)
+    kinds = Counter(finding.code for finding in found)
+    also = listed(anomalies(code, number) for code, number in kinds.items())
+    return f"With it came {also}" if also else ""
 
 
 def _causes(counted: Sequence[Incident]) -> str:

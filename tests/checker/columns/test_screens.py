@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace as replaced
 
 from lockcheck.checker import Code, Judgement, Verdict, judge, judge_scan
-from lockcheck.checker.columns.screens import MOST_PLACES, places, whole
+from lockcheck.checker.columns.screen import MOST_PLACES
+from lockcheck.checker.columns.screens import places, whole
 from lockcheck.history import Event, EventType, F, History, Notice, Terms
 from lockcheck.history.event import STORAGE, encode_event, terms_event
 from lockcheck.history.scan import Scan, scan
@@ -302,7 +303,7 @@ def test_most_runs_are_judged_from_columns_and_some_are_wrong() -> None:
         if not whole(told):
             judgement, looked_at = judge_scan(told)
             found["cleared"] += len(looked_at.operations) < len(told.table)
-            found.update({finding.code.value for finding in judgement.findings})
+            found.update({finding.code for finding in judgement.findings})
     assert found["cleared"] > 40
     assert min(found["overlap"], found["stale-write"], found["lost-update"]) > 2
 
@@ -364,7 +365,7 @@ def test_circles_and_changes_without_the_lock_are_found() -> None:
     for seed in range(150):
         chaos = Chaos(seed, keys=2, wrong=0.1, patient=True, tempo=1_000, changes=0.1)
         told = scanned(chaos.history(100))
-        found.update({finding.code.value for finding in judge_scan(told)[0].findings})
+        found.update({finding.code for finding in judge_scan(told)[0].findings})
         found["cleared"] += not whole(told)
     assert min(found["deadlock"], found["unlocked-section"], found["cleared"]) > 5, found
 
@@ -386,7 +387,7 @@ def test_where_too_much_is_suspected_it_is_looked_at_all() -> None:
     assert not whole(told)
     assert {len(groups) for groups in places(told).values()} == {MOST_PLACES}
     judgement, _ = judge_scan(told)
-    assert [f.code.value for f in judgement.findings if f.code.value == "overlap"] == ["overlap"]
+    assert [f.code for f in judgement.findings if f.code == "overlap"] == ["overlap"]
     assert judgement == judge(History.of(events))
 
 
@@ -418,7 +419,7 @@ def test_a_token_is_compared_with_all_before_it() -> None:
         2 acquire 16-17 token=4
         2 release 18-19""")
     judgement, _ = judge_scan(scanned(told))
-    assert [f.code.value for f in judgement.findings].count("token-regression") == 1
+    assert [f.code for f in judgement.findings].count("token-regression") == 1
     assert judgement == judge(History.of(told))
 
 

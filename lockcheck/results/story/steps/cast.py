@@ -12,11 +12,11 @@ from lockcheck.results.story.incidents import (
     Identity,
     Incident,
     Loss,
+    findings_with_evidence,
     identity,
-    told_by_evidence,
 )
 from lockcheck.results.story.numbers import Numbers
-from lockcheck.results.story.wording.codes import BY_HOLDS
+from lockcheck.results.story.wording.codes import by_holds
 
 HOLDS_TOLD = 4  # of a finding that is told by its evidence: a circle has more than two
 GUILTY_TOLD = 2  # of the stale writes, and of those that lost an update
@@ -54,8 +54,8 @@ def cast_of(incident: Incident, numbers: Numbers) -> Cast:
     left = [identity(hold) for hold in holds if identity(hold) not in parts]
     if len(left) <= FEW:
         parts |= dict.fromkeys(left, Part.EXTRA)
-    by_holds = incident.main.code in BY_HOLDS
-    main = [o for o in incident.main.operations if by_holds and o.f in {F.READ, F.WRITE}]
+    evidence = incident.main.operations if by_holds(incident.main) else ()
+    main = [o for o in evidence if o.f in {F.READ, F.WRITE}]
     return Cast(
         parts=parts,
         told=tuple(h for h in holds if identity(h) in parts),
@@ -77,7 +77,7 @@ def _parts(
     incident: Incident, holds: tuple[Hold, ...], guilty: list[Operation]
 ) -> Iterator[tuple[Identity, Part]]:
     """Later ones overrule earlier ones."""
-    for finding in told_by_evidence(incident):
+    for finding in findings_with_evidence(incident):
         yield from ((identity(h), Part.EXTRA) for h in finding.holds[:HOLDS_TOLD])
     yield from ((identity(h), Part.EXTRA) for h in incident.crowd[:HOLDS_TOLD])
     for write in guilty:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lockcheck.checker.finding import Code, Verdict
+from lockcheck.checker.finding import Verdict
 from lockcheck.history import F, Hold, Operation
 from lockcheck.results.story.incidents import (
     Incident,
     evidence_of,
+    findings_with_evidence,
     identity,
-    told_by_evidence,
 )
 from lockcheck.results.story.steps.cast import Cast
 from lockcheck.results.story.steps.step import Kind, Step
-from lockcheck.results.story.wording.codes import CODES
+from lockcheck.results.story.wording.codes import words_of
 from lockcheck.words import (
     LOCKING,
     label,
@@ -33,13 +33,13 @@ def evidence_steps(incident: Incident, cast: Cast) -> Iterator[Step]:
     known = {identity(o) for hold in cast.told for o in _told_with(hold)}
     known |= cast.stale | frozenset(cast.losses)
     every = evidence_of(incident)
-    if incident.of(Code.UNFAIR):
+    if any(words_of(same[0]).shows_requests for same in incident.by_code.values()):
         yield from (_asked(o) for o in every if identity(o) in by_grant)
     yield from _in_turn([o for o in every if identity(o) not in known | by_grant])
-    for finding in told_by_evidence(incident):
-        who, text = CODES[finding.code].last(finding)
-        # That no order explains an overlap, or what was lost, goes without saying.
-        if finding.code is not Code.NOT_LINEARIZABLE or finding is incident.main:
+    for finding in findings_with_evidence(incident):
+        words = words_of(finding)
+        who, text = words.last(finding)
+        if finding is incident.main or not words.follows_from_others:
             kind = Kind.HARM if finding.effect is Verdict.VIOLATION else Kind.OVERLAP
             yield Step(finding.time_ns, who, text, kind, CONCLUSION)
 

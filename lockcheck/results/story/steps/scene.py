@@ -24,7 +24,7 @@ from lockcheck.results.story.steps.cuts import cut_apart
 from lockcheck.results.story.steps.evidence import WEIGHT, evidence_steps
 from lockcheck.results.story.steps.stalls import own_stalls
 from lockcheck.results.story.steps.step import Kind, Step, weightiest
-from lockcheck.results.story.wording.codes import BY_HOLDS
+from lockcheck.results.story.wording.codes import by_holds
 from lockcheck.results.story.wording.titles import robbery
 from lockcheck.words import (
     in_letters,
@@ -67,8 +67,8 @@ class _Scene:
         self.guarded = history.terms.guard != "none"
         harmless = incident.damaged or incident.effect is not Verdict.VIOLATION
         self.overlap = Kind.OVERLAP if harmless else Kind.HARM  # red is for damage
-        by_holds = any(f.code in BY_HOLDS for f in incident.findings)
-        self.at_once = max(1, history.terms.permits) if by_holds else None
+        held = any(map(by_holds, incident.findings))
+        self.at_once = max(1, history.terms.permits) if held else None
         self.at_fault = {identity(o) for o in evidence_of(incident)}
 
     def steps(self) -> Iterator[Step]:
@@ -159,7 +159,7 @@ class _Scene:
         """A lease that was taken away before it was over does not run out."""
         for finding in self.incident.findings:
             release = taken_by(finding)
-            victim = finding.holds[int(finding.code is Code.FOREIGN_RELEASE) :][:1]
+            victim = finding.holds[int(finding.code == Code.FOREIGN_RELEASE) :][:1]
             if release is not None and hold in victim and release.start_ns < until_ns:
                 return True
         return False

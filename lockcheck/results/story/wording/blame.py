@@ -7,16 +7,16 @@ from collections.abc import Iterator
 
 from lockcheck.checker.evidence.stalls import total_ns
 from lockcheck.checker.finding import Code, Culprit, Finding
+from lockcheck.checker.wording import one_to_blame
 from lockcheck.history import History, Terms
 from lockcheck.results.story.incidents import Incident, taken_by
 from lockcheck.results.story.wording.codes import (
-    BY_EVIDENCE,
-    BY_HOLDS,
     about_a_lock,
-    deed,
-    everybody,
-    guilty,
+    by_evidence,
+    by_holds,
     the_anomalies,
+    what_went_wrong,
+    words_of,
 )
 from lockcheck.results.story.wording.effects import suffered
 from lockcheck.results.story.wording.titles import also_taken
@@ -82,8 +82,8 @@ def _overran(incident: Incident, finding: Finding) -> str:
 
 def _server_did(finding: Finding) -> str:
     blame, holds = finding.blame, finding.holds
-    if finding.code in BY_EVIDENCE and finding.code is not Code.DOUBLE_RUN:
-        return deed(finding)
+    if words_of(finding).did(finding) or len(holds) < 2:
+        return what_went_wrong(finding)
     earlier, later = (plain(hold.node) for hold in holds[:2])
     if blame.promised_until_ns is None:
         return f"it let {later} in before {earlier} had released the lock"
@@ -95,19 +95,15 @@ def _server_did(finding: Finding) -> str:
 
 def _client(terms: Terms, finding: Finding) -> str:
     blameless = f"{upper_first(lock_server(terms))} is not to blame."
-    if finding.code is Code.DEADLOCK:
-        return f"The clients {everybody(finding)}: {deed(finding)}. {blameless}"
-    if finding.code is Code.LOST_UPDATE and not finding.blame.by_ns:
+    if finding.code == Code.LOST_UPDATE and not finding.blame.by_ns:
         return (
             "A client: what it overwrote was there to be read under the lock, so neither the lock "
             "nor its lease is to blame."
         )
-    if finding.code in BY_HOLDS:
-        late, who = span(finding.blame.by_ns), guilty(finding)
+    if by_holds(finding):
+        late, who = span(finding.blame.by_ns), one_to_blame(finding)
         return f"The client {who}: it wrote {late} after it had let go of the lock itself."
-    again = finding.code is Code.DOUBLE_RUN  # whoever ran it again
-    who = plain(finding.operations[-1].node) if again else guilty(finding)
-    return f"The client {who}: {deed(finding)}. {blameless}"
+    return f"The {words_of(finding).blamed(finding)}: {what_went_wrong(finding)}. {blameless}"
 
 
 def suffering(finding: Finding) -> str:
@@ -151,8 +147,7 @@ def _under(finding: Finding) -> str:
         proven = "" if blame.fault.proven_ns is not None else " (not confirmed)"
         return f"Injected at the time: {fault_name(blame.fault)}{proven}."
     unexplained = blame.who is Culprit.SERVICE and blame.release is None
-    searched = finding.code in BY_HOLDS
-    return "Nothing that was injected explains it." if unexplained and searched else ""
+    return "Nothing that was injected explains it." if unexplained and by_holds(finding) else ""
 
 
 def matters_of_their_own(incident: Incident) -> Iterator[tuple[Finding, int]]:
@@ -161,10 +156,10 @@ def matters_of_their_own(incident: Incident) -> Iterator[tuple[Finding, int]]:
     found = [
         finding
         for finding in incident.findings
-        if finding.code in BY_EVIDENCE
-        and finding.code is not main.code
+        if by_evidence(finding)
+        and finding.code != main.code
         and finding.blame.who is not main.blame.who
         and finding.blame.release is None
     ]
     for code, number in Counter(finding.code for finding in found).items():
-        yield next(f for f in found if f.code is code), number
+        yield next(f for f in found if f.code == code), number

@@ -8,11 +8,10 @@ from lockcheck.history.event import TRANSACTION
 from lockcheck.results.story.incidents import Incident
 from lockcheck.results.story.wording.blame import matters_of_their_own
 from lockcheck.results.story.wording.codes import (
-    BY_EVIDENCE,
-    CODES,
-    CURE_OF_AN_OBJECT,
     about_a_lock,
+    by_evidence,
     the_anomalies,
+    words_of,
 )
 
 _SERVICE_CURES: dict[Effect | None, str] = {
@@ -83,10 +82,11 @@ def prevention_of(history: History, incident: Incident) -> str:
 
 def _cure(finding: Finding, guard: str) -> str:
     """`guard`: what would guard the data, in the words that fit the run; empty: told already."""
+    words = words_of(finding)
     if not about_a_lock(finding):
-        return CURE_OF_AN_OBJECT
+        return words.object_cure
     protects = f" What protects the data is {guard}." if guard else ""
-    return CODES[finding.code].cure.format(guard=protects)
+    return words.cure.format(guard=protects)
 
 
 def _prevention(history: History, incident: Incident, advice: str) -> str:
@@ -97,7 +97,7 @@ def _prevention(history: History, incident: Incident, advice: str) -> str:
             "The lock needs no change. Run again on a quieter machine, or with a longer lease "
             "(--ttl) so that a short stall does not reach its end."
         )
-    own = incident.main.code in BY_EVIDENCE and blame.release is None
+    own = by_evidence(incident.main) and blame.release is None
     if own and not incident.takings:
         return _cure(incident.main, advice)
     if guarded and incident.effect is Verdict.VIOLATION:

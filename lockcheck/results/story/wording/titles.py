@@ -14,7 +14,13 @@ from lockcheck.results.story.incidents import (
     taken_by,
 )
 from lockcheck.results.story.numbers import Numbers
-from lockcheck.results.story.wording.codes import BY_EVIDENCE, CODES, anomalies, note
+from lockcheck.results.story.wording.codes import (
+    anomalies,
+    by_evidence,
+    note,
+    precedence,
+    words_of,
+)
 from lockcheck.results.story.wording.effects import suffered
 from lockcheck.words import (
     amount,
@@ -43,14 +49,14 @@ def incident_title(incident: Incident) -> str:
     main = incident.main
     if incident.chained:
         return _taken_away(incident)
-    if main.code is Code.OVERLAP:
+    if main.code == Code.OVERLAP:
         held = _held(incident)
         return f"{held}. {upper_first(also_taken(incident))}" if incident.takings else held
-    if main.code in BY_EVIDENCE:
+    if by_evidence(main):
         others = len(incident.of(main.code)) - 1
         more = f" (and {others:,} more like it)" if others else ""
-        return f"{CODES[main.code].title(main)}{more}"
-    return _stale(incident) if main.code is Code.STALE_WRITE else _lost(main)
+        return f"{words_of(main).title(main)}{more}"
+    return _stale(incident) if main.code == Code.STALE_WRITE else _lost(main)
 
 
 def _held(incident: Incident) -> str:
@@ -162,7 +168,7 @@ def robbery(finding: Finding) -> tuple[str, str]:
     """Who released what was not its own, and who was robbed by that."""
     release, holds = taken_by(finding), finding.holds
     thief = plain(release.node) if release else node_of(holds, 0, "a client")
-    return thief, node_of(holds, 1 if finding.code is Code.FOREIGN_RELEASE else 0, "its holder")
+    return thief, node_of(holds, 1 if finding.code == Code.FOREIGN_RELEASE else 0, "its holder")
 
 
 # --- all that it did ---------------------------------------------------------------------------
@@ -175,13 +181,13 @@ def harm(incident: Incident, numbers: Numbers) -> tuple[str, ...]:
 
 
 def _anomalies(incident: Incident) -> Iterator[str]:
-    for code in BY_EVIDENCE:
-        found = incident.of(code)
-        if len(found) == 1:
-            yield _noted(CODES[code].title(found[0]), found)
-        elif found:
-            each = listed(map(CODES[code].title, found), LISTED_AT_MOST)
-            yield _noted(f"{anomalies(code, len(found))}: {each}", found)
+    found = [same for same in incident.by_code.values() if by_evidence(same[0])]
+    for same in sorted(found, key=lambda same: -precedence(same[0])):
+        first, title = same[0], words_of(same[0]).title
+        each = listed(map(title, same), LISTED_AT_MOST)
+        yield _noted(
+            each if len(same) == 1 else f"{anomalies(first.code, len(same))}: {each}", same
+        )
 
 
 def _overlaps(incident: Incident) -> Iterator[str]:
