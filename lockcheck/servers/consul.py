@@ -32,21 +32,21 @@ def _files(here: Here) -> dict[str, str]:
     settings = {
         "server": True,
         "node_name": here.name,
-        # Always the same: else one that comes back without its data may not have its name.
+        # Always the same: a member that restarts without its data may keep its name only so.
         "node_id": str(uuid5(NAMESPACE_DNS, here.name)),
         "data_dir": f"{here.data}/member",
-        "bind_addr": '{{ GetInterfaceIP "eth0" }}',  # it wants an address, and only names are known
-        "client_addr": "0.0.0.0",  # noqa: S104 - of a namespace that is the node's own
+        "bind_addr": '{{ GetInterfaceIP "eth0" }}',  # it takes no name, and only names are known
+        "client_addr": "0.0.0.0",  # noqa: S104 - in the node's own network namespace
         "bootstrap_expect": len(here.members),
         "retry_join": list(here.members),
         "retry_interval": "100ms",
         "leave_on_terminate": False,
         "skip_leave_on_interrupt": True,
         "session_ttl_min": "100ms",  # usually ten seconds
-        # As tight as it goes. A request that finds no leader is held back for seven seconds
-        # otherwise, and its client would have to guess.
+        # The tightest timing. By default a request without a leader is held for seven seconds, so
+        # its client would time out and not know the outcome.
         "performance": {"raft_multiplier": 1, "rpc_hold_timeout": "300ms"},
-        "autopilot": {"cleanup_dead_servers": False},  # three voters, and they stay
+        "autopilot": {"cleanup_dead_servers": False},  # the three voters stay voters
         "gossip_lan": {"gossip_interval": "50ms", "probe_interval": "500ms"},
         "ports": {"dns": OFF, "grpc": OFF, "serf_wan": OFF},
         "connect": {"enabled": False},
@@ -67,13 +67,13 @@ CONSUL = Server(
     image_program=("consul",),
     command=lambda here: (*here.program, "agent", "-config-file", f"{here.data}/{CONFIGURATION}"),
     version_pattern=r"(?<=Consul v)\S+",
-    # There is a leader, who has told this one that nodes are there: sessions belong to nodes.
+    # There is a leader, and this member knows a node: sessions are bound to nodes.
     ready=Question(
         b"GET /v1/health/state/passing?stale HTTP/1.0\r\n\r\n",
         rb"(?i)X-Consul-Knownleader: true.*serfHealth",
     ),
     files=_files,
-    data_mb=1024,  # at most: what it takes is what it has written
+    data_mb=1024,  # at most: it occupies what it has written
     leader=Question(b"GET /v1/agent/self HTTP/1.0\r\n\r\n", rb'"raft":.*"state":\s*"Leader"'),
     clock=Clock.MONOTONIC,
     tells_time=tells_date("/v1/status/leader"),

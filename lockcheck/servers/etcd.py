@@ -1,4 +1,4 @@
-"""etcd: a cluster of members that elect a leader, with a gateway that speaks JSON."""
+"""etcd: a cluster of members that elect a leader, with a JSON gateway."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ETCD_PORT = 2379
 PEER_PORT = 2380
 VARIABLE = "LOCKCHECK_ETCD"
 DEBIAN_PROGRAM = "usr/bin/etcd"
-EVERY_ADDRESS = "http://0.0.0.0"  # of a namespace that is the node's own
+EVERY_ADDRESS = "http://0.0.0.0"  # in the node's own network namespace
 
 
 def _find() -> Command | None:
@@ -46,7 +46,7 @@ def _command(here: Here) -> Command:
         "initial-cluster-token": "lockcheck",
         "heartbeat-interval": "50",
         "election-timeout": "500",
-        "snapshot-count": "10000",  # so that old pieces of its log go soon
+        "snapshot-count": "10000",  # so that old segments of its log are removed soon
         "max-wals": "2",
         "max-snapshots": "2",
         "log-level": "warn",
@@ -56,7 +56,7 @@ def _command(here: Here) -> Command:
 
 
 def _find_3_4() -> Command | None:
-    """Whatever is found else, if it says that it is one."""
+    """The program that is named or was fetched; or any other, which is then asked its version."""
     found = named_by(VARIABLE, "the etcd program") or in_debs("etcd-3.4", DEBIAN_PROGRAM)
     return as_command(found) or _find()
 
@@ -72,10 +72,10 @@ _ETCD = Server(
     command=_command,
     version_pattern=r"(?<=Version: )\S+",
     ready=Question(b"GET /health HTTP/1.0\r\n\r\n", rb'"health":\s*"true"'),
-    data_mb=1024,  # at most: it takes 128 at first, and writes in pieces of 64
+    data_mb=1024,  # at most: it takes 128 at first, and its log grows by 64
     refused_without_data=True,
-    # At bootstrap each member asks every other one, and waits a whole second for one that is
-    # not there yet: not all at once, and none before all addresses are up.
+    # At bootstrap each member asks all others, and waits a second for one that is not up yet: so
+    # they start one after the other, once all addresses are up.
     gap_ms=150,
     leader=Question(
         b"POST /v3/maintenance/status HTTP/1.0\r\nContent-Length: 2\r\n\r\n{}",
@@ -84,7 +84,7 @@ _ETCD = Server(
     clock=Clock.MONOTONIC,
     tells_time=tells_date("/health"),
     debs=("etcd-server",),
-    debs_suite="trixie",  # not 3.5.0 to 3.5.2, in which kills lose data
+    debs_suite="trixie",  # other suites have 3.5.0 to 3.5.2, which lose data when killed
 )
 
 ETCD = offering(

@@ -1,4 +1,4 @@
-"""libfaketime, preloaded for a server's program only: where it is, and how it is set."""
+"""libfaketime, preloaded for a server's program only: finds the library and writes its settings."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ VARIABLE = "LOCKCHECK_FAKETIME"
 PACKAGE = "libfaketime"
 FILE = "faketime"  # in the server's data folder
 FILE_VARIABLE = "FAKETIME_TIMESTAMP_FILE"
-# Where Debian has it, for all processors: the loader knows what $LIB is.
+# Its path in Debian; the loader replaces $LIB by the processor's folder.
 IN_IMAGE = f"/usr/$LIB/faketime/{LIBRARY}"
 CURE = f"apt-get install {PACKAGE}, or name {LIBRARY} in {VARIABLE}"
 
 
 def find_library() -> Path | None:
-    """On this host."""
+    """The library on this host, if there is one."""
     if named := os.environ.get(VARIABLE):
         return Path(named).resolve()
     roots = (Path("/"), unpacked(PACKAGE))
@@ -27,8 +27,8 @@ def find_library() -> Path | None:
 
 
 def under_faketime(command: Command, library: str, data: str) -> Command:
-    """Without its cache, with which a change would take ten seconds, and without shared memory,
-    which would be left behind."""
+    """The command with libfaketime preloaded: without its cache, which delays changes by up to ten
+    seconds, and without shared memory, which would be left behind."""
     variables = {
         "LD_PRELOAD": library,
         FILE_VARIABLE: f"{data}/{FILE}",
@@ -39,5 +39,5 @@ def under_faketime(command: Command, library: str, data: str) -> Command:
 
 
 def file_text(by_ns: int) -> str:
-    """The content of its file."""
+    """The content of the offset file that moves the clock by `by_ns`."""
     return f"{by_ns / 10**9:+.6f}\n"

@@ -1,8 +1,8 @@
 """MariaDB: one server, without tables of its own.
 
-User locks need no tables, so no system tables are made: `mariadb-install-db` takes seconds for
-them, and the server starts without them in less than a tenth of one. Without them there are no
-accounts either: everybody may do everything, in a network that is the run's own.
+User locks need no tables, so no system tables are created: `mariadb-install-db` takes seconds,
+and the server starts without them in less than 0.1 s. So there are no accounts either: every
+client has all privileges, in the run's own network.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from lockcheck.servers.base import (
 from lockcheck.servers.wire.mariadb import missing_in_pymysql
 
 MARIADB_PORT = 3306
-SBIN = Path("/usr/sbin/mariadbd")  # where distributions have it, on few users' PATH
+SBIN = Path("/usr/sbin/mariadbd")  # where distributions install it, on few users' PATH
 
 ARGUMENTS = (
-    "--no-defaults",  # which has to be the first
+    "--no-defaults",  # must come first
     "--skip-grant-tables",
     "--skip-innodb",
     "--default-storage-engine=Aria",
-    "--bind-address=0.0.0.0",  # of a namespace that is the node's own
+    "--bind-address=0.0.0.0",  # in the node's own network namespace
     f"--port={MARIADB_PORT}",
     "--skip-name-resolve",
     "--max-connections=500",
@@ -50,7 +50,7 @@ def _find() -> Command | None:
 
 
 def _command(here: Here) -> Command:
-    root = unpacked("mariadb")  # whatever is installed knows its places
+    root = unpacked("mariadb")  # an installed server knows its base folder
     base = (f"--basedir={root}/usr",) if Path(here.program[0]).is_relative_to(root) else ()
     places = (
         f"--datadir={here.data}",
@@ -67,15 +67,15 @@ MARIADB = Server(
     find=_find,
     cure="apt-get install mariadb-server-core, or name mariadbd in LOCKCHECK_MARIADB",
     image="mariadb",
-    suite="bookworm",  # later ones' packages run on no older host
+    suite="bookworm",  # packages of later suites need a newer host
     image_program=("mariadbd",),
     command=_command,
     environment=with_libraries_of("mariadb"),
     version_pattern=r"(?<=Ver )\S+(?=-MariaDB)",
-    ready=Question(b"", rb"MariaDB"),  # it greets whoever connects, once it serves
-    data_mb=256,  # at most: it holds a log, and no tables
+    ready=Question(b"", rb"MariaDB"),  # its greeting to each connection, once it serves
+    data_mb=256,  # at most: a log, and no tables
     refuses_root=True,
-    clock=Clock.MONOTONIC,  # by which it ends idle connections: the kernel's
+    clock=Clock.MONOTONIC,  # it ends idle connections by the kernel's monotonic clock
     drivers=(("PyMySQL", "PyMySQL"),),
     missing_in_drivers=missing_in_pymysql,
     debs=("mariadb-server-core", "libaio1", "libnuma1", "liburing2"),

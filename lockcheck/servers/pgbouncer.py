@@ -1,4 +1,4 @@
-"""PgBouncer in front of a PostgreSQL: a pool of few sessions, lent for one transaction each."""
+"""PgBouncer in front of PostgreSQL, with transaction pooling: few sessions for many clients."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lockcheck.servers.base import (
 from lockcheck.servers.postgres import DATABASE, POSTGRES_PORT, READY, USER
 
 PGBOUNCER_PORT = 6432
-POOL = 2  # sessions with the database: fewer than there are clients
+POOL = 2  # sessions with the database: fewer than clients
 SETTINGS = "pgbouncer.ini"
 
 
@@ -32,7 +32,7 @@ def _files(here: Here) -> dict[str, str]:
         f"{DATABASE} = host={database} port={POSTGRES_PORT} dbname={DATABASE} user={USER}",
         "[pgbouncer]",
         f"listen_addr = *\nlisten_port = {PGBOUNCER_PORT}\nunix_socket_dir =",
-        "auth_type = any",  # whoever it is: the user is the one above
+        "auth_type = any",  # all clients act as the user above
         f"pool_mode = transaction\ndefault_pool_size = {POOL}\nmax_client_conn = 300",
         "server_login_retry = 0.1",  # seconds: the database may come up later
         "log_connections = 0\nlog_disconnections = 0\nlog_stats = 0",
@@ -53,9 +53,9 @@ PGBOUNCER = Server(
     files=_files,
     environment=with_libraries_of("pgbouncer"),
     data_mb=1,  # for its settings
-    ready=READY,  # which takes a session with the database
+    ready=READY,  # only answered if the database answers, too
     refuses_root=True,
     clock=Clock.MONOTONIC,
-    suite="bookworm",  # where its libraries have these names
+    suite="bookworm",  # in which its libraries have these names
     debs=("pgbouncer", "libc-ares2", "libevent-2.1-7"),
 )

@@ -1,4 +1,4 @@
-"""PostgreSQL: one server, whose data folder is made at its first start."""
+"""PostgreSQL: one server, which creates its data folder (initdb) at its first start."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from lockcheck.servers.base import (
 )
 
 POSTGRES_PORT = 5432
-VARIABLE = "LOCKCHECK_POSTGRES"  # the program, or the folder that it is in
+VARIABLE = "LOCKCHECK_POSTGRES"  # names the program, or its folder
 DEBIAN = Path("/usr/lib/postgresql")
 USER = DATABASE = "postgres"
 
-# Of a folder that is empty it makes one with a database in it. What is left of a server that was
-# killed names a process that is gone, or by now another one.
+# Creates the database in an empty folder. The postmaster.pid of a killed server is removed: its
+# process is gone, and another one may have that id by now.
 START = """
 postgres=$1 data=$2; shift 2
 if ! [ -e "$data/PG_VERSION" ]; then
@@ -37,13 +37,13 @@ exec "$postgres" -D "$data" "$@"
 """
 
 SETTINGS = {
-    "listen_addresses": "*",  # of a namespace that is the node's own
+    "listen_addresses": "*",  # in the node's own network namespace
     "port": str(POSTGRES_PORT),
     "unix_socket_directories": "",
     "fsync": "off",  # its data folder is in memory
     "shared_buffers": "16MB",
     "dynamic_shared_memory_type": "mmap",
-    "max_connections": "230",  # as many clients as there can be, twice
+    "max_connections": "230",  # twice the largest number of clients
     "min_wal_size": "8MB",
     "max_wal_size": "64MB",
     "jit": "off",
@@ -72,7 +72,7 @@ def _named() -> Path | None:
 
 
 def _newest(folder: Path) -> Path | None:
-    """In a folder for each major version."""
+    """The program of the newest major version, each of which has a folder of its own."""
     found = [path for path in folder.glob("*/bin/postgres") if path.parts[-3].isdigit()]
     return max(found, key=lambda path: int(path.parts[-3]), default=None)
 
@@ -83,7 +83,7 @@ def _command(here: Here) -> Command:
 
 
 def startup_message(database: str) -> bytes:
-    """Who one is and what one wants, as the protocol's first packet says it."""
+    """The protocol's first packet: the user and the database."""
     words = f"user\0{USER}\0database\0{database}\0\0".encode()
     return (len(words) + 8).to_bytes(4) + (3 << 16).to_bytes(4) + words
 
@@ -92,7 +92,7 @@ READY = Question(startup_message(DATABASE), rb"Z\x00\x00\x00\x05I")
 
 
 def query(sql: str) -> bytes:
-    """As the protocol's simplest message asks it."""
+    """A message of the simple query protocol."""
     words = f"{sql}\0".encode()
     return b"Q" + (len(words) + 4).to_bytes(4) + words
 
@@ -103,7 +103,7 @@ TELLS_TIME = TellsTime(
         startup_message(DATABASE) + query("select extract(epoch from clock_timestamp())"),
         rb"D.{4}\x00\x01.{4}(\d+)\.(\d{6})",
     ),
-    lambda said: int(said[1]) * 10**9 + int(said[2]) * 1000,
+    lambda answer: int(answer[1]) * 10**9 + int(answer[2]) * 1000,
 )
 
 POSTGRES = Server(

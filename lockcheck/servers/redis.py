@@ -1,7 +1,7 @@
-"""Redis (or Valkey): the server, and one connection to it with every step in the open.
+"""Redis (or Valkey): the server, and a connection to it without a pool or a hidden retry.
 
-No pool and no hidden retry: a lock's client must know whether a command was never sent (it
-certainly did not happen) or was sent and not answered (nobody knows).
+So a lock's client knows whether a command was never sent (it certainly did not happen) or was sent
+and not answered (its outcome is unknown).
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ if TYPE_CHECKING:
 REDIS_PORT = 6379
 VARIABLE = "LOCKCHECK_REDIS_SERVER"
 NAMED = "the redis-server or valkey-server program"
-DATA_MB = 1024  # at most: it writes its file anew, and shorter, once it has grown to 64 and doubled
+DATA_MB = 1024  # at most: it rewrites its append-only file once that has 64 and has doubled
 
 
 def arguments(data: str) -> Command:
-    """Each change is in a file before it is answered, so that who comes back with its data has
-    forgotten nothing. In memory that costs a few microseconds. And it looks often for keys that
-    have expired."""
+    """Options of the server. Each change is in the append-only file before it is answered, so a
+    restart with its data loses nothing: in memory that costs a few microseconds. Expired keys are
+    looked for ten times as often as by default."""
     return (
         *("--dir", data, "--appendonly", "yes", "--appendfsync", "always", "--save", ""),
-        # All addresses of a namespace that is the node's own: nothing of it is the host's.
+        # All addresses of the node's own network namespace, none of the host's.
         *("--bind", "0.0.0.0", "--port", str(REDIS_PORT), "--protected-mode", "no"),  # noqa: S104
         *("--hz", "100", "--daemonize", "no"),
     )
@@ -84,7 +84,7 @@ _REDIS = Server(
     tells_time=TellsTime(
         "TIME",
         Question(b"TIME\r\n", rb"\*2\r\n\$\d+\r\n(\d+)\r\n\$\d+\r\n(\d+)\r\n"),
-        lambda said: int(said[1]) * 10**9 + int(said[2]) * 1000,
+        lambda answer: int(answer[1]) * 10**9 + int(answer[2]) * 1000,
     ),
     drivers=(("redis-py", "redis"),),
 )
@@ -124,6 +124,8 @@ REDIS = offering(
 
 @dataclass(frozen=True, slots=True)
 class Script:
+    """A Lua script and its hash."""
+
     text: str
 
     @property
@@ -132,11 +134,12 @@ class Script:
 
 
 class NotInRoleError(Exception):
-    """A replica where a primary was expected."""
+    """The server has another role than expected, such as a replica's."""
 
 
 class RedisNode:
-    """`role`: what the server has to report as its role, on each new connection."""
+    """One connection to a server; if `role` is given, the server must report it (ROLE) on each new
+    connection."""
 
     def __init__(self, address: Address, timeout_ms: float, role: str = "") -> None:
         from redis.backoff import NoBackoff
@@ -158,12 +161,12 @@ class RedisNode:
         )
 
     def call(self, *command: str | int | float, within_s: float | None = None) -> object:
-        """`within_s`: a deadline that is shorter than usual."""
+        """Connects if need be, and returns the reply; `within_s` shortens the usual deadline."""
         self._connect(within_s)
         return self._exchange(*command, within_s=within_s)
 
     def call_next(self, *command: str | int | float) -> object:
-        """On the same connection as the last call only: it asks about that call."""
+        """Only over the same connection as the last call, which it belongs to."""
         if not self._open:
             error = ConnectionError("the connection is gone, and with it what was to be asked")
             raise WireFailure(Phase.CONNECT, self.address[0], error)
@@ -188,7 +191,7 @@ class RedisNode:
         arguments: list[str | int | float],
         within_s: float | None = None,
     ) -> object:
-        """By its hash; the text goes over the wire once per server."""
+        """Runs the script by its hash; its text is sent only if the server does not have it."""
         from redis.exceptions import NoScriptError
 
         rest = (len(keys), *keys, *arguments)
@@ -221,12 +224,12 @@ class RedisNode:
     def _check_role(self) -> None:
         if self._role:
             self._connection.send_command("ROLE")
-            said = self._connection.read_response()
-            if not isinstance(said, list) or said[0] != self._role:
-                raise NotInRoleError(f"it says {said}, and should be {self._role}")
+            answer = self._connection.read_response()
+            if not isinstance(answer, list) or answer[0] != self._role:
+                raise NotInRoleError(f"its role is {answer}, and should be {self._role}")
 
     def went_stale(self) -> bool:
-        """An idle connection that has something to read was closed, or is out of step."""
+        """Whether the idle connection has something to read: it was closed, or is out of step."""
         from redis.exceptions import RedisError
 
         if not self._open:
@@ -240,7 +243,7 @@ class RedisNode:
         from redis.exceptions import ResponseError
 
         if not isinstance(error, ResponseError):
-            self.close()  # its late answer must not be read as the next one's
+            self.close()  # a late answer must not be read as that to the next command
 
 
 # The first row that fits decides; BusyLoadingError is a ConnectionError, so it comes before it.

@@ -1,7 +1,7 @@
-"""The primary that the Sentinels name: looked for again whenever something failed.
+"""A connection to the primary that the Sentinels name, which they are asked again after a failure.
 
-redis-py's Sentinel client asks the Sentinels, as it does in production. After that, every step is
-in the open: one connection, no pool that could hand out one to a former primary, and no retry.
+redis-py's Sentinel client asks the Sentinels, as it does in production. After that there is one
+connection: no pool that could hand out one to a former primary, and no retry.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from lockcheck.servers.wire import Address, Phase, WireFailure
 if TYPE_CHECKING:
     from redis.sentinel import Sentinel
 
-PRIMARY = "master"  # what ROLE says
+PRIMARY = "master"  # as ROLE reports it
 
 
 class RedisPrimary:
-    """Like a `RedisNode`, wherever the primary is."""
+    """Like a `RedisNode`, connected to whichever server is the primary."""
 
     def __init__(self, sentinels: tuple[Address, ...], timeout_ms: float) -> None:
         self._timeout_ms = timeout_ms
-        # One of them that hangs must not cost a whole lease.
+        # A Sentinel that hangs must not use up all the time.
         self._sentinels = _client(sentinels, timeout_ms / 1000 / (len(sentinels) + 1))
         self._node: RedisNode | None = None
 
@@ -48,16 +48,16 @@ class RedisPrimary:
     @contextmanager
     def _found(self) -> Iterator[RedisNode]:
         if self._node is not None and self._node.went_stale():
-            self._forget()  # it went, or was made a replica, which closes its connections
+            self._forget()  # it ended, or became a replica, which closes its connections
         if self._node is None:
-            self._node = RedisNode(self._ask_for_it(), self._timeout_ms, role=PRIMARY)
+            self._node = RedisNode(self._find(), self._timeout_ms, role=PRIMARY)
         try:
             yield self._node
         except WireFailure:
             self._forget()
             raise
 
-    def _ask_for_it(self) -> Address:
+    def _find(self) -> Address:
         from redis.exceptions import RedisError
 
         try:

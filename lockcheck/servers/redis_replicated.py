@@ -1,9 +1,9 @@
-"""A primary and its replicas: the first of them is the primary at the start, and Sentinel may
-choose another one.
+"""A Redis primary and its replicas: the first server is the primary at the start, and Sentinel may
+promote another.
 
-Each has a file of settings, which it rewrites for Sentinel when its role changes: so a replica that
-was promoted comes back as a primary, and a former primary comes back as one until Sentinel, a
-moment later, makes it a replica. It is the same in production.
+Each has a configuration file, which it rewrites when its role changes: so a promoted replica
+restarts as a primary, and so does a former primary, until Sentinel, a moment later, makes it a
+replica. It is the same in production.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from lockcheck.servers.base import Here, Question, the_same_as
 from lockcheck.servers.redis import REDIS, REDIS_PORT, arguments
 
 SETTINGS = "redis.conf"
-# A replica that has just been started asks for its data at once; when there is no primary yet it
-# asks again a whole second later. So the primary gets a head start.
+# A replica asks for the data as soon as it has started; if there is no primary yet, it asks again a
+# second later. So the primary gets a head start.
 HEAD_START_MS = 50
 
 
@@ -35,9 +35,9 @@ REDIS_REPLICATED = the_same_as(
         command=lambda here: (*here.program, f"{here.data}/{SETTINGS}", *arguments(here.data)),
         files=_files,
         gap_ms=HEAD_START_MS,
-        # A replica is of use once it has what the primary has.
+        # A replica is ready once it has the primary's data.
         ready=Question(b"INFO replication\r\n", rb"role:master|master_link_status:up"),
-        # A former primary that has come back and still thinks that it is one has no replicas.
+        # A former primary that has restarted and still has that role has no replicas.
         leader=Question(b"INFO replication\r\n", rb"role:master\s+connected_slaves:[1-9]"),
     ),
 )

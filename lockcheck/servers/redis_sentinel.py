@@ -1,4 +1,4 @@
-"""Redis Sentinel: it watches a primary, and promotes a replica when a quorum misses it."""
+"""Redis Sentinel: monitors a primary, and promotes a replica when a quorum finds it down."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from lockcheck.servers.redis import REDIS, REDIS_PORT
 from lockcheck.servers.redis_replicated import REDIS_REPLICATED
 
 SENTINEL_PORT = 26379
-WATCHED = "lock"  # what Sentinels and clients call the primary
+WATCHED = "lock"  # the name of the monitored primary
 SETTINGS = "sentinel.conf"
 DOWN_AFTER_MS = 500
-FAILOVER_TIMEOUT_MS = 1000  # twice that must go by between two failovers
-# How often Sentinels ask servers how they are, connect again, and tell each other of themselves.
-# With the usual 10, 1 and 2 s they need 2 s to find each other, and 8 s to make a replica of a
-# primary that came back; and a promotion, which closes their connections to the new primary, would
-# look to them like its death. There is no setting for it, only this command; so it goes with the
-# question whether a Sentinel is ready, which each is asked in each of its lives.
+FAILOVER_TIMEOUT_MS = 1000  # two failovers are at least twice that apart
+# How often Sentinels send INFO, PING and announce themselves to each other. With the defaults of
+# 10, 1 and 2 s they need 2 s to find each other and 8 s to make a replica of a primary that has
+# restarted; and they would take a promotion, which closes their connections to the new primary, for
+# its failure. There is no setting for it, only this command: so it is sent with the question
+# whether a Sentinel is ready, which each is asked after each start.
 HURRY = b"SENTINEL DEBUG PING-PERIOD 100 INFO-PERIOD 200 PUBLISH-PERIOD 100\r\n"
 
 
@@ -48,8 +48,8 @@ REDIS_SENTINEL = the_same_as(
         port=SENTINEL_PORT,
         command=lambda here: (*here.program, f"{here.data}/{SETTINGS}", "--sentinel"),
         files=_files,
-        data_mb=16,  # it rewrites its settings whenever it has learnt something
-        # It knows all the others of the cluster that there is: two replicas and two Sentinels.
+        data_mb=16,  # for its configuration file, which it keeps rewriting
+        # It knows all the others of the cluster: two replicas and two Sentinels.
         ready=Question(
             HURRY + f"SENTINEL MASTER {WATCHED}\r\n".encode(),
             _counts("num-slaves", 2) + b".*" + _counts("num-other-sentinels", 2),

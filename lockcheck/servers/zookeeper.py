@@ -1,4 +1,4 @@
-"""ZooKeeper: an ensemble of JVMs, each started directly, without the scripts of a distribution."""
+"""ZooKeeper: an ensemble of JVMs, each started directly, without a distribution's scripts."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ HOST = Path("/")
 DEBIAN_JARS = "usr/share/java"
 LOG_HEADER_BYTES = 16
 MAIN = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
-# The jars of a distribution that a server needs, by the beginning of their names.
+# The jars that a server needs, by the beginnings of their names.
 JARS = ("zookeeper", "zookeeper-jute", "slf4j-api", "slf4j-simple", "metrics-core", "snappy-java")
 
 JVM = (
     *("-Xms32m", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
     *("-XX:-UsePerfData", "-Xshare:auto", "-Xlog:disable"),
-    "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",  # on standard error, and to no file
+    "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",  # to standard error, not to a file
     "-Dorg.slf4j.simpleLogger.showDateTime=true",
     "-Dzookeeper.forceSync=no",  # its data folder is in memory
     "-Dzookeeper.fastleader.minNotificationInterval=50",
@@ -41,7 +41,7 @@ JVM = (
 
 
 def _find() -> Command | None:
-    """Java and its class path."""
+    """Java with the class path of the jars."""
     java, jars = _java(), _jars()
     return (str(java), "-cp", ":".join(jars)) if java and jars else None
 
@@ -64,7 +64,7 @@ def _jars() -> list[str]:
 
 
 def _jars_in(folder: Path) -> list[str]:
-    """All of them, or none; with or without a version in their names."""
+    """The paths of `JARS`, with or without a version in their names; empty if one is missing."""
     found = []
     for jar in JARS:
         named = sorted(folder.glob(f"{jar}.jar")) or sorted(folder.glob(f"{jar}-[0-9]*.jar"))
@@ -81,7 +81,7 @@ def _files(here: Here) -> dict[str, str]:
         *("minSessionTimeout=200", "maxSessionTimeout=3600000"),
         *(f"dataDir={here.data}", f"clientPort={ZOOKEEPER_PORT}", "maxClientCnxns=0"),
         *("4lw.commands.whitelist=*", "admin.enableServer=false", "quorumListenOnAllIPs=true"),
-        "autopurge.purgeInterval=1",  # hours, and the shortest there is
+        "autopurge.purgeInterval=1",  # hours, the shortest interval
         *members,
     )
     own_number = here.members.index(here.name) + 1
@@ -89,8 +89,8 @@ def _files(here: Here) -> dict[str, str]:
 
 
 def _tidied(data: Path) -> None:
-    """No server starts with a log that is too short for its header: people have to remove it
-    (ZOOKEEPER-1621). There is nothing in it."""
+    """Removes transaction logs that are too short for their header, and so are empty: a server does
+    not start with one (ZOOKEEPER-1621)."""
     for log in data.glob("version-2/log.*"):
         if log.stat().st_size < LOG_HEADER_BYTES:
             log.unlink()
@@ -107,24 +107,24 @@ ZOOKEEPER = Server(
     image_program=("java", "-cp", ":".join(f"/{DEBIAN_JARS}/{jar}.jar" for jar in JARS)),
     command=lambda here: (*here.program, *JVM, MAIN, f"{here.data}/zoo.cfg"),
     ready=Question(b"srvr", rb"Mode: (leader|follower|standalone)"),
-    # No JVM just for that: beside the jar stands its name with the version in it.
+    # Without starting a JVM: the folder of the jar also has one with the version in its name.
     version_command=lambda program: ("ls", str(Path(program[2].partition(":")[0]).parent)),
     version_pattern=r"(?<=\bzookeeper-)\d[\w.]*(?=\.jar)",
     files=_files,
-    data_mb=1024,  # at most: what it takes is what it has written
+    data_mb=1024,  # at most: it occupies what it has written
     tidied=_tidied,
     leader=Question(b"srvr", rb"Mode: leader"),
     clock=Clock.MONOTONIC,
     tells_time=TellsTime(
         "its uptime",
         Question(b"mntr", rb"zk_uptime\t(-?\d+)\n"),
-        lambda said: int(said[1]) * 1_000_000,
+        lambda answer: int(answer[1]) * 1_000_000,
         clock=Clock.MONOTONIC,
     ),
-    waits_by_kernel=True,  # as every JVM
+    waits_by_kernel=True,  # like all JVMs
     drivers=(("kazoo", "kazoo"),),
     missing_in_drivers=missing_in_kazoo,
     debs_suffice=lambda: _java() is not None,
     debs=("libzookeeper-java", "libslf4j-java", "libdropwizard-metrics-java", "libsnappy-java"),
-    debs_suite="trixie",  # 3.9: in 3.8.0 what was removed can come back
+    debs_suite="trixie",  # 3.9: in 3.8.0 removed nodes can come back
 )

@@ -146,7 +146,7 @@ def test_a_transaction_that_was_idle_for_too_long_was_rolled_back(
     ended = "SELECT count(*) FROM pg_stat_activity WHERE pid = $1"
     wait_for(lambda: other.ask(ended, own) == [("0",)], "the server ends it")
     if not read_before:
-        monkeypatch.setattr(one, "ended", lambda: one._was_told_so)  # beside an earlier answer
+        monkeypatch.setattr(one, "ended", lambda: one._was_terminated)  # beside an earlier answer
     with pytest.raises(WireFailure) as caught:
         one.ask("COMMIT")
     assert meaning(caught.value) is EventType.FAIL

@@ -173,10 +173,10 @@ def fetched(bare: Path, apt: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     program(bare / "java")
     program(bare / "apt-get", apt.replace("touch", "/usr/bin/touch"))
     program(bare / "dpkg-deb", UNPACKS)
-    said: list[str] = []
+    notes: list[str] = []
     assert fetching.why_no_server(OF_THE_HOST) == ""
-    fetching.bring_server(OF_THE_HOST, said.append)
-    return said
+    fetching.bring_server(OF_THE_HOST, notes.append)
+    return notes
 
 
 def test_what_is_missing_is_fetched_once_and_said(
@@ -218,9 +218,9 @@ def test_members_know_each_other_by_name(kind: str) -> None:
     ]
     orders = orders_of(*one_of_each, *members(kind))
     for name in (spec.name for spec in members(kind)):
-        said = " ".join(orders[name])
-        assert not re.search(r"\b10\.\d+\.", said)
-        assert kind == "redis" or name in said or "/d/" in said
+        text = " ".join(orders[name])
+        assert not re.search(r"\b10\.\d+\.", text)
+        assert kind == "redis" or name in text or "/d/" in text
 
 
 def test_members_are_of_one_kind_and_role() -> None:
@@ -276,20 +276,20 @@ def test_what_a_full_disk_leaves_of_zookeepers_log_is_removed_and_nothing_else(
 
 
 @pytest.mark.parametrize(
-    ("kind", "said", "version"),
+    ("kind", "output", "version"),
     [
         ("redis", "Redis server v=8.0.2 sha=0:1 malloc=jemalloc", "Redis server v=8.0.2"),
         ("etcd", "etcd Version: 3.5.16\nGit SHA: x\nGo Version: go1.2", "3.5.16"),
         ("zookeeper", "zookeeper-it-3.8.0.jar\nzookeeper-3.9.3.jar\nzookeeper.jar", "3.9.3"),
     ],
 )
-def test_versions(kind: str, said: str, version: str) -> None:
-    found = re.search(SERVERS[kind].version_pattern, said)
+def test_versions(kind: str, output: str, version: str) -> None:
+    found = re.search(SERVERS[kind].version_pattern, output)
     assert found is not None
     assert found.group() == version
 
 
-def test_a_missing_client_library_is_told_before_anything_is_started() -> None:
+def test_a_missing_client_library_is_reported_before_anything_is_started() -> None:
     check_drivers(SERVERS["zookeeper"])
     odd = replace(SERVERS["zookeeper"], drivers=(("kazooo", "kazoo-no-such"),))
     with pytest.raises(UserError, match="clients of ZooKeeper need kazooo") as refused:
@@ -315,6 +315,6 @@ def test_libfaketime_stands_before_the_program_alone_and_begins_with_the_truth()
 def test_an_uptime_is_below_zero_where_the_clock_was_turned_back() -> None:
     telling = SERVERS["zookeeper"].tells_time
     assert telling is not None
-    said = re.search(telling.question.answer, b"zk_version\t3.9\nzk_uptime\t-29500\nzk_x\t1\n")
-    assert said is not None
-    assert telling.read_ns(said) == -29_500_000_000
+    found = re.search(telling.question.answer, b"zk_version\t3.9\nzk_uptime\t-29500\nzk_x\t1\n")
+    assert found is not None
+    assert telling.read_ns(found) == -29_500_000_000

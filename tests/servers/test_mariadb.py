@@ -1,4 +1,4 @@
-"""MariaDB: where it is found, and what one that was unpacked has to be told."""
+"""MariaDB: where it is found, and the options that one that was unpacked needs."""
 
 from __future__ import annotations
 

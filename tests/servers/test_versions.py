@@ -117,7 +117,7 @@ def test_a_version_is_the_same_server_with_a_pattern_of_its_own(server: Server) 
 
 
 def test_versions_do_not_take_each_other_for_themselves() -> None:
-    for kind, said in {
+    for kind, output in {
         "redis=7": "Redis server v=7.0.15",
         "redis=8": "Redis server v=8.0.2",
         "redis=valkey": "Valkey server v=8.1.1",
@@ -127,7 +127,7 @@ def test_versions_do_not_take_each_other_for_themselves() -> None:
         same = [
             name
             for name, version in SERVERS[kind.partition("=")[0]].versions.items()
-            if re.search(version.says, said)
+            if re.search(version.says, output)
         ]
         assert same == [kind.partition("=")[2]]
 

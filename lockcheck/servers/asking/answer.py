@@ -1,4 +1,4 @@
-"""Asks a server how it is, from within the network of some node."""
+"""Asks a server about its state, from within a node's network."""
 
 from __future__ import annotations
 
@@ -15,32 +15,34 @@ MOST_BYTES = 1 << 16
 
 
 async def answers(viewer: Node, address: Address, question: Question) -> bool:
+    """Whether the server answers as the question wants, within `ANSWER_TIMEOUT_S`."""
     return await answer(viewer, address, question) is not None
 
 
 async def answer(viewer: Node, address: Address, question: Question) -> re.Match[bytes] | None:
-    """None if it does not come in time. The time is short: faults have to be healed."""
+    """The match in the server's answer; None if there is none within `ANSWER_TIMEOUT_S`, which is
+    short because faults have to be healed in time."""
     with viewer.inside_network():
         connection = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     connection.setblocking(False)
     try:
         async with asyncio.timeout(ANSWER_TIMEOUT_S):
-            return await _hears(connection, address, question)
+            return await _ask(connection, address, question)
     except OSError:  # refused, unreachable, broken, timed out
         return None
     finally:
         connection.close()
 
 
-async def _hears(
+async def _ask(
     connection: socket.socket, address: Address, question: Question
 ) -> re.Match[bytes] | None:
     loop = asyncio.get_running_loop()
     await loop.sock_connect(connection, address)
     await loop.sock_sendall(connection, question.ask)
-    said = b""
-    while len(said) < MOST_BYTES and (more := await loop.sock_recv(connection, 4096)):
-        said += more
-        if found := re.search(question.answer, said, re.DOTALL):
+    received = b""
+    while len(received) < MOST_BYTES and (more := await loop.sock_recv(connection, 4096)):
+        received += more
+        if found := re.search(question.answer, received, re.DOTALL):
             return found
     return None

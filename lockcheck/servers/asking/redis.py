@@ -1,4 +1,4 @@
-"""Asking Redis servers and Sentinels, seen from some node, while the agent goes on."""
+"""Sends commands to Redis servers and Sentinels from within a node's network, in asyncio."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ Reply: TypeAlias = "int | str | list[Reply] | None"
 
 
 async def ask(viewer: Node, server: Node, port: int, *words: str) -> Reply:
-    """One command on a connection of its own. Raises FaultError where there is no good answer."""
+    """The reply to one command, sent over a connection of its own. Raises FaultError if there is
+    none in time, or it is an error."""
     with viewer.inside_network():
         connection = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     connection.setblocking(False)
@@ -52,7 +53,7 @@ async def _answer(reader: asyncio.StreamReader) -> Reply:
     line = await reader.readuntil(b"\r\n")
     kind, rest = line[:1], line[1:-2].decode()
     if kind == b"-":
-        raise FaultError(f"a server refuses: {rest}")
+        raise FaultError(f"a server answers with an error: {rest}")
     if kind == b":":
         return int(rest)
     if kind in (b"*", b"$") and int(rest) < 0:

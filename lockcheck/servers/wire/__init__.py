@@ -1,4 +1,4 @@
-"""What all clients of servers share: addresses, how far a request got, what an error means."""
+"""What all clients of servers share: addresses, phases of a request, tables of errors."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ Address = tuple[str, int]
 
 
 class Phase(StrEnum):
-    CONNECT = "connect"  # nothing was sent: what was asked certainly did not happen
-    COMMAND = "command"  # it may have been sent
+    CONNECT = "connect"  # nothing was sent: the operation certainly did not happen
+    COMMAND = "command"  # the request may have been sent
 
 
 class WireFailure(Exception):
-    """A server did not do what it was asked, or did not confirm it; `cause`: the driver's error."""
+    """A request failed or was not confirmed; `cause` is the driver's error."""
 
     def __init__(self, phase: Phase, where: str, cause: Exception) -> None:
         super().__init__(f"{where}: {type(cause).__name__}: {cause}")
@@ -49,7 +49,7 @@ class ErrorRow:
 
 
 class NotWithdrawnError(Exception):
-    """A client gave up waiting, and nobody confirmed that it left the queue: it may be let in."""
+    """A client gave up waiting without a confirmed withdrawal: it may still be granted the lock."""
 
 
 NOT_WITHDRAWN = ErrorRow(

@@ -1,6 +1,6 @@
 """Consul's HTTP API, as far as a lock needs it: sessions, and keys that are bound to them.
 
-`py-consul`, the maintained client, is of no use here: it refuses sessions of less than ten seconds,
+`py-consul`, the maintained client, does not suffice: it refuses sessions of less than ten seconds,
 has one deadline for all steps, and distinguishes a refused connection from one that broke after the
 request only by its message.
 """
@@ -18,29 +18,29 @@ from lockcheck.servers.wire.http import HTTP_ERRORS, HttpNode, Response
 
 OK, NOT_FOUND, CONFLICT = 200, 404, 409
 INDEX = "X-Consul-Index"
-JITTER = 16  # a blocking query may take so much of its `wait` longer
+JITTER = 16  # a blocking query may take longer than its `wait`, by up to 1/16 of it
 
 Body = dict[str, Any]
-Look = tuple[str, int]  # the session that holds a key, or "", and the index of what was seen
+Look = tuple[str, int]  # the session that holds a key, or "", and the index of that answer
 
 
 class ConsulError(Exception):
-    """It answered, but not with success."""
+    """An answer other than success."""
 
 
 class ConsulNoLeaderError(ConsulError):
-    """It held the request back because there was no leader, and gave up: nobody proposed it."""
+    """The member found no leader in time, so the request was never proposed."""
 
 
 CONSUL_ERRORS = (
     ErrorRow("command", "ConsulNoLeaderError", EventType.FAIL, "no leader, so never proposed"),
-    ErrorRow("command", "ConsulError", EventType.INFO, "sent, but the cluster could not say"),
+    ErrorRow("command", "ConsulError", EventType.INFO, "sent, but the cluster could not confirm"),
     *HTTP_ERRORS,
 )
 
 
 class ConsulMembers:
-    """One member at a time; after a failure the next one is asked."""
+    """Asks one member at a time; after a failure, the next one."""
 
     def __init__(self, addresses: Sequence[Address], timeout_s: float, first: int = 0) -> None:
         self._timeout_s = timeout_s
@@ -57,7 +57,7 @@ class ConsulMembers:
     # --- sessions ----------------------------------------------------------------------------
 
     def open_session(self, ttl_ms: int, lock_delay_ms: int) -> str:
-        """Its id. It has no health checks: what ends it is its TTL, and nothing else."""
+        """Returns its id. It has no health checks: only its TTL ends it."""
         wanted = {"TTL": f"{ttl_ms}ms", "LockDelay": f"{lock_delay_ms}ms", "Behavior": "release"}
         answer = self._ask("PUT", "session/create", {**wanted, "Checks": [], "NodeChecks": []})
         return str(self._read(answer)["ID"])
@@ -83,7 +83,8 @@ class ConsulMembers:
         self._transact(step, Refusal.NOT_OWNER)
 
     def look(self, key: str, seen: int = 0, wait_s: float = 0.0) -> Look:
-        """At once; or, after an earlier look, when it has changed or the time is over."""
+        """The key's session and index: at once, or with the index of an earlier look, as soon as it
+        has changed or `wait_s` is over."""
         query = {"index": seen, "wait": f"{int(wait_s * 1000)}ms"} if seen else {}
         patience_s = self._timeout_s + (wait_s + wait_s / JITTER if seen else 0)
         path = f"kv/{quote(key)}?{urlencode(query)}"
@@ -96,10 +97,10 @@ class ConsulMembers:
     def _transact(self, step: Mapping[str, str], refusal: Refusal) -> Body:
         """One step, as a transaction: returns its result, or raises Refused (rolled back)."""
         answer = self._ask("PUT", "txn", [{"KV": step}], passed=(CONFLICT,))
-        said = self._read(answer)
+        body = self._read(answer)
         if answer.status == CONFLICT:
-            raise Refused(refusal, "; ".join(error["What"] for error in said["Errors"]))
-        done: Body = said["Results"][0]["KV"]
+            raise Refused(refusal, "; ".join(error["What"] for error in body["Errors"]))
+        done: Body = body["Results"][0]["KV"]
         return done
 
     # --- one request -------------------------------------------------------------------------

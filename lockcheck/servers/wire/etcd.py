@@ -1,9 +1,9 @@
-"""One connection to one member of etcd, by its public JSON gateway, with every step in the open.
+"""One connection to one member of etcd, by its public JSON gateway over plain HTTP.
 
-Plain HTTP: the existing client libraries hide what a lock's client must know. `etcd3gw` has no
-deadline, keeps a pool of connections (so it cannot tell whether a stale one was written to), and
-its watch is a thread that nobody can end; `etcd3` cannot be imported with a current protobuf. Here
-a call has a deadline, is sent once, and fails with the phase that it had reached.
+The existing client libraries hide what a lock's client must know: `etcd3gw` has no deadline, keeps
+a pool of connections (so it cannot tell whether a stale one was written to), and its watch is a
+thread that cannot be ended; `etcd3` cannot be imported with a current protobuf. Here a call has a
+deadline, is sent once, and fails with the phase that it had reached.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 Body = dict[str, Any]  # a message of etcd's API, as JSON
 
-# The gRPC codes of etcd's answers: it certainly did nothing, or nobody knows.
+# The gRPC codes of etcd's answers.
 NOT_FOUND, EXHAUSTED, UNAVAILABLE = 5, 8, 14
 
 
 class EtcdError(Exception):
-    """It answered, but not with success."""
+    """An answer other than success."""
 
 
 class EtcdNotFoundError(EtcdError):
@@ -59,7 +59,7 @@ ETCD_ERRORS = (
     ErrorRow("command", "EtcdNotFoundError", EventType.FAIL, "the lease is gone", Refusal.GONE),
     ErrorRow("command", "EtcdExhaustedError", EventType.FAIL, "refused before it was proposed"),
     ErrorRow(
-        "command", "EtcdUnavailableError", EventType.INFO, "sent, but the cluster could not say"
+        "command", "EtcdUnavailableError", EventType.INFO, "sent, but the cluster could not confirm"
     ),
     *HTTP_ERRORS,
 )
@@ -86,8 +86,8 @@ class EtcdNode(HttpNode):
             return self._answer(connection)
 
     def call_patiently(self, path: str, body: Body, goes_on: Callable[[], bool]) -> Body:
-        """The same for an answer that may take long: waits while `goes_on`, which is asked again
-        and again. The server learns that nobody waits any more, because the connection ends."""
+        """As `call`, for an answer that may take long: waits while `goes_on()` is true. Giving up
+        closes the connection, so that the server stops waiting, too."""
         with self._asking(self._timeout_s) as connection:
             _send(connection, path, body)
             while not select.select([connection.sock], [], [], LOOK_S)[0]:
@@ -98,14 +98,14 @@ class EtcdNode(HttpNode):
     def _answer(self, connection: HTTPConnection) -> Body:
         response = connection.getresponse()
         answer: Body = json.loads(response.read())
-        if response.status != 200 or "error" in answer:  # a stream tells of it in its first message
+        if response.status != 200 or "error" in answer:  # in a stream, its first message has it
             raise self.failure(Phase.COMMAND, _error_in(answer))
         return answer
 
     def await_deletion(self, key: str, revision: int, left_s: Callable[[], float]) -> bool:
-        """Whether it is deleted, from this revision on, before `left_s` is over.
+        """Whether the key is deleted, from this revision on, before `left_s()` is 0.
 
-        Over a connection of its own, and by HTTP/1.0, so that all that arrives is lines.
+        Over a connection of its own, and by HTTP/1.0, so that the answer is plain lines.
         """
         ask = {"key": as_bytes(key), "start_revision": revision, "filters": ["NOPUT"]}
         body = json.dumps({"create_request": ask}).encode()
@@ -117,19 +117,19 @@ class EtcdNode(HttpNode):
         with stream:
             try:
                 stream.sendall(head.encode() + body)
-                return self._hear_of_deletion(stream, left_s)
+                return self._read_deletion(stream, left_s)
             except (OSError, ValueError, EtcdError) as error:
                 raise self.failure(Phase.COMMAND, error) from error
 
-    def _hear_of_deletion(self, stream: socket.socket, left_s: Callable[[], float]) -> bool:
-        heard, answers_by = b"", time.monotonic() + self._timeout_s
+    def _read_deletion(self, stream: socket.socket, left_s: Callable[[], float]) -> bool:
+        received, answers_by = b"", time.monotonic() + self._timeout_s
         while (left := left_s()) > 0:
             stream.settimeout(min(left, LOOK_S))
             with suppress(TimeoutError):
                 if not (chunk := stream.recv(1 << 16)):
                     raise ConnectionResetError("the watch was ended")
-                heard += chunk
-            *lines, heard = heard.split(b"\n")
+                received += chunk
+            *lines, received = received.split(b"\n")
             messages = [json.loads(line) for line in lines if line.startswith(b"{")]
             for message in messages:
                 if "error" in message or message["result"].get("canceled"):
@@ -138,12 +138,12 @@ class EtcdNode(HttpNode):
                     return True
             answers_by = float("inf") if messages else answers_by
             if time.monotonic() > answers_by:
-                raise TimeoutError("the watch was not begun in time")
+                raise TimeoutError("the watch was not created in time")
         return False
 
 
 class EtcdMembers:
-    """One member at a time; after a failure the next one is asked."""
+    """Asks one member at a time; after a failure, the next one."""
 
     def __init__(self, addresses: Sequence[Address], timeout_s: float, first: int = 0) -> None:
         self._nodes = [EtcdNode(address, timeout_s) for address in addresses]
@@ -158,7 +158,7 @@ class EtcdMembers:
         try:
             yield self._nodes[self._current]
         except WireFailure as failure:
-            if not isinstance(failure.cause, EtcdNotFoundError):  # that was an answer
+            if not isinstance(failure.cause, EtcdNotFoundError):  # the member is fine
                 self._current = (self._current + 1) % len(self._nodes)
             raise
 
@@ -175,10 +175,10 @@ def _send(connection: HTTPConnection, path: str, body: Body) -> None:
 
 
 def _error_in(answer: Body) -> EtcdError:
-    """`{error, code, message}`; in a stream the same below `error`, or a failed result."""
-    told = answer.get("error", answer)
-    if not isinstance(told, dict):
-        told = answer
-    code = told.get("code", told.get("grpc_code"))
-    message = told.get("message") or told.get("error") or json.dumps(told)
+    """Of `{error, code, message}`; in a stream the same below `error`, or a failed result."""
+    error = answer.get("error", answer)
+    if not isinstance(error, dict):
+        error = answer
+    code = error.get("code", error.get("grpc_code"))
+    message = error.get("message") or error.get("error") or json.dumps(error)
     return _KINDS.get(code, EtcdError)(str(message))

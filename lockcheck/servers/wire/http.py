@@ -1,7 +1,7 @@
-"""One HTTP connection to one member of a cluster, with every step in the open.
+"""One HTTP connection to one member of a cluster, by the standard library.
 
-By the standard library only: a call has a deadline, is sent once, and fails with the phase that it
-had reached. Pools of connections cannot tell whether a stale one was written to.
+A call has a deadline, is sent once, and fails with the phase that it had reached. A pool of
+connections could not tell whether a stale one was written to.
 """
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ class HttpNode:
 
     @contextmanager
     def _asking(self, timeout_s: float) -> Iterator[HTTPConnection]:
-        """One request and its answer. Errors become WireFailures."""
+        """The connection for one request and its answer; raises WireFailure for their errors."""
         from http.client import HTTPException
 
         self._connect(timeout_s)
         try:
             yield self._connection
         except (OSError, HTTPException, ValueError) as error:
-            self.close()  # its late answer must not be read as the next one's
+            self.close()  # a late answer must not be read as that to the next request
             raise self.failure(Phase.COMMAND, error) from error
 
     def close(self) -> None:
@@ -84,6 +84,6 @@ class HttpNode:
             raise self.failure(Phase.CONNECT, error) from error
 
     def _went_stale(self) -> bool:
-        """An idle connection with something to read was closed, or is out of step."""
+        """Whether the idle connection has something to read: it was closed, or is out of step."""
         sock = self._connection.sock
         return sock is not None and bool(select.select([sock], [], [], 0)[0])

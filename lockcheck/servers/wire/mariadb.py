@@ -1,7 +1,7 @@
 """One connection to MariaDB by PyMySQL, which is one session, with a deadline for each answer.
 
-PyMySQL does nothing by itself: it connects once, sends once, and never reconnects unless it is
-asked to. If an answer does not come in time, the connection is given up.
+PyMySQL connects once, sends once, and does not reconnect by itself. If an answer does not come in
+time, the connection is closed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Row = tuple[object, ...]
 # The first row that fits decides.
 MARIADB_ERRORS = (
     ErrorRow("connect", "Exception", EventType.FAIL, "no connection, so nothing was sent"),
-    # PyMySQL calls all of these one: sent or not, not answered in time, or a connection that broke.
+    # PyMySQL's error whether or not it was sent, not answered in time, or the connection broke.
     ErrorRow("command", "OperationalError", EventType.INFO, "perhaps sent, but not answered"),
 )
 
@@ -40,10 +40,10 @@ def missing_in_pymysql() -> str:
 
 
 class MariadbSession:
-    """Safe to be used by several threads; each waits until the others are answered."""
+    """May be used by several threads: each waits until the others are answered."""
 
     def __init__(self, address: Address, timeout_s: float, begin: str | None = None) -> None:
-        """`begin`: a statement, without which there is no session. Raises WireFailure."""
+        """`begin` is a statement that is run first. Raises WireFailure if one of them fails."""
         from pymysql import Connection, MySQLError
 
         self._where = address[0]
@@ -59,7 +59,7 @@ class MariadbSession:
                 read_timeout=timeout_s,
                 write_timeout=timeout_s,
                 init_command=begin,
-                autocommit=None,  # one exchange less
+                autocommit=None,  # leaves it as it is, and saves a round trip
             )
         except (MySQLError, OSError) as error:
             raise WireFailure(Phase.CONNECT, self._where, error) from error
@@ -67,7 +67,7 @@ class MariadbSession:
         self._socket = self._connection._sock
 
     def ask(self, sql: str, *given: object, timeout_s: float | None = None) -> Row:
-        """One statement that returns one row; `%s` stands for the values given."""
+        """Runs one statement, with the values given for its `%s`; returns its first row, if any."""
         from pymysql import MySQLError
 
         with self._guard:
@@ -91,14 +91,14 @@ class MariadbSession:
         return int(self._socket.fileno())
 
     def ended(self) -> bool:
-        """The server sends nothing unasked but the end."""
+        """Whether the server has closed the connection: it sends nothing else unasked."""
         with self._guard:
             if not self.over and select.select([self._socket], [], [], 0)[0]:
                 self.close()
             return self.over
 
     def close(self) -> None:
-        """It releases what it holds."""
+        """Closes the connection; the server then releases the session's locks."""
         with self._guard:
             if not self.over:
                 self.over = True

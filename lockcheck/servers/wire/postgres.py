@@ -1,9 +1,8 @@
-"""One connection to PostgreSQL, which is one session, with every step in the open.
+"""One connection to PostgreSQL, which is one session, with a deadline for each answer.
 
-psycopg's own connections have no deadline for an answer, and a server that is stopped or cut off
-would be waited for as long as its kernel, or nobody, answers. So it is libpq that is spoken to, by
-psycopg's wrapper of it: what was sent is known, and what is not answered in time is given up,
-together with the connection, so that a late answer is never taken for the next one.
+psycopg's own connections have no such deadline: they would wait without end for a server that is
+stopped or cut off. So libpq is used, by psycopg's wrapper of it. If an answer does not come in
+time, the connection is closed, so that a late answer is never taken for the next one.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from psycopg.pq.abc import PGconn, PGresult
 
 Row = tuple[str | None, ...]
-# What clients make when they are connected: one at a time, or they get in each other's way.
+# The advisory lock under which clients create tables when they connect, one at a time.
 PREPARING = 0x10C4
 
 
@@ -31,20 +30,20 @@ class RolledBackError(Exception):
 
 
 class PostgresSession:
-    """Safe to be used by several threads; each waits until the others are answered."""
+    """May be used by several threads: each waits until the others are answered."""
 
     def __init__(self, address: Address, timeout_s: float) -> None:
-        """Raises WireFailure."""
+        """Raises WireFailure if it cannot connect."""
         self._address = address
         self._timeout_s = timeout_s
         self._guard = threading.RLock()
         self.over = False
-        self._was_told_so = False
+        self._was_terminated = False
         self._libpq = self._connect(time.monotonic() + timeout_s)
-        self._libpq.notice_handler = self._hear
+        self._libpq.notice_handler = self._on_notice
 
     def ask(self, sql: str, *given: str | int | None, timeout_s: float | None = None) -> list[Row]:
-        """One statement; `$1` and so on stand for what is given. Raises WireFailure."""
+        """Runs one statement, with the values given for `$1` and so on. Raises WireFailure."""
         with self._guard:
             deadline = self._deadline(timeout_s)
             values = [None if value is None else str(value).encode() for value in given]
@@ -52,13 +51,13 @@ class PostgresSession:
             return self._answer(lambda: send(sql.encode(), values), deadline)
 
     def prepare(self, script: str) -> None:
-        """Statements in one transaction, which only one client does at a time."""
+        """Runs statements in one transaction, one client at a time."""
         alone = f"SELECT pg_advisory_xact_lock({PREPARING}); {script}"
         with self._guard:
             self._answer(lambda: self._libpq.send_query(alone.encode()), self._deadline(None))
 
     def commit(self) -> None:
-        """Raises WireFailure, too, where the server rolls back, and says that all is well."""
+        """Raises WireFailure, also where the server rolls back instead, which is no error to it."""
         with self._guard:
             deadline = self._deadline(None)
             [result] = self._results_of(lambda: self._libpq.send_query(b"COMMIT"), deadline)
@@ -69,30 +68,30 @@ class PostgresSession:
         self.ask("SELECT", timeout_s=timeout_s)
 
     def fileno(self) -> int:
-        """There is something to read when the connection has ended."""
+        """The socket, which is readable when the connection has ended."""
         return self._libpq.socket
 
     def ended(self) -> bool:
-        """Whether the server, or the network, has ended it; what else it has to say is dropped."""
+        """Whether the server, or the network, has ended the connection; drops other messages."""
         from psycopg import OperationalError
 
         with self._guard:
             try:
                 while not self.over and _is_ready(self._libpq, select.POLLIN, 0):
                     self._libpq.consume_input()
-                    self._libpq.is_busy()  # takes in what was read
+                    self._libpq.is_busy()  # parses what was read
             except OperationalError:
                 self.close()
-            if self._was_told_so:
+            if self._was_terminated:
                 self.close()
             return self.over
 
-    def _hear(self, notice: PGresult) -> None:
-        """What is said while nothing was asked."""
-        self._was_told_so = self._was_told_so or _says_goodbye(notice)
+    def _on_notice(self, notice: PGresult) -> None:
+        """Receives the server's messages while nothing was asked."""
+        self._was_terminated = self._was_terminated or _ends_session(notice)
 
     def close(self) -> None:
-        """What it holds goes with it."""
+        """Closes the connection; the server then releases the session's locks."""
         with self._guard:
             self.over = True
             self._libpq.finish()
@@ -149,12 +148,12 @@ class PostgresSession:
             if (result := libpq.get_result()) is None:
                 return results
             results.append(result)
-            if _says_goodbye(result):
+            if _ends_session(result):
                 return results
 
     def _read(self, what: int, deadline: float) -> None:
         _await(self._libpq, what, deadline)
-        self._libpq.consume_input()  # if there is something; or there is room to write
+        self._libpq.consume_input()  # does nothing if only writing has become possible
 
     def _check(self, result: PGresult) -> None:
         from psycopg import DatabaseError, errors
@@ -163,7 +162,7 @@ class PostgresSession:
         if result.status != ExecStatus.FATAL_ERROR:
             return
         state = (result.error_field(DiagnosticField.SQLSTATE) or b"").decode()
-        if _says_goodbye(result):
+        if _ends_session(result):
             self.close()
         try:
             kind: type[Exception] = errors.lookup(state)
@@ -190,14 +189,14 @@ def _await(libpq: PGconn, what: int, deadline: float) -> None:
 
 
 def _is_ready(libpq: PGconn, what: int, timeout_s: float) -> bool:
-    """There is something to read, or room to write; or the connection has ended."""
+    """Whether it can be read or written, as `what` asks, or the connection has ended."""
     waiting = select.poll()
     waiting.register(libpq.socket, what)
     return bool(waiting.poll(timeout_s * 1000))
 
 
-def _says_goodbye(result: PGresult) -> bool:
-    """The session is over: nothing more will be said."""
+def _ends_session(result: PGresult) -> bool:
+    """Whether the message ends the session."""
     from psycopg.pq import DiagnosticField
 
     return result.error_field(DiagnosticField.SEVERITY_NONLOCALIZED) in (b"FATAL", b"PANIC")
@@ -211,10 +210,10 @@ def _rows(result: PGresult) -> Iterator[Row]:
 
 FAIL, INFO, GONE = EventType.FAIL, EventType.INFO, Refusal.GONE
 
-# The first row that fits decides. An error of one statement undoes what the statement did.
+# The first row that fits decides. A statement that fails has no effect.
 POSTGRES_ERRORS = (
     ErrorRow("connect", "Exception", FAIL, "no connection, so nothing was sent"),
-    # Said while the session was idle, and read only now: what was sent found nobody.
+    # Sent while the session was idle, and read only now: the statement found no session.
     ErrorRow("command", "IdleInTransactionSessionTimeout", FAIL, "rolled back before that", GONE),
     ErrorRow("command", "IdleSessionTimeout", FAIL, "the session had been ended before that", GONE),
     ErrorRow("command", "RolledBackError", FAIL, "rolled back", GONE),
