@@ -27,6 +27,7 @@ class Promises:
     shared: bool = False  # it can be acquired in the mode `shared`
     permits: int = 1  # how many may hold it at once
     renews: bool = False  # its keeper renews a hold until it is released
+    checks_owner: bool = True  # a release removes its own lock only; else whatever lock is there
     waits: bool = False  # an acquire waits for its turn; else it is one attempt
     # Writes under it count when the release is confirmed: both are one transaction.
     commits: bool = False

@@ -109,6 +109,7 @@ class Recorder:
         token: int | None = None,
         valid_ms: float | None = None,
         seq: int | None = None,
+        blind: bool = False,
     ) -> None:
         answer = structs.replace(
             pending.invoke,
@@ -119,6 +120,7 @@ class Recorder:
             seq=seq,
             error=error,
             refused=refused,
+            blind=blind,
             ttl_ms=None,
         )
         self._write(answer)

@@ -145,14 +145,15 @@ class Session:
         self._forget(held)
         pending = self.recorder.invoke(F.RELEASE, held.key)
         try:
-            said = self.lock.release(held.grant)
+            answer = self.lock.release(held.grant)
         except (Refused, WireFailure) as failure:
             failed = classify(self.backend.errors, failure)
             self._settle(held, *failed)
             self.recorder.answer(pending, *failed)
             return False
         self._settle(held, EventType.OK)
-        self.recorder.answer(pending, EventType.OK, value=said)
+        blind = not self.backend.promises.checks_owner
+        self.recorder.answer(pending, EventType.OK, value=answer, blind=blind)
         return True
 
     def _settle(

@@ -15,7 +15,16 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from lockcheck.history.table import NOTHING, TYPES, Bytes, Codes, Ints, Symbols, Table
+from lockcheck.history.table import (
+    NOTHING,
+    TYPES,
+    Bytes,
+    Codes,
+    Ints,
+    Symbols,
+    Table,
+    blind_by_value,
+)
 from lockcheck.native import core
 
 PIECE = 1 << 20
@@ -120,7 +129,7 @@ class _Reader:
 
     def columns(self) -> Columns:
         symbols = _ReaderSymbols(self)
-        names = [*TYPES.items(), *EXTRA_COLUMNS]
+        names = [*((name, TYPES[name]) for name in TYPES if name != "blind"), *EXTRA_COLUMNS]
         read = {name: self.column(which, kind) for which, (name, kind) in enumerate(names)}
         for name in RARE:
             if not len(read[name]):
@@ -133,6 +142,8 @@ class _Reader:
         base = self.column(BASE, np.int32)
         values = [*(read[name] for name in VALUES), *(ledger[name] for name in LEDGER_VALUES), base]
         self._make_canonical(symbols, values)
+        # The compiled reader refuses the field itself.
+        read["blind"] = blind_by_value(read["f"], read["result"], symbols)
         extra = {name: read.pop(name) for name, _ in EXTRA_COLUMNS}
         return Columns(
             table=Table(**read, symbols=symbols),

@@ -119,6 +119,7 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     asked: str | None = None  # of a fault: as it was asked for
     since: Time | None = None  # of a fault's proof: when the fault took effect
     refused: Refusal | None = None  # of an answer `fail`; `error` has the details in words
+    blind: bool = False  # of a release's answer: it did not check whose lock it removed
 
     @property
     def struck(self) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from lockcheck.history.event import NS_PER_MS, Effect, Event, EventType, F, Refusal, Terms
-from lockcheck.history.older import refusal_in_words
+from lockcheck.history.older import refusal_in_words, says_blind
 
 LONGEST_MS = 1e12  # about thirty years: a longer time is no measurement
 
@@ -76,6 +76,13 @@ class Operation:
         if self.answer.refused is None and self.f == F.ACQUIRE:
             return refusal_in_words(self.answer.error or "")
         return self.answer.refused
+
+    @property
+    def blind(self) -> bool:
+        """A release that did not check whose lock it removed."""
+        if self.f != F.RELEASE or self.answer is None:
+            return False
+        return self.answer.blind or says_blind(self.answer.value)
 
 
 class Ending(StrEnum):

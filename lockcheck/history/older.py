@@ -49,6 +49,16 @@ def refusal_in_words(error: str) -> Refusal | None:
     return Refusal.HELD if held or not error else None
 
 
+def says_blind(value: object) -> bool:
+    """Of the value of a release: it did not check whose lock it removed."""
+    return isinstance(value, dict) and value.get("blind") is True
+
+
+def saying_blind(value: object) -> dict[str, object]:
+    """The value of such a release in formats that have no field for it."""
+    return {**(value if isinstance(value, dict) else {}), "blind": True}
+
+
 def completed(terms: Terms) -> Terms:
     """The terms with what the names of workload and faults imply in older runs."""
     aimed = tuple(asked for asked in terms.faults if asked.endswith(_AT_HOLDERS))

@@ -18,10 +18,12 @@ from numpy.typing import NDArray
 
 from lockcheck.history.event import F
 from lockcheck.history.model import Operation
+from lockcheck.history.older import says_blind
 
 Ints: TypeAlias = NDArray[np.int64]
 Codes: TypeAlias = NDArray[np.int32]
 Bytes: TypeAlias = NDArray[np.int8]
+Mask: TypeAlias = NDArray[np.bool_]
 
 NEVER = 1 << 61  # the end of an unconfirmed operation: after everything else
 NO_TOKEN = -(1 << 63)
@@ -118,6 +120,7 @@ class Table:
     token: Ints  # of the answer, or NO_TOKEN
     ttl_ms: Codes  # the lease that was asked for, or NOTHING
     owner: Codes  # the process whose hold it concerns: of a keeper's renewal the client
+    blind: Mask  # a release that did not check whose lock it removed
     symbols: Symbols
 
     def __len__(self) -> int:
@@ -145,6 +148,14 @@ def among(codes: Bytes, some: Iterable[Op] | Iterable[Outcome]) -> NDArray[np.bo
     return found
 
 
+def blind_by_value(f: Bytes, result: Codes, symbols: Symbols) -> Mask:
+    """The releases whose value says it: in older histories, and in formats without the field."""
+    released = (f == Op.RELEASE) & (result != NOTHING)
+    results = np.unique(result[released]).tolist()
+    blind = [number for number in results if says_blind(symbols.value(number))]
+    return released & np.isin(result, blind) if blind else np.broadcast_to(np.False_, len(f))
+
+
 TYPES: dict[str, Any] = {  # of the columns, in their order
     "f": np.int8,
     "outcome": np.int8,
@@ -158,6 +169,7 @@ TYPES: dict[str, Any] = {  # of the columns, in their order
     "token": np.int64,
     "ttl_ms": np.int32,
     "owner": np.int32,
+    "blind": np.bool_,
 }
 
 
@@ -179,6 +191,7 @@ def _row(operation: Operation, symbols: Symbols) -> tuple[int, ...]:
         NO_TOKEN if token is None else token,
         NOTHING if invoke.ttl_ms is None else invoke.ttl_ms,
         symbols.number(operation.owner if operation.f == F.RENEW else operation.process),
+        operation.blind,
     )
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 # Changes with every function of the library whose arguments change. One that was built before, and
 # was left here by an update, must not be called.
-ABI = 8
+ABI = 9
 PURE = "LOCKCHECK_PURE"
 FOLDER = Path(__file__).parent
 LIBRARY = FOLDER / ("_core.dll" if sys.platform == "win32" else "_core.so")

@@ -5,4 +5,4 @@
 
 int32_t lockcheck_abi(void);
 
-int32_t lockcheck_abi(void) { return 8; }
+int32_t lockcheck_abi(void) { return 9; }

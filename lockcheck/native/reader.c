@@ -66,7 +66,7 @@ typedef struct {
 
 enum field {
     TIME, PROCESS_, TYPE, F_, KEY_, VALUE_, NODE_, TOKEN_, SEQ_, TTL_, SHARED_, ERROR_, BASE_,
-    VALID_, FAULT_, OF_, REFUSED_, REST, FIELDS
+    VALID_, FAULT_, OF_, REFUSED_, BLIND_, REST, FIELDS
 };
 
 /* What each may be, besides absent. A field that nobody knows may be anything. */
@@ -89,6 +89,7 @@ static const int ALLOWED[FIELDS] = {
     [FAULT_] = MAY(INTEGER) | MAY(NULLED),
     [OF_] = MAY(INTEGER) | MAY(TEXT) | MAY(NULLED),
     [REFUSED_] = MAY(TEXT) | MAY(NULLED),
+    [BLIND_] = 0, /* as is what was released without a look at its owner */
     [REST] = ~0,
 };
 
@@ -258,7 +259,9 @@ static enum field field_named(Span name) {
         if (IS("value")) return VALUE_;
         return IS("valid_ms") ? VALID_ : REST;
     case 'e': return IS("error") ? ERROR_ : REST;
-    case 'b': return IS("base") ? BASE_ : REST;
+    case 'b':
+        if (IS("base")) return BASE_;
+        return IS("blind") ? BLIND_ : REST;
     case 'o': return IS("of") ? OF_ : REST;
     case 'n': return IS("node") ? NODE_ : REST;
     case 'r': return IS("refused") ? REFUSED_ : REST;

@@ -6,7 +6,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -235,6 +235,14 @@ def test_a_claim_gives_up_after_its_patience_and_when_the_client_is_to_leave(
     assert 0 < claim.left_s() <= 4
     client.session.stopping.set()
     assert claim.left_s() == 0
+
+
+def test_whether_a_release_checked_the_owner_is_written(client: Client) -> None:
+    client.session.locked("k1", lambda session, held: None)
+    promises = replace(BACKEND.promises, checks_owner=False)
+    client.session.backend = replace(BACKEND, promises=promises)
+    client.session.locked("k1", lambda session, held: None)
+    assert [event.blind for event in client.events()] == [False] * 7 + [True]
 
 
 def test_a_refused_renewal_is_written_by_the_keeper(client: Client) -> None:

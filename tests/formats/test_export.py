@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from lockcheck.errors import UserError
 from lockcheck.formats.exports.export import EXPORTS, left_out, write
-from lockcheck.formats.exports.export_csv import lost_notices
-from lockcheck.history import Event, EventType, History, Hold, Operation, Terms
+from lockcheck.formats.exports.export_csv import lost_notices, result_of
+from lockcheck.history import Event, EventType, History, Hold, Operation, Refusal, Terms
 from lockcheck.history.event import terms_event
 from tests.checker.dsl import history
 from tests.formats.texts import history_of
@@ -127,6 +127,8 @@ def answers(invoke: Event, time: int) -> st.SearchStrategy[Event]:
         node=st.just(invoke.node),
         token=tokens if invoke.f == "acquire" else st.none(),
         error=maybe_texts,
+        refused=st.none() | st.sampled_from(Refusal),
+        blind=st.booleans() if invoke.f == "release" else st.just(False),
         seq=st.none() | st.integers(0, 99),
         valid_ms=st.none() | st.floats(-1e308, 1e308),
     )
@@ -143,6 +145,27 @@ def test_everything_is_told(name: str, agreed: Terms, events: list[Event]) -> No
 def test_a_run_with_all_that_can_be_in_it(name: str) -> None:
     told = history(*RUN, ledger=True, ttl_ms=500, backend="x")
     assert history_of(name, exported(name, told)) == told
+
+
+CODED = (
+    "1 acquire 0-1",
+    "2 acquire 1-2! refused=unavailable error=no-quorum",
+    '1 release 10-11 blind=true = {"removed": 1}',
+)
+
+
+@pytest.mark.parametrize("name", ["csv", "edn", "jsonl"])
+def test_whether_a_release_checked_the_owner_is_told(name: str) -> None:
+    again = history_of(name, exported(name, history(*CODED)))
+    assert [operation.blind for operation in again.operations] == [False, False, True]
+
+
+@pytest.mark.parametrize("name", ["edn", "jsonl"])
+def test_why_an_operation_was_refused_is_told(name: str) -> None:
+    again = history_of(name, exported(name, history(*CODED)))
+    assert [operation.refusal for operation in again.operations] == [
+        *(None, Refusal.UNAVAILABLE, None)
+    ]
 
 
 def test_the_lines_are_what_jepsen_reads() -> None:
@@ -201,7 +224,8 @@ def _row(operation: Operation, first: int, numbers: bool) -> str:
     invoke, answer = operation.invoke, operation.answer
     told = None
     if answer is not None:
-        told = (answer.time - first, answer.type, _json(answer.value), answer.token, answer.seq)
+        result = _json(result_of(answer)), operation.blind
+        told = (answer.time - first, answer.type, result, answer.token, answer.seq)
     process = int(operation.process) if numbers else str(operation.process)
     asked = (
         invoke.key or None,
@@ -260,6 +284,11 @@ def test_csv_of_what_is_called_lost_and_is_no_notice() -> None:
     assert left_out(told, "csv") == (
         "csv contains the clients' operations only: 1 notice is left out"
     )
+
+
+def test_porcupine_is_told_whether_a_release_checked_the_owner() -> None:
+    told = exported("porcupine", history(*CODED)).splitlines()
+    assert json.loads(told[2])["Output"]["value"] == {"removed": 1, "blind": True}
 
 
 def test_porcupine() -> None:

@@ -54,7 +54,21 @@ def lines(events: Iterable[Event]) -> bytes:
 
 
 VALUES = st.sampled_from(
-    [None, 1, -1, 0, "a", "n1-2", [1, 2], ["a", None], True, 1.0, 1e300, {"x": [1]}]
+    [
+        None,
+        1,
+        -1,
+        0,
+        "a",
+        "n1-2",
+        [1, 2],
+        ["a", None],
+        True,
+        1.0,
+        1e300,
+        {"x": [1]},
+        {"blind": True},
+    ]
 )
 
 
@@ -141,6 +155,10 @@ REFUSED = {
     "backwards": ACQUIRE + b'{"time":0,"process":1,"type":"invoke","f":"read"}',
     "two open at once": ACQUIRE + ACQUIRE,
     "a shared lock": b'{"time":1,"process":0,"type":"invoke","f":"acquire","shared":true}',
+    "a release that did not check the owner": (
+        ACQUIRE.replace(b"acquire", b"release")
+        + b'{"time":1,"process":0,"type":"ok","f":"release","blind":true}'
+    ),
     "an operation that it does not know": b'{"time":1,"process":0,"type":"invoke","f":"drain"}',
     "an error that is a number": b'{"time":1,"process":0,"type":"invoke","f":"read","error":1}',
     "a refusal without a code": b'{"time":1,"process":0,"type":"fail","f":"read","refused":"no"}',

@@ -205,10 +205,8 @@ class Client:
         yield self._moment()
         result = yield from self._lock.release(grant)
         if isinstance(result, Done):
-            said: dict[str, object] = {"removed": result.removed}
-            if result.blind:
-                said["blind"] = True
-            self._recorder.answer(pending, EventType.OK, value=said)
+            value = {"removed": result.removed}
+            self._recorder.answer(pending, EventType.OK, value=value, blind=result.blind)
         else:
             self._recorder.answer(pending, _outcome(result), result.why or None)
         return isinstance(result, Done)

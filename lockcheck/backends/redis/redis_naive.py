@@ -21,14 +21,15 @@ class NaiveLock(RedisLock):
             raise Refused(Refusal.HELD)
         return None
 
-    def release(self, grant: Grant) -> object:  # whoever holds it now: blind is the point
-        return {"removed": self._node.call("DEL", f"lock:{grant.key}"), "blind": True}
+    def release(self, grant: Grant) -> object:
+        """Removes the lock, whichever client holds it now."""
+        return {"removed": self._node.call("DEL", f"lock:{grant.key}")}
 
 
 BACKEND = Backend(
     name="redis-naive",
     summary="one Redis, SET NX EX, blind DEL",
-    promises=Promises(session=False, fencing=False, ttl_step_ms=1000),
+    promises=Promises(session=False, fencing=False, checks_owner=False, ttl_step_ms=1000),
     servers=ONE_SERVER,
     connect=lambda servers, settings: NaiveLock(one_server(servers, settings), settings),
     errors=REDIS_ERRORS,

@@ -108,8 +108,7 @@ def turn_came(table: Table, terms: Terms, shared: Mask | None = None) -> Ints:
         return table.start
     granted = np.flatnonzero((table.f == Op.ACQUIRE) & (table.outcome == Outcome.OK))
     left, acquired = _turns(table)
-    releases = np.flatnonzero(table.f == Op.RELEASE)
-    if len(granted) == 0 or len(left) == 0 or _saying(table, releases, "blind", True):
+    if len(granted) == 0 or len(left) == 0 or table.blind.any():
         return table.start
     granted, before = _last_to_leave(table, granted, left)
     before, of = left[before], acquired[before]
@@ -131,17 +130,17 @@ def _turns(table: Table) -> tuple[Ints, Ints]:
     turns = ok[one] & ok[other] & (table.f[one] == Op.ACQUIRE) & (table.f[other] == Op.RELEASE)
     turns &= (table.key[one] == table.key[other]) & (table.process[one] == table.process[other])
     acquired, left = one[turns], other[turns]
-    certain = ~np.isin(table.result[left], _saying(table, left, "removed", 0))
+    certain = ~np.isin(table.result[left], _removing_nothing(table, left))
     acquired, left = acquired[certain], left[certain]
     order = np.lexsort((left, table.key[left]))
     return left[order], acquired[order]
 
 
-def _saying(table: Table, rows: Ints, name: str, said: object) -> list[int]:
-    """The results among those of these rows that say so."""
-    results = [number for number in np.unique(table.result[rows]).tolist() if number != NOTHING]
+def _removing_nothing(table: Table, releases: Ints) -> list[int]:
+    """The results of these releases that say so."""
+    results = [number for number in np.unique(table.result[releases]).tolist() if number != NOTHING]
     values = ((number, table.symbols.value(number)) for number in results)
-    return [n for n, value in values if isinstance(value, dict) and value.get(name) == said]
+    return [n for n, value in values if isinstance(value, dict) and value.get("removed") == 0]
 
 
 def _last_to_leave(table: Table, granted: Ints, left: Ints) -> tuple[Ints, Ints]:

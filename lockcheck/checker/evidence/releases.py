@@ -46,10 +46,8 @@ class BlindRelease:
 def removed_blindly(operation: Operation) -> bool:
     """It is known to have removed something, and not to have looked what."""
     value = operation.answer.value if operation.answer else None
-    if not operation.ok or not isinstance(value, dict) or value.get("blind") is not True:
-        return False
-    removed = value.get("removed")
-    return isinstance(removed, int) and removed >= 1
+    removed = value.get("removed") if isinstance(value, dict) else None
+    return operation.ok and operation.blind and isinstance(removed, int) and removed >= 1
 
 
 def blind_releases(
@@ -60,17 +58,12 @@ def blind_releases(
         return {}  # that somebody else was let in says nothing about the releaser's own permit
     releases = [operation for operation in history.operations if operation.f == F.RELEASE]
     found: defaultdict[str, list[BlindRelease]] = defaultdict(list)
-    if any(_is_blind(operation) for operation in releases):  # a backend's are, or are not
+    if any(operation.blind for operation in releases):  # a backend's are, or are not
         asked = {key: sorted(_asked_ns(holds)) for key, holds in holds_by_key.items()}
         for release in _with_holds(index, releases):
             if _somebody_asked_since(release, asked[release.by.key]):
                 found[release.by.key].append(release)
     return found
-
-
-def _is_blind(operation: Operation) -> bool:
-    value = operation.answer.value if operation.answer else None
-    return isinstance(value, dict) and value.get("blind") is True
 
 
 def _asked_ns(holds: list[Hold]) -> list[int]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator
 
-import numpy as np
-
 from lockcheck.checker.case import Case
 from lockcheck.checker.check import Check
 from lockcheck.checker.columns.screen import Screen
@@ -17,7 +15,6 @@ from lockcheck.checker.finding import Blame, Code, Culprit, Finding, Reason
 from lockcheck.checker.wording import Words
 from lockcheck.history import F, Hold, Operation, Terms
 from lockcheck.history.scan import Scan
-from lockcheck.history.table import NOTHING, Op
 
 WHOSE_IS_UNCERTAIN = "What it removed was certainly not its own; whose it was, is not certain."
 LET_IN = "So {hold.node} was let in while {holds[1].node} still held it."
@@ -104,10 +101,7 @@ def _reasons(
 
 
 def _has_blind_releases(scan: Scan) -> bool:
-    table = scan.table
-    answered = (table.f == Op.RELEASE) & (table.result != NOTHING)
-    values = [table.symbols.value(number) for number in np.unique(table.result[answered]).tolist()]
-    return any(isinstance(value, dict) and value.get("blind") is True for value in values)
+    return bool(scan.table.blind.any())
 
 
 CHECK = Check(

@@ -9,24 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lockcheck.checker.linearizability import Model, Patience, decide
-from lockcheck.history.table import NEVER, NOTHING, Ints, Op, Outcome, Table
+from lockcheck.history.table import NEVER, Ints, Op, Outcome, Table
 
 Mask: TypeAlias = NDArray[np.bool_]
 
 
 def without_blind_releases(table: Table) -> Table:
     """The table with releases that did not check the owner as unconfirmed: they prove nothing."""
-    said = (table.f == Op.RELEASE) & (table.outcome == Outcome.OK) & (table.result != NOTHING)
-    blind = [n for n in np.unique(table.result[said]).tolist() if _is_blind(table, n)]
-    if not blind:
-        return table
-    rows = said & np.isin(table.result, blind)
-    return _unconfirmed(table, rows)
-
-
-def _is_blind(table: Table, result: int) -> bool:
-    value = table.symbols.value(result)
-    return isinstance(value, dict) and value.get("blind") is True
+    confirmed = table.blind & (table.outcome == Outcome.OK)
+    return _unconfirmed(table, confirmed) if confirmed.any() else table
 
 
 def _unconfirmed(table: Table, rows: Mask) -> Table:

@@ -23,6 +23,7 @@ from lockcheck.formats.names import is_lost
 from lockcheck.formats.tables.intervals import ANSWERED_TOKEN, COLUMNS
 from lockcheck.history import Event, EventType, F, History, Notice, Operation
 from lockcheck.history.event import NEMESIS, STORAGE
+from lockcheck.history.older import saying_blind
 
 CHUNK_ROWS = 4096
 Cell = str | int | None
@@ -83,13 +84,18 @@ def _row(operation: Operation) -> tuple[Cell, ...]:
         None if answer is None else answer.type.value,
         _token(invoke, answer),
         _json(invoke.value),
-        None if answer is None else _json(answer.value),
+        None if answer is None else _json(result_of(answer)),
         invoke.ttl_ms,
         invoke.node,
         None if answer is None else answer.seq,
         _json(invoke.base),
         invoke.of if operation.f == F.RENEW else None,
     )
+
+
+def result_of(answer: Event) -> object:
+    """Its value, in which a release says that it did not check the owner: no field does."""
+    return saying_blind(answer.value) if answer.blind else answer.value
 
 
 def _notice(event: Event) -> tuple[Cell, ...]:

@@ -37,6 +37,8 @@ def edn_line(index: int, event: Event) -> bytes:
             parts.append(f":{name.replace('_', '-')} {edn(value)}")
     if event.shared:
         parts.append(":shared true")
+    if event.blind:
+        parts.append(":blind true")
     return f"{{{', '.join(parts)}}}\n".encode()
 
 

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from lockcheck.formats.exports.export_csv import result_of
 from lockcheck.history import EventType, F, History, Operation
 
 END_OF_TIMES = (1 << 63) - 1
@@ -57,7 +58,7 @@ def _operation(operation: Operation, client: int, of: int | None) -> _Operation:
     output = (
         (EventType.INFO, None, None)
         if answer is None
-        else (answer.type, answer.value, answer.token)
+        else (answer.type, result_of(answer), answer.token)
     )
     return _Operation(
         client,

@@ -29,6 +29,7 @@ from lockcheck.history.table import (
     Outcome,
     Symbols,
     Table,
+    blind_by_value,
 )
 
 EMPTY_LEDGER: dict[str, Any] = {name: np.zeros(0, kind) for name, kind in LEDGER}
@@ -154,7 +155,8 @@ class RowEvents:
         for row in np.flatnonzero(f == Op.CAS).tolist():
             pair: Any = words.values.meaning(self._value[row])
             argument[row], second[row] = map(symbols.number, pair)
-        outcome, base = self._outcome()[at], value[self._base[at]]
+        outcome, result = self._outcome()[at], value[self._result[at]]
+        base = value[self._base[at]]
         numbered = np.flatnonzero((outcome != Outcome.INFO) & (rows.seq[at] != ABSENT))
         granted = self._gains[at] & (outcome == Outcome.OK)
         table = Table(
@@ -166,10 +168,11 @@ class RowEvents:
             key=key[at],
             argument=argument[at],
             second=second[at],
-            result=value[self._result[at]],
+            result=result,
             token=np.where(granted, self._token[at], NO_TOKEN),
             ttl_ms=np.maximum(self._ttl_ms[at], NOTHING).astype(np.int32),
             owner=process[np.where(rows.owner == NOTHING, rows.client, rows.owner)[at]],
+            blind=blind_by_value(f[at], result, symbols),
             symbols=symbols,
         )
         times = np.concatenate((rows.start, rows.answered))[self._numbers]

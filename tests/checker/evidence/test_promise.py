@@ -54,6 +54,7 @@ WAITED = [
     (queue(said='= {"removed": 1}'), 140),
     (queue(said='= {"removed": 0}'), 1),
     (queue(said='= {"removed": 1, "blind": true}'), 1),
+    (queue(said='blind=true = {"removed": 1}'), 1),
     (queue() + '\n 4 release 500-501 = {"removed": 0, "blind": true}', 1),
     (queue().replace("1 release", "1 release:other"), 1),
     (queue().replace("1 release 140", "1 lost 130 \n 1 release 140"), 140),  # it held it then

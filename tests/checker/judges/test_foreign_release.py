@@ -12,6 +12,7 @@ from tests.checker.dsl import judged, ns
 
 BLIND = '= {"removed": 1, "blind": true}'
 NOTHING = '= {"removed": 0, "blind": true}'
+BY_FIELD = 'blind=true = {"removed": 1}'
 TAKEN = f"""
     1 acquire 0-1
     2 acquire 110-111
@@ -24,8 +25,9 @@ def foreign(*lines: str, **terms: Any) -> list[Finding]:
     return [finding for finding in found if finding.code == "foreign-release"]
 
 
-def test_the_lock_of_another_was_taken_away() -> None:
-    (finding,) = foreign(TAKEN)
+@pytest.mark.parametrize("said", [BLIND, BY_FIELD])
+def test_the_lock_of_another_was_taken_away(said: str) -> None:
+    (finding,) = foreign(TAKEN.replace(BLIND, said))
     assert [hold.process for hold in finding.holds] == [1, 2]
     assert (finding.time_ns, finding.length_ns) == (ns(120), ns(29))
     assert finding.blame.by_ns == ns(29)
@@ -40,6 +42,7 @@ ACCEPTED = {
     "its own": f"1 acquire 0-1 \n 1 release 50-51 {BLIND} \n 2 acquire 60-61",
     "it removed nothing": TAKEN.replace(BLIND, NOTHING),
     "it compared first": TAKEN.replace(BLIND, '= {"removed": 1}'),
+    "it removed nothing, by its field": TAKEN.replace(BLIND, BY_FIELD.replace("1", "0")),
     "it says that it was not blind": TAKEN.replace(BLIND, '= {"removed": 1, "blind": false}'),
     "it says something else": TAKEN.replace(BLIND, "= OK"),
     "its answer never came": TAKEN.replace(f"120-121 {BLIND}", "120-121?"),

@@ -44,6 +44,9 @@ EXPLAINED = {
         '1 acquire 0-1 \n 2 acquire 2-11 \n 1 release 12-13 = {"removed": 0, "blind": true}',
         {"ttl_ms": 10},
     ),
+    "a blind release of what was gone, by its field": (
+        "1 acquire 0-1 \n 2 acquire 2-11 \n 1 release 12-13 blind=true", {"ttl_ms": 10}
+    ),
     "a reentrant lock": (
         "1 acquire 0-1 \n 1 acquire 2-3 \n 1 release 4-5 \n 1 release 6-7 \n 2 acquire 8-9", {}
     ),
