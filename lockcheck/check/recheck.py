@@ -23,6 +23,7 @@ from lockcheck.history.scan import Scan
 from lockcheck.history.table import OP_OF
 from lockcheck.results.publish import publish
 from lockcheck.results.report import render
+from lockcheck.results.story.narrative import Narrative
 from lockcheck.runs.facts import RunFacts
 from lockcheck.runs.store import HISTORY_FILE, Store
 
@@ -31,13 +32,21 @@ NOT_WHOLE = "Its history was missing; this is what the clients' own files still 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    history: History  # all of it, or the examined part of a long one
-    judgement: Judgement
+    narrative: Narrative
     report: Path | None
     facts: RunFacts
     unwritten: str  # why the run's folder could not be updated; empty if it was
     notes: tuple[str, ...]  # what the reader ignored, and why
     sealed: bool  # its seal proves that it is unchanged since the run
+
+    @property
+    def judgement(self) -> Judgement:
+        return self.narrative.judgement
+
+    @property
+    def history(self) -> History:
+        """All of it; of a long one the part that had to be examined event by event."""
+        return self.narrative.history
 
     @property
     def exit_code(self) -> int:
@@ -60,18 +69,18 @@ def recheck(
     with loaded(source, asked, on_bytes) as found:
         if asked.model:
             _refuse_misfit(found.history)
-        judgement, history = judged(_with_reentrant_model(found.history), patience)
+        judgement = judged(_with_reentrant_model(found.history), patience)
         facts = (store.load_facts(found.seal) if store else None) or _facts_of_a_stranger(
             given, found
         )
-        judgement = facts.applied_to(judgement)
-        unwritten = _published(store, history, judgement, facts) if store else ""
+        narrative = Narrative(facts.applied_to(judgement))
+        unwritten = _published(store, narrative, facts) if store else ""
         if report is not None:
-            _write_report(report, history, judgement, facts)
+            _write_report(report, narrative, facts)
     written = store.report if store and not unwritten else None
-    notes = (*found.notes, *_notes(history))
+    notes = (*found.notes, *_notes(narrative.history))
     sealed = found.seal is not None
-    return Checked(history, judgement, report or written, facts, unwritten, notes, sealed)
+    return Checked(narrative, report or written, facts, unwritten, notes, sealed)
 
 
 def _refuse_senseless(asked: ReadOptions, report: Path | None, source: str) -> None:
@@ -115,16 +124,15 @@ def _notes(history: History) -> Iterator[str]:
         yield f"{unknown.total():,} operations are unknown to every check: {names}"
 
 
-def judged(history: History | Scan, patience: Patience) -> tuple[Judgement, History]:
-    """The judgement, and the history to report: of a long one only the part that was examined."""
+def judged(history: History | Scan, patience: Patience) -> Judgement:
     if isinstance(history, Scan):
         return judge_scan(history, patience)
-    return judge(history, patience), history
+    return judge(history, patience)
 
 
-def _published(store: Store, history: History, judgement: Judgement, facts: RunFacts) -> str:
+def _published(store: Store, narrative: Narrative, facts: RunFacts) -> str:
     try:
-        publish(store, history, judgement, facts)
+        publish(store, narrative, facts)
     except OSError as error:  # another user's run, perhaps: it is judged all the same
         return str(error)
     return ""
@@ -180,9 +188,9 @@ def _in_full(given: str) -> str:
     return given if given == STANDARD_INPUT else str(Path(given).absolute())
 
 
-def _write_report(path: Path, history: History, judgement: Judgement, facts: RunFacts) -> None:
+def _write_report(path: Path, narrative: Narrative, facts: RunFacts) -> None:
     try:
-        path.write_text(render(history, judgement, facts), encoding="utf-8")
+        path.write_text(render(narrative, facts), encoding="utf-8")
     except OSError as error:
         raise UserError(
             f"{path} cannot be written: {error.strerror}", cure="choose another --report FILE"

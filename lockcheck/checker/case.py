@@ -16,12 +16,6 @@ from lockcheck.checker.whole_run.together import Together, together
 from lockcheck.history import History, Hold, Operation, Terms
 
 
-def case_of(history: History, stretches: Stretches | None = None) -> Case:
-    """The same one for all who ask about a history: the judges, and those who tell of it."""
-    made: Case = history.__dict__.setdefault("_case", Case(history, stretches))
-    return made
-
-
 @dataclass(frozen=True)
 class Case:
     history: History

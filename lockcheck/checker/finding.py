@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ from lockcheck.checker.doubt import Doubt
 from lockcheck.history import Effect, FaultSpan, Hold, Operation, Stall
 
 if TYPE_CHECKING:  # engines take numpy, which clients of a run do without
+    from lockcheck.checker.case import Case
     from lockcheck.checker.linearizability import Answer, Model
 
 
@@ -165,6 +166,7 @@ class Judgement:
     began_ns: int = 0  # what the log's own clock said at the time 0; 0: nobody knows
     freed: tuple[Freed, ...] = ()  # holds whose clients were ended, and who was let in then
     not_exercised: tuple[FaultSpan, ...] = ()  # proven, and nobody felt them
+    case: Case = field(kw_only=True, compare=False, repr=False)  # what was judged
 
     def doubting(self, doubt: Doubt) -> Judgement:
         """The same with one more reason why it cannot be decided."""

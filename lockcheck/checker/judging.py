@@ -11,7 +11,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from lockcheck.checker.case import Case, case_of
+from lockcheck.checker.case import Case
 from lockcheck.checker.columns import screens
 from lockcheck.checker.columns.screen import MOST_IN_A_RUN, MOST_PLACES
 from lockcheck.checker.columns.stored import stored
@@ -40,25 +40,24 @@ T = TypeVar("T")
 
 def judge(history: History, patience: Patience = endless) -> Judgement:
     """`patience` is asked now and then whether a search may go on: without it, it always may."""
-    case = case_of(history)
+    case = Case(history)
     trial = _Trial(
         EventSubject(case), patience, contradicted=any(soundness.contradictions(case.ledger))
     )
     trial.check(case, (code for code in CHECKS if code != Code.NOT_LINEARIZABLE))
     trial.doubt("run itself", lambda: soundness.doubts(case))
     trial.doubt("quiet time", lambda: progress.doubts(case, trial.findings))
-    judgement = trial.judgement(count(case))
+    judgement = trial.judgement(case, count(case))
     return replace(judgement, freed=freed(case), not_exercised=not_exercised(case))
 
 
-def judge_scan(scan: Scan, patience: Patience = endless) -> tuple[Judgement, History]:
-    """The judgement, and the part of the history that had to be looked at event by event."""
+def judge_scan(scan: Scan, patience: Patience = endless) -> Judgement:
+    """Of a long history: its case is the part that had to be looked at event by event."""
     if screens.whole(scan):
-        history = scan.rows()
-        return judge(history, patience), history
+        return judge(scan.rows(), patience)
     places, written = screens.places(scan), screens.suspected_writes(scan)
     open_faults = doubtful(scan)
-    history, case = _looked_at(scan, places, written, open_faults)
+    case = _looked_at(scan, places, written, open_faults)
     trial = _Trial(ColumnSubject(scan), patience)
     of_writes = bool(written and written.stretches)
     suspected = (c for c, check in CHECKS.items() if check.screen.of_writes and of_writes)
@@ -66,31 +65,29 @@ def judge_scan(scan: Scan, patience: Patience = endless) -> tuple[Judgement, His
     trial.check(case, [code for code in CHECKS if code in codes])
     most = (MOST_PLACES, MOST_IN_A_RUN)
     many = any(len(groups) in most for groups in places.values())
-    if (many and (scan.terms.backend or not trial.is_violation)) or soundness.aims_missed(history):
+    more = many and (scan.terms.backend or not trial.is_violation)
+    if more or soundness.aims_missed(case.history):
         # There may be more to find than where we looked, and it would change what is reported.
-        history = scan.rows()
-        return judge(history, patience), history
+        return judge(scan.rows(), patience)
     amounts = _amounts(scan)
-    trial.doubt("run itself", lambda: soundness.of_faults(history))
+    trial.doubt("run itself", lambda: soundness.of_faults(case.history))
     trial.doubt("history itself", lambda: soundness.too_few(scan.terms, amounts))
-    judgement = trial.judgement(_counts(scan, case, amounts))
+    judgement = trial.judgement(case, _counts(scan, case, amounts))
     unfelt = tuple(fault for fault in not_exercised(case) if fault in open_faults)
     cut = MANY if many else ""
-    return replace(judgement, cut=cut, freed=freed(case), not_exercised=unfelt), history
+    return replace(judgement, cut=cut, freed=freed(case), not_exercised=unfelt)
 
 
 def _looked_at(
     scan: Scan, places: dict[str, list[Ints]], written: Suspected | None, faults: list[FaultSpan]
-) -> tuple[History, Case]:
+) -> Case:
     """All that may have to be reported, event by event."""
     found = {id(group): group for groups in places.values() for group in groups}
     groups = [*found.values(), *struck(scan), *meanwhile(scan, faults)]
     if written is None:
-        history = scan.around(groups)
-        return history, case_of(history)
+        return Case(scan.around(groups))
     groups += written.groups(scan)
-    history = scan.around(groups, written.told, written.reads)
-    return history, case_of(history, written.by_key(scan))
+    return Case(scan.around(groups, written.told, written.reads), written.by_key(scan))
 
 
 MANY = f"There is more: only the first {MOST_PLACES:,} suspicious places were looked at"
@@ -126,7 +123,7 @@ class _Trial:
             self.doubts.append(Doubt(DoubtCode.CHECK_CRASHED, check=check, reason=reason))
             return []
 
-    def judgement(self, counts: Counts) -> Judgement:
+    def judgement(self, case: Case, counts: Counts) -> Judgement:
         check = Code.NOT_LINEARIZABLE.value
         examined = self._guarded(check, lambda: examine(self.subject, self.patience))
         self.findings += self._guarded(
@@ -145,6 +142,7 @@ class _Trial:
             counts=counts,
             began_ns=self.subject.terms.began_ns,
             definitions=tuple(definitions(self.subject, examined, overlaps)),
+            case=case,
         )
 
 

@@ -78,7 +78,7 @@ def _run_and_tell(config: RunConfig, *, as_json: bool) -> int:
     if as_json:
         _print_json(outcome)
     else:
-        print_verdict(outcome.history, outcome.judgement, outcome.store.report, outcome.facts)
+        print_verdict(outcome.narrative, outcome.store.report, outcome.facts)
     if outcome.error is not None:
         print_error(outcome.error.message, outcome.error.cure)
     return outcome.exit_code
@@ -102,7 +102,7 @@ def _print_json(outcome: RunOutcome) -> None:
 def _summary(judged: RunOutcome | Checked) -> VerdictSummary:
     from lockcheck.results.summary import verdict_summary
 
-    return verdict_summary(judged.history, judged.judgement, judged.facts.problem)
+    return verdict_summary(judged.narrative, judged.facts.problem)
 
 
 @main.command("check")
@@ -184,7 +184,7 @@ def check_command(
             click.echo(json_of(summary | {"sealed": checked.sealed}))
         else:
             seal = "sealed" if checked.sealed else "not sealed"
-            print_verdict(checked.history, checked.judgement, checked.report, checked.facts, seal)
+            print_verdict(checked.narrative, checked.report, checked.facts, seal)
     for note in checked.notes:
         print_error(note)
     if checked.unwritten:

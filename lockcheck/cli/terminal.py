@@ -16,7 +16,6 @@ from lockcheck.words import amount, full_stop, moment
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from lockcheck.history import History
     from lockcheck.results.story.narrative import Narrative
     from lockcheck.results.story.steps.step import Step
     from lockcheck.results.story.wording.reasons import Reason
@@ -37,16 +36,16 @@ ACCENTS = {"harm": "red", "overlap": "bold", "fault": "yellow", "refused": "mage
 
 
 def print_verdict(
-    history: History, judgement: Judgement, report: Path | None, facts: RunFacts, seal: str = ""
+    narrative: Narrative, report: Path | None, facts: RunFacts, seal: str = ""
 ) -> None:
     """The last words: what, to whom, when, by how much, whose fault, what helps, where to look."""
     from rich.console import Console
 
-    from lockcheck.results.story.narrative import again, narrative_of
+    from lockcheck.results.story.narrative import again
     from lockcheck.results.story.seen import counted, ended_early, freed_again, not_exercised
     from lockcheck.results.story.wording.doubts import beside_the_headline
 
-    narrative = narrative_of(history, judgement)
+    history, judgement = narrative.history, narrative.judgement
     console = Console(highlight=False)
     console.width = min(console.width, WIDEST) if console.is_terminal else WIDTH_OF_A_LOG
     console.print()

@@ -12,11 +12,11 @@ from collections.abc import Iterable
 import msgspec
 
 from lockcheck.checker.doubt import DoubtCode
-from lockcheck.checker.finding import Definition, Finding, Freed, Judgement
-from lockcheck.history import FaultSpan, History, Hold, Operation
+from lockcheck.checker.finding import Definition, Finding, Freed
+from lockcheck.history import FaultSpan, Hold, Operation
 from lockcheck.history.event import NS_PER_MS
 from lockcheck.results.story.incidents import Incident
-from lockcheck.results.story.narrative import Story, narrative_of
+from lockcheck.results.story.narrative import Narrative, Story
 from lockcheck.results.story.seen import why_idle
 from lockcheck.results.story.steps.step import Step
 from lockcheck.results.story.wording.codes import in_full, note
@@ -118,8 +118,9 @@ class VerdictSummary(msgspec.Struct, frozen=True, kw_only=True):
     not_exercised: tuple[FaultSummary, ...] = ()  # faults that were proven, and nobody felt
 
 
-def verdict_summary(history: History, judgement: Judgement, problem: str = "") -> VerdictSummary:
-    narrative, doubts = narrative_of(history, judgement), in_words(judgement)
+def verdict_summary(narrative: Narrative, problem: str = "") -> VerdictSummary:
+    judgement = narrative.judgement
+    doubts = in_words(judgement)
     return VerdictSummary(
         schema=SCHEMA,
         verdict=judgement.verdict,

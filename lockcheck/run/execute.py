@@ -25,8 +25,8 @@ from lockcheck.compose.runtime import Cluster, ClusterPlan, Runtime
 from lockcheck.config import RunConfig
 from lockcheck.errors import LockcheckError, UserError
 from lockcheck.formats import ReadOptions
-from lockcheck.history import History
 from lockcheck.results.publish import publish
+from lockcheck.results.story.narrative import Narrative
 from lockcheck.run.experiment import await_ready, conduct, keep_running
 from lockcheck.run.notes import Judged, LeaseOutlived, Message, Planned, Ready, Watcher, silent
 from lockcheck.run.plan import Rows, kinds_of, node_specs, plan_rows, terms
@@ -46,8 +46,7 @@ INTERRUPTION = "The run was interrupted; this is what had happened by then."
 class RunOutcome:
     store: Store
     config: RunConfig
-    history: History
-    judgement: Judgement
+    narrative: Narrative
     facts: RunFacts
     record: Record
     error: LockcheckError | None  # the cluster or lockcheck itself failed on the way
@@ -55,6 +54,10 @@ class RunOutcome:
     @property
     def interrupted(self) -> bool:
         return self.facts.failed_with == INTERRUPTED
+
+    @property
+    def judgement(self) -> Judgement:
+        return self.narrative.judgement
 
     @property
     def exit_code(self) -> int:
@@ -161,12 +164,12 @@ def _conclude(
         with not_collecting():
             store.assemble_history(terms(config), facts)
             with loaded(str(store.history), ReadOptions()) as found:
-                judgement, history = judged(found.history, patient_for(FOR_A_RUN_MS))
-                judgement = facts.applied_to(judgement)
-                record = publish(store, history, judgement, facts)
+                judgement = judged(found.history, patient_for(FOR_A_RUN_MS))
+                narrative = Narrative(facts.applied_to(judgement))
+                record = publish(store, narrative, facts)
     except OSError as failed:
         raise out_of_space(failed, store.folder) from error or failed
-    return RunOutcome(store, config, history, judgement, facts, record, error)
+    return RunOutcome(store, config, narrative, facts, record, error)
 
 
 def _check_what_is_here(config: RunConfig, runtime: str) -> None:

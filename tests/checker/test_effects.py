@@ -344,7 +344,7 @@ def test_and_from_columns(lines: str) -> None:
     text = b"".join(encode_event(event) + b"\n" for event in whole)
     read = scan(lambda: io.BytesIO(text), "lines")
     assert read
-    judgement, _ = judge_scan(read)
+    judgement = judge_scan(read)
     assert judgement.verdict is Verdict.UNKNOWN
     assert NOTHING_TO_JUDGE & {doubt.code for doubt in judgement.doubts}
 

@@ -77,4 +77,4 @@ def by_columns(events: list[Event], patience: int) -> Judgement:
     found = scan(lambda: io.BytesIO(text), "h")
     if found is None:  # there is no compiled reader, or it was not sure of something
         return judge(History.of(events), patient_for(patience))
-    return judge_scan(found, patient_for(patience))[0]
+    return judge_scan(found, patient_for(patience))

@@ -11,7 +11,6 @@ from lockcheck.check.recheck import recheck
 from lockcheck.checker import Verdict
 from lockcheck.checker.linearizability import endless
 from lockcheck.formats import ReadOptions, read_any
-from lockcheck.results.story.narrative import narrative_of
 from lockcheck.results.summary import verdict_summary
 
 BEGAN_NS = 1_700_000_000_000_000_000
@@ -76,12 +75,10 @@ def test_a_finding_is_told_by_the_clock_of_the_log(
     judgement = checked.judgement
     assert judgement.verdict is Verdict.VIOLATION
     assert checked.history.end_ns < 100 * MS
-    told = narrative_of(checked.history, judgement).headline
+    told = checked.narrative.headline
     assert told.startswith("At 0.021 s: process 1 and process 2 both held")
     assert "By the log's clock that was 2023-11-14 22:13:20.021 UTC." in told
-    assert (
-        verdict_summary(checked.history, judgement).findings[0].at == "2023-11-14 22:13:20.021 UTC"
-    )
+    assert verdict_summary(checked.narrative).findings[0].at == "2023-11-14 22:13:20.021 UTC"
 
 
 def test_a_clock_that_counts_from_its_own_beginning_tells_no_date(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from lockcheck import checker
 from lockcheck.checker.finding import (
     Blame,
     Code,
@@ -76,7 +77,7 @@ def judgement(
         stale_writes_refused=0,
     )
     verdict = Verdict.merge(finding.effect for finding in findings)
-    return Judgement(verdict, findings, (), counts, definitions)
+    return Judgement(verdict, findings, (), counts, definitions, case=checker.Case(of))
 
 
 def somebody_elses(of: History) -> History:

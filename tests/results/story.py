@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from lockcheck.checker.case import Case
 from lockcheck.checker.finding import Finding, Judgement
 from lockcheck.history import History
+from lockcheck.results.story import narrative, refused
 from lockcheck.results.story.grouping import incidents, worst_first
 from lockcheck.results.story.incidents import Incident
-from lockcheck.results.story.narrative import Story, narrative_of, tell_incident
-from lockcheck.results.story.refused import refused_writes
+from lockcheck.results.story.narrative import Story
+from lockcheck.results.story.numbers import Numbers
+from lockcheck.results.story.refused import RefusedWrite
 from lockcheck.results.story.seen import about_locks
 from lockcheck.results.story.steps.scene import MOST_STEPS
 from lockcheck.results.story.steps.stalls import own_stalls
@@ -24,7 +27,6 @@ __all__ = [
     "headline",
     "incident_title",
     "incidents",
-    "narrative_of",
     "own_stalls",
     "refused_writes",
     "side_by_side",
@@ -39,5 +41,14 @@ def tell(history: History, finding: Finding) -> Story:
     return tell_incident(history, Incident((finding,)))
 
 
-def headline(history: History, judgement: Judgement) -> str:
-    return narrative_of(history, judgement).headline
+def tell_incident(history: History, incident: Incident) -> Story:
+    case = Case(history)
+    return narrative.tell_incident(case, incident, Numbers(case))
+
+
+def refused_writes(history: History) -> tuple[RefusedWrite, ...]:
+    return refused.refused_writes(Case(history))
+
+
+def headline(judgement: Judgement) -> str:
+    return narrative.Narrative(judgement).headline

@@ -8,6 +8,7 @@ import pytest
 
 from lockcheck.checker import judge
 from lockcheck.results.report.timeline import timeline
+from lockcheck.results.story.narrative import Narrative
 from lockcheck.results.story.steps.cuts import cut_apart
 from tests.checker.dsl import history
 from tests.results import story
@@ -53,5 +54,5 @@ def test_it_is_told_and_drawn() -> None:
     assert any(s.text.startswith("odd began: r1 from n1 and r2, confirmed") for s in steps)
     # it was not struck itself
     assert "(odd of r1)" in story.tell(given, judgement.findings[0]).blame
-    (band,) = json.loads(timeline(given, judgement, [], []).json)["faults"]
+    (band,) = json.loads(timeline(Narrative(judgement), [], []).json)["faults"]
     assert band["apart"] == "r1 from n1 and r2"

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from lockcheck.checker.case import Case
 from lockcheck.checker.doubt import Doubt, DoubtCode
 from lockcheck.checker.finding import Judgement, Verdict
 from lockcheck.history import Effect, FaultSpan
 from lockcheck.results.story.wording.doubts import beside_the_headline, in_words, words_of
 from tests.checker.dsl import ns
-from tests.results.test_story import NO_COUNTS
+from tests.results.test_story import NO_COUNTS, Recording
 
 PAUSE = FaultSpan(
     id=1,
@@ -213,7 +214,7 @@ def test_each_code_is_documented() -> None:
 
 
 def judgement(verdict: Verdict, *doubts: Doubt) -> Judgement:
-    return Judgement(verdict, (), doubts, NO_COUNTS)
+    return Judgement(verdict, (), doubts, NO_COUNTS, case=Case(Recording().history()))
 
 
 SHORT = Doubt(DoubtCode.FEW_GRANTS, number=1, of=10), Doubt(DoubtCode.NO_KEY_SHARED)

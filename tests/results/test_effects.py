@@ -9,6 +9,7 @@ import pytest
 from lockcheck.checker import Judgement, judge
 from lockcheck.history import History
 from lockcheck.results.report.timeline import timeline
+from lockcheck.results.story.narrative import Narrative
 from lockcheck.words import fault_name
 from tests.checker.dsl import history, ns
 from tests.results import story
@@ -55,7 +56,7 @@ def told(lines: str, effect: str, nodes: str = "n1", more: str = "") -> tuple[Hi
 def test_a_holder_that_outlived_its_lease(effect: str) -> None:
     given, judgement = told(OUTLIVED, effect)
     slept = effect == "stops"
-    assert ("slept through its lease" in story.headline(given, judgement)) == slept
+    assert ("slept through its lease" in story.headline(judgement)) == slept
     assert HAPPENED[effect] in story.tell(given, judgement.findings[0]).blame
     cure = story.tell(given, judgement.findings[0]).prevention
     assert CURES[effect] in cure
@@ -139,8 +140,8 @@ def test_whose_a_stall_is(effect: str, own: int) -> None:
 def test_a_band_in_the_lane_of_each_node(
     nodes: str, more: str, lanes: list[str], since: float
 ) -> None:
-    given, judgement = told(OUTLIVED, "cuts", nodes, more)
-    drawn = timeline(given, judgement, [], [])
+    _, judgement = told(OUTLIVED, "cuts", nodes, more)
+    drawn = timeline(Narrative(judgement), [], [])
     data = json.loads(drawn.json)
     (band,) = data["faults"]
     assert [data["lanes"][number]["name"] for number in band["lanes"]] == lanes
@@ -171,7 +172,7 @@ def test_who_had_begun_to_write_in_time_did_not_sleep_first(fault: str, title: s
     said = story.incident_title(incident)
     assert said.startswith(f"{title} arrived 0.610 s after ")
     assert "slept" not in said
-    assert story.headline(told, judge(told)).count("at 1.610 s") == 1
+    assert story.headline(judge(told)).count("at 1.610 s") == 1
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,14 @@ import msgspec
 import pytest
 
 from lockcheck.checker import judge
+from lockcheck.checker.case import Case
 from lockcheck.checker.finding import Code, Definition, Judgement, Proof, Verdict
 from lockcheck.checker.linearizability import Answer
 from lockcheck.checker.linearizability.models import register
 from lockcheck.cli.terminal import print_verdict
 from lockcheck.history import History
 from lockcheck.results.report.choice import chosen, merged, within
+from lockcheck.results.story.narrative import Narrative
 from lockcheck.results.story.wording.codes import note
 from lockcheck.results.story.wording.definitions import SECOND_LOOK
 from lockcheck.runs.facts import RunFacts
@@ -52,7 +54,7 @@ def said(capsys: pytest.CaptureFixture[str], of: History, judged: Judgement) -> 
     facts = RunFacts(
         run_id="r1", started_at="", plan=(), versions=(), rerun_command="", check_command=""
     )
-    print_verdict(of, judged, None, facts)
+    print_verdict(Narrative(judged), None, facts)
     return re.sub(r"\s+", " ", capsys.readouterr().out)
 
 
@@ -84,7 +86,7 @@ def test_nothing_found_in_a_register() -> None:
     expected = (
         "In 20 operations by 5 clients every answer is explained by an order of the operations."
     )
-    assert story.headline(of, judged) == expected
+    assert story.headline(judged) == expected
     text = words(elsewhere(of, judged))
     assert "What was found Nothing." in text
     assert "3 keys (register): all answers fit together." in text
@@ -93,9 +95,9 @@ def test_nothing_found_in_a_register() -> None:
 def test_of_a_part_of_a_history_nobody_counts_the_clients() -> None:
     """Millions of operations are not read one by one: only those around what was found."""
     counts = replace(judgement(many(20)).counts, operations=10_000_000)
-    judged = Judgement(Verdict.OK, (), (), counts, (REGISTER,))
     empty = History.of([])
-    assert story.headline(empty, judged).startswith("In 10,000,000 operations every answer")
+    judged = Judgement(Verdict.OK, (), (), counts, (REGISTER,), case=Case(empty))
+    assert story.headline(judged).startswith("In 10,000,000 operations every answer")
     page = elsewhere(empty, judged)
     assert no_word_of_a_lock(words(page))
     assert json.loads(_Page(page).data)["omitted"] == 10_000_000

@@ -12,9 +12,10 @@ import pytest
 
 from lockcheck.checker import judge
 from lockcheck.cli.terminal import print_verdict
+from lockcheck.results.report import render
+from lockcheck.results.story.narrative import Narrative
 from tests.checker.dsl import history
 from tests.results.test_last_words import facts
-from tests.results.test_report import report
 
 FEW = 100
 AT_MOST = 2.6  # times the work for twice as many: what is done once makes it less
@@ -88,16 +89,16 @@ def test_it_is_told_and_drawn_in_linear_time(told: Callable[[int], Iterator[str]
 
 def _work_of(lines: list[str]) -> dict[str, int]:
     of = history(*lines)
-    found = judge(of)
-    assert len(found.findings) >= FEW - 1
+    narrative = Narrative(judge(of))
+    assert len(narrative.judgement.findings) >= FEW - 1
 
     def tell() -> None:
         with redirect_stdout(io.StringIO()):
-            print_verdict(of, found, None, facts())
+            print_verdict(narrative, None, facts())
 
     def draw() -> None:
-        report(of, judgement=found)
+        render(narrative, facts())
 
     draw()  # what is made once in a process is made by now
-    found = judge(of)
+    narrative = Narrative(judge(of))
     return {"judged": work(lambda: judge(history(*lines))), "told": work(tell), "drawn": work(draw)}

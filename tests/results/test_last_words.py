@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from lockcheck.checker import judge
+from lockcheck.checker.case import Case
 from lockcheck.checker.doubt import Doubt, DoubtCode
 from lockcheck.checker.finding import Judgement, Verdict
 from lockcheck.cli.terminal import print_verdict
 from lockcheck.history import History
+from lockcheck.results.story.narrative import Narrative
 from lockcheck.runs.facts import RunFacts
 from tests.results.test_incidents import meets_many
 from tests.results.test_story import NO_COUNTS, Recording, outlived_lease
@@ -41,7 +44,7 @@ def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
 def last_words(
     capsys: pytest.CaptureFixture[str], history: History, judgement: Judgement | None = None
 ) -> list[str]:
-    print_verdict(history, judgement or judge(history), REPORT, facts())
+    print_verdict(Narrative(judgement or judge(history)), REPORT, facts())
     return re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out).split("\n")
 
 
@@ -64,7 +67,7 @@ def test_what_wraps_stays_aligned(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_log_gets_no_colours(capsys: pytest.CaptureFixture[str]) -> None:
-    print_verdict(meets_many(), judge(meets_many()), REPORT, facts())
+    print_verdict(Narrative(judge(meets_many())), REPORT, facts())
     said = capsys.readouterr().out
     assert "\x1b" not in said
     assert "judged         60 of 61 acknowledged writes lost (98 %), 61 writes accepted, 61" in said
@@ -81,13 +84,13 @@ def test_words_from_a_history_are_no_markup(capsys: pytest.CaptureFixture[str]) 
     history = run.history()
     shown = judge(history)
     only = tuple(f for f in shown.findings if f.key != "k1")
-    lines = last_words(capsys, history, Judgement(shown.verdict, only, (), shown.counts))
+    lines = last_words(capsys, history, replace(shown, findings=only))
     assert any("[red]k[/]\\x1b[2J" in line for line in lines)
 
 
 def test_doubts_are_said_once_and_not_all(capsys: pytest.CaptureFixture[str]) -> None:
     doubts = tuple(Doubt(DoubtCode.RUN_UNFINISHED, reason=f"number {n}") for n in range(30))
-    unknown = Judgement(Verdict.UNKNOWN, (), doubts, NO_COUNTS)
+    unknown = Judgement(Verdict.UNKNOWN, (), doubts, NO_COUNTS, case=Case(Recording().history()))
     lines = last_words(capsys, Recording().history(), unknown)
     assert sum("number 0" in line for line in lines) == 1
     assert "  and 24 more doubts in the report" in lines
@@ -104,6 +107,6 @@ def test_one_is_not_many(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_what_went_wrong_with_the_run_comes_first(capsys: pytest.CaptureFixture[str]) -> None:
-    print_verdict(meets_many(), judge(meets_many()), None, facts("the agent went away"))
+    print_verdict(Narrative(judge(meets_many())), None, facts("the agent went away"))
     said = capsys.readouterr().out
     assert said.index("NOT FINISHED") < said.index("the agent went away") < said.index("VIOLATION")

@@ -13,6 +13,7 @@ from lockcheck.checker import judge
 from lockcheck.checker.finding import Code, Judgement
 from lockcheck.cli.terminal import print_verdict
 from lockcheck.history import History
+from lockcheck.results.story.narrative import Narrative
 from lockcheck.results.summary import verdict_summary
 from lockcheck.runs.facts import RunFacts
 from tests.results import story
@@ -44,7 +45,7 @@ def test_what_is_found_can_be_told(mutation: Mutation, good: list[History]) -> N
 
 
 def tell_all(of: History, judged: Judgement) -> None:
-    narrative = story.narrative_of(of, judged)
+    narrative = Narrative(judged)
     assert narrative.headline.isprintable()
     assert sum(len(i.findings) for i in narrative.incidents) == len(judged.findings)
     for _, told in narrative.stories(len(judged.findings)):
@@ -55,7 +56,7 @@ def tell_all(of: History, judged: Judgement) -> None:
         assert len(told.harm) <= len(Code)
     assert report(of, judgement=judged).count("<script") == 2
     assert narrative.headline.split()[0] in last_words(of, judged)
-    msgspec.json.encode(verdict_summary(of, judged))
+    msgspec.json.encode(verdict_summary(narrative))
 
 
 def last_words(of: History, judged: Judgement) -> str:
@@ -63,5 +64,5 @@ def last_words(of: History, judged: Judgement) -> str:
         run_id="r1", started_at="", plan=(), versions=(), rerun_command="", check_command=""
     )
     with contextlib.redirect_stdout(io.StringIO()) as said:
-        print_verdict(of, judged, None, facts)
+        print_verdict(Narrative(judged), None, facts)
     return said.getvalue()

@@ -20,6 +20,7 @@ from lockcheck.checker.finding import Judgement, Verdict
 from lockcheck.history import History
 from lockcheck.results.report import render
 from lockcheck.results.report.marks import KINDS
+from lockcheck.results.story.narrative import Narrative
 from lockcheck.results.story.seen import counted
 from lockcheck.runs.facts import RunFacts
 from tests.results import story
@@ -39,7 +40,7 @@ def report(history: History, *, judgement: Judgement | None = None, **changes: o
         check_command="lockcheck check results/20251118-114302-a1b2c3",
     )
     told = msgspec.structs.replace(facts, **changes)
-    return render(history, judgement or judge(history), told)
+    return render(Narrative(judgement or judge(history)), told)
 
 
 def of_one_incident() -> History:

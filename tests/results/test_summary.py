@@ -11,7 +11,7 @@ import msgspec
 
 from lockcheck.checker import judge
 from lockcheck.checker.finding import Code, Definition, Verdict
-from lockcheck.results.story.narrative import narrative_of
+from lockcheck.results.story.narrative import Narrative
 from lockcheck.results.summary import (
     MOST_EVIDENCE,
     FindingSummary,
@@ -26,7 +26,7 @@ from tests.results.test_incidents import meets_many
 
 
 def summary(*args: Any, **more: Any) -> dict[str, Any]:
-    told = verdict_summary(args[0], judgement(*args, **more))
+    told = verdict_summary(Narrative(judgement(*args, **more)))
     read: dict[str, Any] = json.loads(msgspec.json.encode(told))
     return read
 
@@ -77,12 +77,12 @@ def test_both_definitions_are_there() -> None:
 
 def test_it_tells_what_the_report_tells() -> None:
     of = meets_many()
-    judged = judge(of)
-    told = json.loads(msgspec.json.encode(verdict_summary(of, judged)))
+    narrative = Narrative(judge(of))
+    told = json.loads(msgspec.json.encode(verdict_summary(narrative)))
     assert (told["schema"], told["verdict"], told["incidents_in_all"]) == (1, "violation", 1)
-    assert told["headline"] == narrative_of(of, judged).headline
+    assert told["headline"] == narrative.headline
     [incident] = told["incidents"]
-    [(_, story)] = narrative_of(of, judged).stories(1)
+    [(_, story)] = narrative.stories(1)
     assert incident["outcome"] == "data damaged"
     assert incident["codes"] == {"overlap": 60, "stale-write": 1, "lost-update": 60}
     assert [step["what"] for step in incident["steps"]] == [step.text for step in story.steps]

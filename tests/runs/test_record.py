@@ -20,6 +20,7 @@ from lockcheck.errors import UserError
 from lockcheck.history import Terms
 from lockcheck.nodes import NODES_FOLDER
 from lockcheck.results.publish import publish
+from lockcheck.results.story.narrative import Narrative
 from lockcheck.runs.facts import RunFacts, now_in_words
 from lockcheck.runs.record import Record, Tally, record_of
 from lockcheck.runs.store import CONFIG_FILE, FACTS_FILE, RECORD_FILE, Store
@@ -63,7 +64,7 @@ def begun(out: Path, of: RunFacts) -> Store:
 
 def test_a_record_is_read_as_it_was_written(tmp_path: Path) -> None:
     store, of = begun(tmp_path, facts()), history(*OVERLAP)
-    written = publish(store, of, judge(of), facts())
+    written = publish(store, Narrative(judge(of)), facts())
     read = read_record(store.folder)
     assert read == written
     assert read.verdict is Verdict.VIOLATION
@@ -130,7 +131,7 @@ def test_a_killed_run_has_a_record_before_and_after_it_is_judged(tmp_path: Path)
 def test_check_writes_a_record_that_is_lost_or_damaged_anew(tmp_path: Path) -> None:
     store, of = begun(tmp_path, facts()), history(*OVERLAP)
     store.assemble_history(store.terms(), facts())
-    publish(store, of, judge(of), facts())
+    publish(store, Narrative(judge(of)), facts())
     assert lockcheck("check", str(store.folder)).returncode == 1
     first = read_record(store.folder)
     for damage in (b"", b"{}", b'{"run_id": "x"'):

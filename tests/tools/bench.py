@@ -11,13 +11,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 from lockcheck.checker import judge
 from lockcheck.history import Event, EventType, History, Terms, read_events, write_events
 from lockcheck.history.event import terms_event
 from lockcheck.results.report import render
+from lockcheck.results.story.narrative import Narrative
 from lockcheck.runs.facts import RunFacts
 
 OPERATIONS = 10_000
@@ -99,10 +99,10 @@ def main() -> None:
         stages: dict[str, Callable[[], object]] = {
             "read and understand": lambda: History.of(read_events(path)),
             "judge": lambda: judge(history),
-            "write the report": lambda: render(history, replace(judgement), facts),
+            "write the report": lambda: render(Narrative(judgement), facts),
         }
         print(f"{OPERATIONS:,} operations, verdict {judgement.verdict}, ", end="")
-        print(f"report {len(render(history, judgement, facts).encode()) / 1e6:.2f} MB")
+        print(f"report {len(render(Narrative(judgement), facts).encode()) / 1e6:.2f} MB")
         print(f"{yardstick * 1000:8.1f} ms  decode the lines (the yardstick)")
         for name, work in stages.items():
             took = seconds(work)

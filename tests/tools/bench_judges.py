@@ -57,7 +57,7 @@ def measure(path: Path) -> None:
     began = time.perf_counter()
     scanned = scan(lambda: path.open("rb"), path.name)
     read = time.perf_counter()
-    judgement = judge_scan(scanned)[0] if scanned else None
+    judgement = judge_scan(scanned) if scanned else None
     ended = time.perf_counter()
     if judgement is None:  # without the compiled reader
         from lockcheck.checker import judge
@@ -81,8 +81,8 @@ def measure_command(path: Path) -> None:
         checked = recheck(str(path), None, asked=ReadOptions(), patience=endless, out=path.parent)
         judged = time.perf_counter()
         with redirect_stdout(io.StringIO()):
-            print_verdict(checked.history, checked.judgement, None, checked.facts)
-        page = render(checked.history, checked.judgement, checked.facts)
+            print_verdict(checked.narrative, None, checked.facts)
+        page = render(checked.narrative, checked.facts)
         path.with_suffix(".html").write_text(page)
     told = {
         "verdict": checked.judgement.verdict.value,

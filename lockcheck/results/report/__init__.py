@@ -26,7 +26,7 @@ from lockcheck.results.report.clocks import charts
 from lockcheck.results.report.glossary import glossary
 from lockcheck.results.report.timeline import timeline
 from lockcheck.results.story.incidents import Incident, findings_with_evidence
-from lockcheck.results.story.narrative import Narrative, Story, again, narrative_of
+from lockcheck.results.story.narrative import Narrative, Story, again
 from lockcheck.results.story.refused import refused_writes
 from lockcheck.results.story.seen import (
     clients,
@@ -81,14 +81,14 @@ class _Told:
         return list(self.story.harm) if others or noted else []
 
 
-def render(history: History, judgement: Judgement, facts: RunFacts) -> str:
-    narrative = narrative_of(history, judgement)
+def render(narrative: Narrative, facts: RunFacts) -> str:
+    history, judgement = narrative.history, narrative.judgement
     shown = FULLY_TOLD + LISTED_BRIEFLY
     incidents = narrative.incidents[:shown]
     told = [_Told(n, *each) for n, each in enumerate(narrative.stories(FULLY_TOLD), 1)]
     doubts = beside_the_headline(judgement)
-    refused = refused_writes(history)
-    drawn = timeline(history, judgement, incidents, [_window(each) for each in incidents])
+    refused = refused_writes(narrative.case)
+    drawn = timeline(narrative, incidents, [_window(each) for each in incidents])
     page = (
         _environment()
         .get_template("page.html")

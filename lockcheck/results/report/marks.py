@@ -18,7 +18,7 @@ from lockcheck.results.story.incidents import (
     stale_writes,
     takings,
 )
-from lockcheck.results.story.narrative import narrative_of
+from lockcheck.results.story.narrative import Narrative
 from lockcheck.words import LOCKING, call, label
 
 LONGEST_LABEL = 80
@@ -31,12 +31,12 @@ _ACCEPTED, _REFUSED, _STALE, _UNKNOWN, _READ, _OVERWROTE, _LOST, _UNAWARES, _TOO
 KINDS = ("accepted", "refused", "stale", "unknown", "read", "overwrote", "lost", "unawares", "took")
 
 
-def marks(sheet: Sheet, judgement: Judgement) -> Table:
+def marks(sheet: Sheet, narrative: Narrative) -> Table:
     """Reads, writes and the like, as points on the lane of the client that sent them."""
     names = ("lane", "key", "state", "start", "end", "number", "value", "base", "token", "why")
     table: Table = {name: [] for name in (*names, "call")}
-    harmful = _harmful(judgement, sheet.incidents)
-    numbers = narrative_of(sheet.history, judgement).numbers
+    harmful = _harmful(narrative.judgement, sheet.incidents)
+    numbers = narrative.numbers
     many = len(sheet.history.operations) > MANY_OPERATIONS
     longest = LONGEST_MARK_OF_MANY if many else LONGEST_TEXT
     for operation in _marked(sheet):

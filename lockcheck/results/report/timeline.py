@@ -12,13 +12,13 @@ from typing import Any
 
 import msgspec
 
-from lockcheck.checker.case import case_of
 from lockcheck.checker.finding import Code, Judgement, Verdict
 from lockcheck.history import Ending, History, Hold
 from lockcheck.results.report.columns import Table, append, or_none, safe_in_script, us
 from lockcheck.results.report.marks import KINDS, evidence, marks, tries
 from lockcheck.results.report.sheet import MOST_MARKS, Sheet, places
 from lockcheck.results.story.incidents import Incident, findings_with_evidence
+from lockcheck.results.story.narrative import Narrative
 from lockcheck.results.story.seen import last_moment_ns
 from lockcheck.results.story.steps.cuts import cut_apart
 from lockcheck.words import fault_name, plain, span
@@ -35,22 +35,21 @@ class Timeline:
     names: tuple[str, ...]  # of its lanes
 
 
-def timeline(
-    history: History, judgement: Judgement, told: Iterable[Incident], windows: Iterable[range]
-) -> Timeline:
+def timeline(narrative: Narrative, told: Iterable[Incident], windows: Iterable[range]) -> Timeline:
+    history, judgement = narrative.history, narrative.judgement
     incidents, looks = list(told), list(windows)
     sheet = Sheet(history, incidents, looks)
-    drawing = _Lasting(sheet)
+    drawing = _Lasting(sheet, judgement)
     unseen = max(0, judgement.counts.operations - len(history.operations))
     data = {
         "end": us(last_moment_ns(history)),
         "holds": drawing.holds(),
-        "marks": marks(sheet, judgement),
+        "marks": marks(sheet, narrative),
         "tries": tries(sheet),
-        "faults": drawing.faults(judgement),
+        "faults": drawing.faults(),
         "quiet": or_none(history.quiet_ns),
         "stalls": drawing.stalls(),
-        "overlaps": drawing.overlaps(judgement),
+        "overlaps": drawing.overlaps(),
         "evidence": evidence(sheet),
         "findings": [
             {
@@ -112,8 +111,9 @@ def _kinds_of_holds(holds: Table) -> set[str]:
 class _Lasting:
     """What lasts: holds, faults, stalls, and the times in which two held the same lock."""
 
-    def __init__(self, sheet: Sheet) -> None:
+    def __init__(self, sheet: Sheet, judgement: Judgement) -> None:
         self.sheet = sheet
+        self.judgement = judgement
         self.history = sheet.history
         self._end_ns = last_moment_ns(sheet.history)
 
@@ -135,7 +135,7 @@ class _Lasting:
                 us(hold.acquire.start_ns),
                 us(hold.start_ns),
                 us(hold.end_ns),
-                or_none(case_of(self.history).attribution.promised_in_all_ns(hold)),
+                or_none(self.judgement.case.attribution.promised_in_all_ns(hold)),
                 us(gone),
                 -1 if hold.token is None else hold.token,
                 int(hold.shared),
@@ -156,8 +156,8 @@ class _Lasting:
         self.sheet.rows[hold.node] = len(busy_until)
         return len(busy_until) - 1
 
-    def faults(self, judgement: Judgement) -> list[dict[str, object]]:
-        lanes, idle = self.sheet.lanes, {fault.id for fault in judgement.not_exercised}
+    def faults(self) -> list[dict[str, object]]:
+        lanes, idle = self.sheet.lanes, {fault.id for fault in self.judgement.not_exercised}
         return [
             {
                 "lanes": drawn_in,
@@ -188,10 +188,10 @@ class _Lasting:
             if stall.node in self.sheet.lanes
         ]
 
-    def overlaps(self, judgement: Judgement) -> Table:
+    def overlaps(self) -> Table:
         names = ("key", "first", "second", "start", "end", "counts")
         table: Table = {name: [] for name in names}
-        overlaps = [f for f in judgement.of(Code.OVERLAP) if len(f.holds) > 1]
+        overlaps = [f for f in self.judgement.of(Code.OVERLAP) if len(f.holds) > 1]
         for finding in overlaps[:MOST_MARKS]:
             first, second = finding.holds[:2]
             if not {first.node, second.node} <= self.sheet.lanes.keys():

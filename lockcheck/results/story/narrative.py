@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from lockcheck.checker.case import Case
 from lockcheck.checker.finding import Judgement, Verdict
 from lockcheck.history import History, Terms
 from lockcheck.history.event import TRANSACTION
@@ -43,9 +44,9 @@ class Story:
     reasons: tuple[Reason, ...]  # where a judge explains itself in more than that
 
 
-def tell_incident(history: History, incident: Incident, numbers: Numbers | None = None) -> Story:
-    numbers = numbers or Numbers(history)
-    steps, left_out = steps_of(history, incident, numbers)
+def tell_incident(case: Case, incident: Incident, numbers: Numbers) -> Story:
+    history = case.history
+    steps, left_out = steps_of(case, incident, numbers)
     return Story(
         title=incident_title(incident),
         badge=badge(history, incident),
@@ -67,10 +68,13 @@ def badge(history: History, incident: Incident) -> str:
 
 
 class Narrative:
-    def __init__(self, history: History, judgement: Judgement) -> None:
-        self.history = history
+    """A judgement in words. Whoever shows it in several places makes one, and hands it on."""
+
+    def __init__(self, judgement: Judgement) -> None:
         self.judgement = judgement
-        self.numbers = Numbers(history)
+        self.case = judgement.case
+        self.history = judgement.case.history
+        self.numbers = Numbers(judgement.case)
         self._stories: dict[int, Story] = {}
 
     @cached_property
@@ -100,7 +104,7 @@ class Narrative:
         """Of as many incidents, the worst first."""
         for number, incident in enumerate(self.incidents[:most]):
             if number not in self._stories:
-                self._stories[number] = tell_incident(self.history, incident, self.numbers)
+                self._stories[number] = tell_incident(self.case, incident, self.numbers)
             yield incident, self._stories[number]
 
 
@@ -109,9 +113,3 @@ def again(terms: Terms, command: str) -> tuple[str, str]:
     if terms.clients == 1:
         return re.sub(r"--clients 1\b", "--clients 5", command), ", with more clients"
     return command, ""
-
-
-def narrative_of(history: History, judgement: Judgement) -> Narrative:
-    """The same one for all who tell of a judgement."""
-    made: Narrative = judgement.__dict__.setdefault("_told", Narrative(history, judgement))
-    return made

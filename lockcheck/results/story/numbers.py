@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cached_property
 
-from lockcheck.checker.case import case_of
-from lockcheck.history import History, Operation
+from lockcheck.checker.case import Case
+from lockcheck.history import Operation
 from lockcheck.words import (
     amount,
     names,
@@ -17,13 +17,13 @@ from lockcheck.words import (
 class Numbers:
     """The storage numbers reads, too, and what it refuses."""
 
-    def __init__(self, history: History) -> None:
-        self._history = history
+    def __init__(self, case: Case) -> None:
+        self._case = case
 
     @cached_property
     def _by_seq(self) -> dict[int, int]:
         """None of a part of a history: there it is not known how many came before."""
-        ledger = case_of(self._history).ledger
+        ledger = self._case.ledger
         accepted = (w.seq for w in ledger.writes if w.accepted and ledger.stretches is None)
         return {seq: number for number, seq in enumerate(accepted, 1)}
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass
 
-from lockcheck.checker.case import Case, case_of
-from lockcheck.history import F, History, Hold, Operation
+from lockcheck.checker.case import Case
+from lockcheck.history import F, Hold, Operation
 from lockcheck.words import (
     plain,
 )
@@ -26,14 +26,13 @@ class RefusedWrite:
     newer_holder: str  # whoever had been granted the lock since: the write was stale
 
 
-def refused_writes(history: History) -> tuple[RefusedWrite, ...]:
+def refused_writes(case: Case) -> tuple[RefusedWrite, ...]:
     """By the storage's own word; where its ledger is missing, by what the clients were told."""
-    if history.terms.guard not in {"fence", "cas"}:
+    if case.terms.guard not in {"fence", "cas"}:
         return ()
-    case = case_of(history)
     refused = [(w.operation, w.reason) for w in case.ledger.refused if w.operation is not None]
     if not case.ledger.kept:
-        failed = (o for o in history.operations if o.f == F.WRITE and o.failed)
+        failed = (o for o in case.operations if o.f == F.WRITE and o.failed)
         refused = [(o, "") for o in failed]
     found = (_refused(case, write, reason) for write, reason in refused)
     return tuple(sorted(found, key=lambda write: write.time_ns))

@@ -289,7 +289,7 @@ def without_testimony(seed: int) -> list[Event]:
 @given(st.integers(0, 2**32), st.booleans())
 def test_runs_with_faults_and_a_storage_are_judged_alike(seed: int, testifies: bool) -> None:
     events = a_run(seed) if testifies else without_testimony(seed)
-    judgement, _ = judge_scan(scanned(events))
+    judgement = judge_scan(scanned(events))
     expected = judge(History.of(events))
     counts = replace(judgement.counts, held_together=expected.counts.held_together)
     assert replace(judgement, counts=counts) == expected
@@ -301,8 +301,8 @@ def test_most_runs_are_judged_from_columns_and_some_are_wrong() -> None:
     for seed in range(120):
         told = scanned(a_run(seed))
         if not whole(told):
-            judgement, looked_at = judge_scan(told)
-            found["cleared"] += len(looked_at.operations) < len(told.table)
+            judgement = judge_scan(told)
+            found["cleared"] += len(judgement.case.history.operations) < len(told.table)
             found.update({finding.code for finding in judgement.findings})
     assert found["cleared"] > 40
     assert min(found["overlap"], found["stale-write"], found["lost-update"]) > 2
@@ -312,7 +312,7 @@ def test_storages_that_do_not_testify_are_judged_from_columns_too() -> None:
     """Else the test above would show nothing of them."""
     scans = [scanned(without_testimony(seed)) for seed in range(60)]
     cleared = [told for told in scans if len(told.columns.numbered) and not whole(told)]
-    wrong = [told for told in scans if judge_scan(told)[0].of(Code.LOST_UPDATE)]
+    wrong = [told for told in scans if judge_scan(told).of(Code.LOST_UPDATE)]
     assert len(cleared) > 10
     assert len(wrong) > 2
 
@@ -337,7 +337,7 @@ chaos = st.builds(
 @example(Chaos(7, tokens=False, lossy=0.1), 7)  # told of its loss when it has just been let in
 def test_columns_and_events_are_judged_alike(chaos: Chaos, steps: int) -> None:
     events = chaos.history(steps)
-    judgement, looked_at = judge_scan(scanned(events))
+    judgement = judge_scan(scanned(events))
     expected = judge(History.of(events))
     assert told(judgement) == told(expected)
     seen, of = judgement.counts, expected.counts
@@ -345,7 +345,7 @@ def test_columns_and_events_are_judged_alike(chaos: Chaos, steps: int) -> None:
     whole = replace(seen, held_together=of.held_together)
     assert replace(judgement, counts=whole) == expected
     known = History.of(events).operations
-    assert all(operation in known for operation in looked_at.operations)
+    assert all(operation in known for operation in judgement.case.history.operations)
 
 
 def test_most_of_it_is_judged_from_columns_and_some_of_it_is_wrong() -> None:
@@ -353,7 +353,7 @@ def test_most_of_it_is_judged_from_columns_and_some_of_it_is_wrong() -> None:
     scans = [scanned(Chaos(seed, wrong=seed % 3 / 50).history(80)) for seed in range(200)]
     cleared = [scan for scan in scans if not whole(scan)]
     suspected = [scan for scan in cleared if places(scan)]
-    wrong = [scan for scan in suspected if judge_scan(scan)[0].findings]
+    wrong = [scan for scan in suspected if judge_scan(scan).findings]
     assert len(cleared) > 100
     assert len(wrong) > 30
     assert len(cleared) - len(suspected) > 20
@@ -365,7 +365,7 @@ def test_circles_and_changes_without_the_lock_are_found() -> None:
     for seed in range(150):
         chaos = Chaos(seed, keys=2, wrong=0.1, patient=True, tempo=1_000, changes=0.1)
         told = scanned(chaos.history(100))
-        found.update({finding.code for finding in judge_scan(told)[0].findings})
+        found.update({finding.code for finding in judge_scan(told).findings})
         found["cleared"] += not whole(told)
     assert min(found["deadlock"], found["unlocked-section"], found["cleared"]) > 5, found
 
@@ -386,7 +386,7 @@ def test_where_too_much_is_suspected_it_is_looked_at_all() -> None:
     told = scanned(events)
     assert not whole(told)
     assert {len(groups) for groups in places(told).values()} == {MOST_PLACES}
-    judgement, _ = judge_scan(told)
+    judgement = judge_scan(told)
     assert [f.code for f in judgement.findings if f.code == "overlap"] == ["overlap"]
     assert judgement == judge(History.of(events))
 
@@ -406,7 +406,7 @@ def test_long_histories_of_what_works_are_judged_from_columns_alone(lines: Itera
     assert found is not None
     assert not whole(found)
     assert not places(found)
-    assert judge_scan(found)[0].verdict is Verdict.OK
+    assert judge_scan(found).verdict is Verdict.OK
 
 
 def test_a_token_is_compared_with_all_before_it() -> None:
@@ -418,7 +418,7 @@ def test_a_token_is_compared_with_all_before_it() -> None:
         1 release 14-15
         2 acquire 16-17 token=4
         2 release 18-19""")
-    judgement, _ = judge_scan(scanned(told))
+    judgement = judge_scan(scanned(told))
     assert [f.code for f in judgement.findings].count("token-regression") == 1
     assert judgement == judge(History.of(told))
 
@@ -431,7 +431,7 @@ def test_keepers_and_queues_are_judged_from_columns_too() -> None:
         told = scanned(chaos.history(100))
         if whole(told) or not (told.table.owner != told.table.process).any():
             continue
-        for finding in judge_scan(told)[0].findings:
+        for finding in judge_scan(told).findings:
             found[finding.code] = found.get(finding.code, 0) + 1
     assert found["revived"] > 5
     assert found["overlap"] > 20
@@ -443,8 +443,8 @@ def test_losses_are_judged_from_columns_too() -> None:
     for seed in range(40):
         told = scanned(Chaos(seed, leases=True, wrong=0.1, lossy=0.1).history(100))
         if not whole(told):
-            judgement, looked_at = judge_scan(told)
-            cleared += any(event.f == Notice.LOST for event in looked_at.events)
+            judgement = judge_scan(told)
+            cleared += any(event.f == Notice.LOST for event in judgement.case.history.events)
             found += len(judgement.findings)
     assert cleared > 8
     assert found > 8

@@ -5,9 +5,9 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 
-from lockcheck.checker.case import case_of
+from lockcheck.checker.case import Case
 from lockcheck.checker.finding import Code, Culprit, Verdict
-from lockcheck.history import Effect, Ending, F, FaultSpan, History, Hold, Operation
+from lockcheck.history import Effect, Ending, F, FaultSpan, Hold, Operation
 from lockcheck.history.event import NS_PER_MS
 from lockcheck.results.story.incidents import (
     Identity,
@@ -48,27 +48,26 @@ MORE_OF_THESE = (12, 26, 56)
 HARM, REFUSED, FAULT, FAULT_PROVEN, HEALED, STALLED = 100, 98, 90, 55, 85, 88
 
 
-def steps_of(
-    history: History, incident: Incident, numbers: Numbers
-) -> tuple[tuple[Step, ...], int]:
+def steps_of(case: Case, incident: Incident, numbers: Numbers) -> tuple[tuple[Step, ...], int]:
     """At most fifteen, and how many more there were."""
-    steps = sorted(_Scene(history, incident, numbers).steps(), key=lambda step: step.time_ns)
+    steps = sorted(_Scene(case, incident, numbers).steps(), key=lambda step: step.time_ns)
     return weightiest(steps, MOST_STEPS), max(0, len(steps) - MOST_STEPS)
 
 
 class _Scene:
     """Collects the steps of one incident out of the evidence and the history around it."""
 
-    def __init__(self, history: History, incident: Incident, numbers: Numbers) -> None:
-        self.history = history
+    def __init__(self, case: Case, incident: Incident, numbers: Numbers) -> None:
+        self.case = case
+        self.history = case.history
         self.incident = incident
         self.holds = incident.holds
         self.cast = cast_of(incident, numbers)
-        self.guarded = history.terms.guard != "none"
+        self.guarded = case.terms.guard != "none"
         harmless = incident.damaged or incident.effect is not Verdict.VIOLATION
         self.overlap = Kind.OVERLAP if harmless else Kind.HARM  # red is for damage
         held = any(map(by_holds, incident.findings))
-        self.at_once = max(1, history.terms.permits) if held else None
+        self.at_once = max(1, case.terms.permits) if held else None
         self.at_fault = {identity(o) for o in evidence_of(incident)}
 
     def steps(self) -> Iterator[Step]:
@@ -145,7 +144,7 @@ class _Scene:
             text = f"renewed its lease on {key}" if renewal.ok else failed
             weight = WEIGHT if identity(renewal) in self.at_fault else RENEWED[part]
             yield Step(when, who, text, Kind.LOCK, weight)
-        until_ns = case_of(self.history).attribution.promised_in_all_ns(hold)
+        until_ns = self.case.attribution.promised_in_all_ns(hold)
         if until_ns is None or self._robbed_before(hold, until_ns):
             return
         if until_ns < hold.end_ns:
