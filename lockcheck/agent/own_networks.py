@@ -6,17 +6,30 @@ has its old address, MAC and firewall rules.
 
 from __future__ import annotations
 
+import socket
+import struct
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from lockcheck.errors import ClusterError
 from lockcheck.nodes.namespaces import MS_BIND, inside, mount, new_network
+from lockcheck.nodes.netlink import CREATE, EXCLUSIVE, Kernel, attribute, text
 
 SUBNET = "10.77.0"
 FIRST_HOST = 10
-BRIDGE = "lockcheck0"
+PREFIX_BITS = 24
+BRIDGE, CABLE = "lockcheck0", "eth0"
 HOSTS = Path("/etc/hosts")
+
+NEW_LINK, NEW_ADDRESS = 16, 20  # RTM_NEWLINK, RTM_NEWADDR
+LINK = struct.Struct("=BxHiII")  # family, type, index, flags, which of them are set
+ADDRESS = struct.Struct("=BBBBi")  # family, prefix, flags, scope, index of the link
+UP = 1  # IFF_UP
+HARDWARE, NAME, MASTER, INFO, NETWORK = 1, 3, 10, 18, 28  # IFLA_ADDRESS ... IFLA_NET_NS_FD
+KIND, DATA, PEER = 1, 2, 1  # IFLA_INFO_KIND, IFLA_INFO_DATA, VETH_INFO_PEER
+AT_ONCE = attribute(1, bytes(4))  # IFLA_BR_FORWARD_DELAY: a new port forwards at once
+LOCAL = 2  # IFA_LOCAL
 
 
 class Network(NamedTuple):
@@ -50,36 +63,44 @@ def _address(number: int) -> str:
 
 def _wire_up(networks: list[int]) -> None:
     """A bridge here, and a cable from it into each network."""
-    from pyroute2 import IPRoute
-
-    with IPRoute() as here:
-        here.link("set", index=here.link_lookup(ifname="lo")[0], state="up")
-        here.link("add", ifname=BRIDGE, kind="bridge", br_stp_state=0, br_forward_delay=0)
-        bridge = here.link_lookup(ifname=BRIDGE)[0]
-        here.link("set", index=bridge, state="up")
+    with Kernel() as kernel:
+        kernel.ask(NEW_LINK, 0, _link_up("lo"))
+        kernel.ask(NEW_LINK, CREATE | EXCLUSIVE, _new_link(BRIDGE, "bridge", AT_ONCE))
+        kernel.ask(NEW_LINK, 0, _link_up(BRIDGE))
+        to_bridge = attribute(MASTER, struct.pack("=i", socket.if_nametoindex(BRIDGE)))
         for number, network in enumerate(networks):
-            peer = {"ifname": "eth0", "net_ns_fd": network, "address": _mac(number)}
-            here.link("add", ifname=f"port{number}", kind="veth", peer=peer)
-            port = here.link_lookup(ifname=f"port{number}")[0]
-            here.link("set", index=port, master=bridge, state="up")
+            port, other_end = f"port{number}", attribute(PEER, _other_end(number, network))
+            kernel.ask(NEW_LINK, CREATE | EXCLUSIVE, _new_link(port, "veth", other_end))
+            kernel.ask(NEW_LINK, 0, _link_up(port) + to_bridge)
     for number, network in enumerate(networks):
         with inside(network):
             _configure(_address(number))
 
 
-def _mac(number: int) -> str:
-    """Fixed: with a new one, a restarted node would not be found for tens of seconds."""
-    return f"02:00:0a:4d:00:{FIRST_HOST + number:02x}"
+def _new_link(name: str, kind: str, data: bytes) -> bytes:
+    info = text(KIND, kind) + attribute(DATA, data)
+    return LINK.pack(0, 0, 0, 0, 0) + text(NAME, name) + attribute(INFO, info)
+
+
+def _other_end(number: int, network: int) -> bytes:
+    """Its hardware address is fixed: with a new one, a restarted node would not be found for tens
+    of seconds."""
+    where = attribute(NETWORK, struct.pack("=i", network))
+    mac = attribute(HARDWARE, bytes.fromhex(f"02000a4d00{FIRST_HOST + number:02x}"))
+    return LINK.pack(0, 0, 0, 0, 0) + text(NAME, CABLE) + where + mac
+
+
+def _link_up(name: str) -> bytes:
+    return LINK.pack(0, 0, socket.if_nametoindex(name), UP, UP)
 
 
 def _configure(address: str) -> None:
-    from pyroute2 import IPRoute
-
-    with IPRoute() as here:
-        here.link("set", index=here.link_lookup(ifname="lo")[0], state="up")
-        cable = here.link_lookup(ifname="eth0")[0]
-        here.addr("add", index=cable, address=address, prefixlen=24)
-        here.link("set", index=cable, state="up")
+    with Kernel() as kernel:
+        kernel.ask(NEW_LINK, 0, _link_up("lo"))
+        own = ADDRESS.pack(socket.AF_INET, PREFIX_BITS, 0, 0, socket.if_nametoindex(CABLE))
+        own += attribute(LOCAL, socket.inet_aton(address))
+        kernel.ask(NEW_ADDRESS, CREATE | EXCLUSIVE, own)
+        kernel.ask(NEW_LINK, 0, _link_up(CABLE))
     _tune_network()
 
 

@@ -11,7 +11,7 @@ import socket
 import struct
 from contextlib import suppress
 
-from lockcheck.nodes.netlink import ACKNOWLEDGE, CREATE, Kernel, NetlinkMessage, attribute
+from lockcheck.nodes.netlink import ACKNOWLEDGE, CREATE, Kernel, NetlinkMessage, attribute, text
 from lockcheck.nodes.node import Node
 
 NETFILTER = 12  # NETLINK_NETFILTER
@@ -38,7 +38,7 @@ def lose(node: Node, sender: str, percent: float, table: str) -> None:
 def lose_no_more(node: Node, table: str) -> None:
     """Harmless if there is no such table."""
     with node.inside_network(), suppress(FileNotFoundError):
-        _ask_here([_message(DELETE_TABLE, 0, _name(1, table))])
+        _ask_here([_message(DELETE_TABLE, 0, text(1, table))])
 
 
 def try_here() -> None:
@@ -48,7 +48,7 @@ def try_here() -> None:
 
 def _to_lose(sender: str, percent: float, table: str) -> list[NetlinkMessage]:
     return [
-        _message(NEW_TABLE, CREATE, _name(1, table)),
+        _message(NEW_TABLE, CREATE, text(1, table)),
         _message(NEW_CHAIN, CREATE, _chain(table)),
         _message(NEW_RULE, CREATE, _rule(table, sender, percent)),
     ]
@@ -75,7 +75,7 @@ def _family(family: int, resource: int) -> bytes:
 
 def _chain(table: str) -> bytes:
     hook = _number(1, ARRIVING) + attribute(2, struct.pack(">i", PRIORITY))
-    return _name(1, table) + _name(3, "loss") + _nested(4, hook) + _name(7, "filter")
+    return text(1, table) + text(3, "loss") + _nested(4, hook) + text(7, "filter")
 
 
 def _rule(table: str, sender: str, percent: float) -> bytes:
@@ -88,7 +88,7 @@ def _rule(table: str, sender: str, percent: float) -> bytes:
         _compare(LESS, struct.pack(">I", below)),
         _expression("immediate", _number(1, VERDICT) + _nested(2, _nested(2, _number(1, DROP)))),
     )
-    return _name(1, table) + _name(2, "loss") + _nested(4, b"".join(expressions))
+    return text(1, table) + text(2, "loss") + _nested(4, b"".join(expressions))
 
 
 def _compare(how: int, with_what: bytes) -> bytes:
@@ -97,7 +97,7 @@ def _compare(how: int, with_what: bytes) -> bytes:
 
 
 def _expression(name: str, data: bytes) -> bytes:
-    return _nested(1, _name(1, name) + _nested(2, data))
+    return _nested(1, text(1, name) + _nested(2, data))
 
 
 def _numbers(*values: int) -> bytes:
@@ -106,10 +106,6 @@ def _numbers(*values: int) -> bytes:
 
 def _number(kind: int, value: int) -> bytes:
     return attribute(kind, struct.pack(">I", value))
-
-
-def _name(kind: int, text: str) -> bytes:
-    return attribute(kind, text.encode() + b"\0")
 
 
 def _nested(kind: int, data: bytes) -> bytes:

@@ -10,7 +10,7 @@ import struct
 from errno import EINVAL, ENOENT
 from socket import AF_UNSPEC
 
-from lockcheck.nodes.netlink import CREATE, EXCLUSIVE, Kernel, attribute, device_with
+from lockcheck.nodes.netlink import CREATE, EXCLUSIVE, Kernel, attribute, device_with, text
 from lockcheck.nodes.node import Node
 
 NEW, DELETE = 36, 37  # RTM_NEWQDISC, RTM_DELQDISC
@@ -86,6 +86,6 @@ def _add(node: Node, kind: str, options: bytes) -> None:
 
 def _add_here(device: int, kind: str, options: bytes) -> None:
     body = QUEUE.pack(AF_UNSPEC, device, HANDLE, ROOT, 0)
-    body += attribute(KIND, kind.encode() + b"\0") + attribute(OPTIONS, options)
+    body += text(KIND, kind) + attribute(OPTIONS, options)
     with Kernel() as kernel:
         kernel.ask(NEW, CREATE | EXCLUSIVE, body)
