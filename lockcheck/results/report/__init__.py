@@ -1,8 +1,8 @@
 """The report of a run: one HTML file that needs nothing but itself.
 
 `render` puts words (results.story) and the timeline's data (report.timeline) into page.html. The
-browser is told to load nothing, and to run and apply only the very script and style written here:
-their hashes are in the page's content security policy. What comes from the history is text.
+page's content security policy has the browser load nothing, and run and apply only the script and
+style written here, by their hashes. What comes from the history is escaped text.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from lockcheck.words import full_stop, moment, plain, sentence, span
 
 HERE = Path(__file__).parent
 SCRIPTS = ("view.js", "draw.js", "bands.js", "marks.js", "input.js", "page.js")
-FULLY_TOLD = 20
+SHOWN_FULLY = 20
 LISTED_BRIEFLY = 200
 REFUSED_LISTED = 200
 OPEN_AT_FIRST = 3
@@ -60,8 +60,8 @@ Rows = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
-    """An incident as the page shows it."""
+class _Shown:
+    """An incident that is shown with all its steps."""
 
     number: int
     incident: Incident
@@ -73,7 +73,7 @@ class _Told:
 
     @property
     def harm(self) -> list[str]:
-        """What the heading does not say already."""
+        """The lines that the heading does not already say."""
         [alone, *others] = self.incident.findings
         noted = note(alone)
         if not others and findings_with_evidence(self.incident):
@@ -83,9 +83,8 @@ class _Told:
 
 def render(narrative: Narrative, facts: RunFacts) -> str:
     history, judgement = narrative.history, narrative.judgement
-    shown = FULLY_TOLD + LISTED_BRIEFLY
-    incidents = narrative.incidents[:shown]
-    told = [_Told(n, *each) for n, each in enumerate(narrative.stories(FULLY_TOLD), 1)]
+    incidents = narrative.incidents[: SHOWN_FULLY + LISTED_BRIEFLY]
+    shown = [_Shown(n, *each) for n, each in enumerate(narrative.stories(SHOWN_FULLY), 1)]
     doubts = beside_the_headline(judgement)
     refused = refused_writes(narrative.case)
     drawn = timeline(narrative, incidents, [_window(each) for each in incidents])
@@ -99,12 +98,12 @@ def render(narrative: Narrative, facts: RunFacts) -> str:
             verdict=judgement.verdict,
             headline=narrative.headline,
             tested=_tested(history, judgement, facts),
-            answer=told[0].story if told and _asks_whose_fault(judgement) else None,
+            answer=shown[0].story if shown and _asks_whose_fault(judgement) else None,
             again=again(history.terms, facts.rerun_command),
             counts=list(counted(history, judgement)),
-            told=told,
+            shown=shown,
             above=narrative.told_above,
-            brief=list(enumerate(incidents[FULLY_TOLD:], FULLY_TOLD + 1)),
+            brief=list(enumerate(incidents[SHOWN_FULLY:], SHOWN_FULLY + 1)),
             unlisted=len(narrative.incidents) - len(incidents),
             refused=refused[:REFUSED_LISTED],
             refused_total=len(refused),
@@ -119,7 +118,7 @@ def render(narrative: Narrative, facts: RunFacts) -> str:
         )
     )
     html = _with_glossary(page, narrative, drawn.names)
-    # A lone surrogate can hide in what somebody else's file said; a file of UTF-8 cannot hold it.
+    # A file from elsewhere may hold a lone surrogate, which UTF-8 cannot.
     return html.encode("utf-8", "replace").decode()
 
 
@@ -145,7 +144,7 @@ def _visible(page: str) -> str:
 
 
 def _window(incident: Incident) -> range:
-    """The stretch of time to look at, in ns: the incident with some room around it."""
+    """The stretch of time to show, in ns: the incident with some room around it."""
     points = [f.time_ns for f in incident.findings]
     points += [t for h in incident.holds for t in (h.acquire.start_ns, h.end_ns)]
     points += [o.start_ns for f in incident.findings for o in f.operations]
@@ -157,7 +156,7 @@ def _window(incident: Incident) -> range:
 
 
 def _tested(history: History, judgement: Judgement, facts: RunFacts) -> Rows:
-    """What was tested, as the command line calls it."""
+    """What was tested, by the names of the command line."""
     terms, whole = history.terms, clients(history, judgement) is not None
     rows = (
         ("--backend", terms.backend),
@@ -179,13 +178,13 @@ def _tested(history: History, judgement: Judgement, facts: RunFacts) -> Rows:
 
 
 def _asks_whose_fault(judgement: Judgement) -> bool:
-    """Data was damaged, or would have been without the guard."""
+    """Whether data was damaged, or would have been without the guard."""
     refused = judgement.verdict is Verdict.OK and judgement.counts.stale_writes_refused
     return bool(refused) or judgement.verdict is Verdict.VIOLATION
 
 
 def _options(text: str) -> Markup:
-    """Sets the command line's options apart, and keeps them from being broken in two."""
+    """Marks up the command line's options, so that none is broken in two."""
     html = re.sub(
         r"--[a-z-]+( (fence|cas|none|redis|\d+))?", r"<code>\g<0></code>", str(escape(text))
     )
@@ -193,13 +192,13 @@ def _options(text: str) -> Markup:
 
 
 def _unbroken(text: str) -> Markup:
-    """A value such as v10-c4 is not broken in two at its hyphen."""
+    """Keeps a value such as v10-c4 from being broken in two at its hyphen."""
     html = re.sub(r"\b\w{1,12}-\w{1,12}\b", r'<span class="num">\g<0></span>', str(escape(text)))
     return Markup(html)  # noqa: S704 - escaped before
 
 
 def _words(command: str) -> Markup:
-    """A command whose lines break between options only: each stays with its value."""
+    """Has the lines of a command break between options only: each stays with its value."""
     words = re.findall(r"--?[a-z][\w-]*(?: (?!-)\S+)?|\S+", command)
     spans = (f"<span>{escape(word)}</span>" for word in words)
     return Markup(" ".join(spans))  # noqa: S704 - escaped word by word

@@ -1,4 +1,4 @@
-"""What is drawn where there is too much: all that is near a finding, and a thinned out rest."""
+"""Which of too many items are drawn: those near a finding, and every nth of the rest."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ T = TypeVar("T")
 def chosen(
     items: Sequence[T], most: int, windows: Iterable[range], start_ns: Callable[[T], int]
 ) -> Sequence[T]:
-    """At most this many, in their order, which is that of their starts."""
+    """At most `most` of the items, which are in the order of their starts, and stay so."""
     if len(items) <= most:
         return items
     near = _near(items, most // 2, windows, start_ns)
@@ -35,7 +35,7 @@ def _near(
 
 
 def merged(windows: Iterable[range]) -> list[range]:
-    """In order, and none touches another."""
+    """The same stretches of time, in order and without overlaps."""
     apart: list[range] = []
     for window in sorted(windows, key=lambda window: window.start):
         if apart and window.start <= apart[-1].stop:

@@ -1,4 +1,4 @@
-"""What the clocks of nodes told against the true ones, as small charts: as measured, no more."""
+"""Small charts of how far the nodes' clocks were off the true ones, at the measured points."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from lockcheck.words import natural, plain
 
 CLOCKS = ("wall", "monotonic")
 WIDTH, HEIGHT = 960, 96
-# What is further apart in time than this was not watched in between.
+# Points further apart in time than this are not joined: in between, nothing was measured.
 WATCHED_NS = 1_000_000_000
 OFF_MS = 1.0
 MOST_NODES = 24
 MOST_POINTS = 20_000
 LONGEST_MS = 1e12
 COLOURS = 6
-Told = dict[str, tuple[float | None, float | None]]
+Offsets = dict[str, tuple[float | None, float | None]]  # in ms, by node: wall, monotonic
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +35,8 @@ class Line:
 class Chart:
     clock: str
     lines: tuple[Line, ...]
-    right: int  # nodes that were never off
-    zero: float  # where no offset is drawn
+    right: int  # how many nodes were never off
+    zero: float  # the height of an offset of zero
     top: str
     bottom: str
 
@@ -48,29 +48,29 @@ class Point:
 
 
 def charts(history: History) -> list[Chart]:
-    """None where no clock was moved."""
-    told = [(event.time, said) for event in history.clocks[:MOST_POINTS] for said in _read(event)]
-    drawn = (_chart(clock, n, told, last_moment_ns(history)) for n, clock in enumerate(CLOCKS))
+    """Empty where no clock was moved."""
+    read = [(event.time, each) for event in history.clocks[:MOST_POINTS] for each in _read(event)]
+    drawn = (_chart(clock, n, read, last_moment_ns(history)) for n, clock in enumerate(CLOCKS))
     return [chart for chart in drawn if chart.lines]
 
 
-def _read(event: Event) -> Iterable[Told]:
-    """Nothing of what makes no sense: somebody else's files may hold anything."""
+def _read(event: Event) -> Iterable[Offsets]:
+    """Skips what is no measurement: a file from elsewhere may hold anything."""
     try:
-        said = msgspec.convert(event.value, Told)
+        read = msgspec.convert(event.value, Offsets)
     except msgspec.ValidationError:
         return
     yield {
         name: offsets
-        for name, offsets in said.items()
+        for name, offsets in read.items()
         if all(off is None or abs(off) < LONGEST_MS for off in offsets)
     }
 
 
-def _chart(clock: str, place: int, told: list[tuple[int, Told]], end_ns: int) -> Chart:
+def _chart(clock: str, place: int, read: list[tuple[int, Offsets]], end_ns: int) -> Chart:
     points: dict[str, list[Point]] = {}
-    for time_ns, said in told:
-        for name, offsets in said.items():
+    for time_ns, by_node in read:
+        for name, offsets in by_node.items():
             if (off_ms := offsets[place]) is not None:
                 points.setdefault(name, []).append(Point(time_ns, off_ms))
     off = {name: found for name, found in points.items() if any(map(_is_off, found))}

@@ -1,4 +1,4 @@
-"""Columns of numbers, and texts that are stored once: so a page of ten thousand marks is small."""
+"""Columns of numbers, and texts that are stored once, so that a page with many marks is small."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def safe_in_script(json: str) -> str:
 
 
 def drawable(number: int) -> int:
-    """A file may claim any number; the script's are exact up to this one."""
+    """A file may hold any number; the script's are exact up to LARGEST_NUMBER."""
     return max(-LARGEST_NUMBER, min(LARGEST_NUMBER, number))
 
 
@@ -27,7 +27,7 @@ def us(ns: int) -> int:
 
 
 def or_none(ns: int | None) -> int:
-    """-1: there is none; a column holds numbers only."""
+    """-1 for None: a column holds numbers only."""
     return -1 if ns is None else us(ns)
 
 

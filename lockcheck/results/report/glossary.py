@@ -1,4 +1,4 @@
-"""What the page's words mean: of those that stand on it, and no others."""
+"""Explanations of the words that occur on the page, and of no others."""
 
 from __future__ import annotations
 
@@ -75,8 +75,8 @@ _OF_ALL = {
         "what the run could not show."
     ),
 }
-# What a page says where it does not say the very word.
-_SAID = {
+# Patterns of words that occur on a page instead of the one explained.
+_FORMS = {
     "Hold": "holds?|held|holders?",
     "Lease": "leases?",
     "Overlap": "overlap(s|ped)?|two holders",
@@ -97,29 +97,29 @@ _NODES = {
 }
 
 
-def glossary(narrative: Narrative, said: str) -> Rows:
-    """`said`: the page, or a part of it, without tags."""
+def glossary(narrative: Narrative, text: str) -> Rows:
+    """`text`: the page, or a part of it, without tags."""
     words = (_OF_LOCKS if narrative.about_locks else {}) | _OF_ALL
-    told = (row for row in words.items() if _stands_in(_SAID.get(row[0], row[0]), said))
-    return (*told, *_names(narrative.history, said))
+    found = (row for row in words.items() if _occurs(_FORMS.get(row[0], row[0]), text))
+    return (*found, *_names(narrative.history, text))
 
 
-def _stands_in(pattern: str, said: str) -> bool:
-    return re.search(rf"(?<!\w)({pattern})(?!\w)", said, re.IGNORECASE) is not None
+def _occurs(pattern: str, text: str) -> bool:
+    return re.search(rf"(?<!\w)({pattern})(?!\w)", text, re.IGNORECASE) is not None
 
 
-def _names(history: History, said: str) -> Iterator[tuple[str, str]]:
-    """As a run of ours gives them: somebody else's file has its own."""
+def _names(history: History, text: str) -> Iterator[tuple[str, str]]:
+    """Examples of the names that a run of lockcheck gives; a file from elsewhere has others."""
     if not history.terms.backend:
         return
     nodes = set(history.clients) | {stall.node for stall in history.stalls}
     for fault in history.faults:
         nodes.update(fault.nodes, *fault.links)
     for letter, meaning in _NODES.items():  # a folder may be called r2, too
-        if found := nodes & set(re.findall(rf"(?<!\w){letter}\d+(?!\w)", said)):
+        if found := nodes & set(re.findall(rf"(?<!\w){letter}\d+(?!\w)", text)):
             yield min(found, key=natural), meaning
-    if value := VALUE.search(said):
+    if value := VALUE.search(text):
         yield value[0], f"A value: of those that {value[2]} wrote, number {value[1]}."
     keys = sorted({o.key for o in history.operations if o.key}, key=natural)
-    if told := [plain(key) for key in keys if _stands_in(re.escape(plain(key)), said)][:1]:
-        yield told[0], "A lock, by its name; what it protects bears the same name."
+    if named := next((k for k in map(plain, keys) if _occurs(re.escape(k), text)), ""):
+        yield named, "A lock, by its name; what it protects bears the same name."

@@ -1,4 +1,4 @@
-"""What happens at a moment: reads, writes and the like, attempts, and what is in evidence."""
+"""Marks of a moment: operations, vain attempts, and the operations in evidence."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ LONGEST_MARK_OF_MANY = 16  # where there are so many that they make up most of t
 MANY_OPERATIONS = 5_000
 MOST_EVIDENCE = 100  # of one incident
 
-# What the script draws of a write: the numbers are the script's STATE list.
+# How the script draws an operation: indexes of its list STATE.
 _ACCEPTED, _REFUSED, _STALE, _UNKNOWN, _READ, _OVERWROTE, _LOST, _UNAWARES, _TOOK = range(9)
 KINDS = ("accepted", "refused", "stale", "unknown", "read", "overwrote", "lost", "unawares", "took")
 
 
 def marks(sheet: Sheet, narrative: Narrative) -> Table:
-    """Reads, writes and the like, as points on the lane of the client that sent them."""
+    """Operations under the lock, as points on the lane of the client that sent them."""
     names = ("lane", "key", "state", "start", "end", "number", "value", "base", "token", "why")
     table: Table = {name: [] for name in (*names, "call")}
     harmful = _harmful(narrative.judgement, sheet.incidents)
@@ -61,7 +61,7 @@ def marks(sheet: Sheet, narrative: Narrative) -> Table:
 
 
 def _marked(sheet: Sheet) -> Sequence[Operation]:
-    """Far from any finding a read goes first: a read changes nothing."""
+    """Of too many, reads far from any finding are omitted: a read changes nothing."""
     taking = {identity(release) for release in takings(sheet.incidents)}
     operations = [
         o for o in sheet.history.operations if o.f not in LOCKING or identity(o) in taking
@@ -89,7 +89,7 @@ def tries(sheet: Sheet) -> Table:
 
 
 def evidence(sheet: Sheet) -> Table:
-    """The operations at fault of what no hold can show, each with its whole length."""
+    """The operations of findings that no hold can show, each with its whole length."""
     names = ("lane", "key", "start", "end", "text", "finding")
     table: Table = {name: [] for name in names}
     for number, incident in enumerate(sheet.incidents):
@@ -110,33 +110,33 @@ def evidence(sheet: Sheet) -> Table:
 
 
 def _harmful(judgement: Judgement, incidents: Iterable[Incident]) -> dict[Identity, int]:
-    """What was lost, what overwrote it, what was stale, and releases that took somebody else's
-    lock away: the worst of it counts."""
+    """The state of writes that were lost, overwrote others or were stale, and of releases that
+    took another client's lock away; where several apply, the worst."""
     found: dict[Identity, int] = {}
     for loss in losses(judgement.findings):
         found.update((identity(write), _LOST) for write in loss.lost)
-    guilty = _who_is_to_blame(judgement)
+    blamed_for = _blamed_for(judgement)
     for loss in losses(judgement.findings):
-        blamed = loss.overwriting.process in guilty.get(identity(loss.overwriting), ())
+        blamed = loss.overwriting.process in blamed_for.get(identity(loss.overwriting), ())
         found[identity(loss.overwriting)] = _OVERWROTE if blamed else _UNAWARES
     found.update((identity(w), _STALE) for w in stale_writes(judgement.findings))
     return found | {identity(r): _TOOK for r in takings(incidents)}
 
 
-def _who_is_to_blame(judgement: Judgement) -> dict[Identity, set[int | str]]:
-    """Of each write that overwrote others: red is for who did it, and it may be another client."""
-    guilty: dict[Identity, set[int | str]] = {}
+def _blamed_for(judgement: Judgement) -> dict[Identity, set[int | str]]:
+    """The processes to blame for each write that overwrote others: not always its own."""
+    blamed: dict[Identity, set[int | str]] = {}
     for finding in judgement.of(Code.LOST_UPDATE):
         writes, blame = [o for o in finding.operations if o.f == F.WRITE], finding.blame
         if not writes or blame.who not in (Culprit.HOLDER, Culprit.CLIENT):
             continue
-        who = writes[-1].process
+        process = writes[-1].process
         if blame.release is not None:
-            who = blame.release.process
+            process = blame.release.process
         elif finding.holds and (blame.who is Culprit.HOLDER or blame.by_ns):
-            who = finding.holds[0].process
-        guilty.setdefault(identity(writes[-1]), set()).add(who)
-    return guilty
+            process = finding.holds[0].process
+        blamed.setdefault(identity(writes[-1]), set()).add(process)
+    return blamed
 
 
 def _state(operation: Operation, harmful: dict[Identity, int]) -> int:

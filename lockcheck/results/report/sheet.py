@@ -1,4 +1,4 @@
-"""What all parts of the timeline share: lanes, numbered texts, and what is left out."""
+"""What all parts of the timeline share: lanes, numbered texts, and a count of what is omitted."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from lockcheck.words import (
 T = TypeVar("T")
 
 LONGEST_TEXT = 40
-# Beyond this many a picture shows no more than their density: reads go first, then what is far from
-# any finding.
+# Of more marks a picture shows only how dense they are: reads are omitted first, then marks that
+# are far from any finding.
 MOST_MARKS = 20_000
 LANES_AT_ONCE = 12  # more do not fit a screen
-MOST_LANES = 48  # processes of other people's histories are many: each unknown answer ends one
+MOST_LANES = 48  # histories of other tools have many processes: each unknown answer ends one
 
 
 class Sheet:
@@ -36,7 +36,7 @@ class Sheet:
         self.texts = Numbered()
         self.omitted = 0
         self.stalls = own_stalls(history, history.stalls)
-        self.rows: dict[str, int] = {}  # of a lane, where it has more than one
+        self.rows: dict[str, int] = {}  # of lanes with more than one
         self.at_fault: set[str] = set()  # lanes with evidence
         about = list(dict.fromkeys(node for incident in incidents for node in _nodes(incident)))
         clients = sorted({*about, *(o.node for o in history.operations)}, key=natural)
@@ -72,13 +72,13 @@ class Sheet:
 
 
 def places(fault: FaultSpan) -> tuple[str, ...]:
-    """Whose lanes it is drawn in; one that struck nobody in particular has a lane of its own."""
+    """The lanes that it is drawn in; a fault that struck no node in particular has its own."""
     return fault.nodes or ("",)
 
 
 def _drawn(about: list[str], clients: list[str]) -> tuple[list[str], int]:
-    """Which have a lane, and how many of them are seen at once: where they are many, those come
-    first that findings are about, the worst of them first."""
+    """The clients that have a lane, and how many of them show at first. Of many, those with
+    findings come first, the worst of them at the top."""
     if len(clients) <= LANES_AT_ONCE:
         return clients, len(clients)
     return list(dict.fromkeys([*about, *clients]))[:MOST_LANES], LANES_AT_ONCE

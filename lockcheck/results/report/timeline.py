@@ -1,7 +1,7 @@
-"""The history as the timeline's script wants it: columns instead of objects, times in µs.
+"""The history as the timeline's script reads it: columns instead of objects, times in µs.
 
-A column repeats no names, so ten thousand operations stay well below a megabyte. Texts that occur
-again and again (marks, reasons) are stored once and referred to by their number.
+A column repeats no names, so ten thousand operations take well below a megabyte. Texts that occur
+often (marks, reasons) are stored once and referred to by their number.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ _ENDINGS = list(Ending)
 @dataclass(frozen=True, slots=True)
 class Timeline:
     json: str  # safe inside a script element, whatever the history holds
-    kinds: frozenset[str]  # what occurs on it, for the legend
+    kinds: frozenset[str]  # the kinds of marks that occur on it, for the legend
     names: tuple[str, ...]  # of its lanes
 
 
-def timeline(narrative: Narrative, told: Iterable[Incident], windows: Iterable[range]) -> Timeline:
+def timeline(narrative: Narrative, shown: Iterable[Incident], windows: Iterable[range]) -> Timeline:
     history, judgement = narrative.history, narrative.judgement
-    incidents, looks = list(told), list(windows)
+    incidents, looks = list(shown), list(windows)
     sheet = Sheet(history, incidents, looks)
     drawing = _Lasting(sheet, judgement)
     unseen = max(0, judgement.counts.operations - len(history.operations))
@@ -109,7 +109,7 @@ def _kinds_of_holds(holds: Table) -> set[str]:
 
 
 class _Lasting:
-    """What lasts: holds, faults, stalls, and the times in which two held the same lock."""
+    """Whatever has a length: holds, faults, stalls, and overlaps of holds."""
 
     def __init__(self, sheet: Sheet, judgement: Judgement) -> None:
         self.sheet = sheet
@@ -145,7 +145,7 @@ class _Lasting:
         return table
 
     def _row(self, hold: Hold, busy_until: list[int]) -> int:
-        """A node that holds several locks at once draws them below each other."""
+        """Holds of several locks at once are drawn below each other in the lane of their node."""
         for row, until_ns in enumerate(busy_until):
             if until_ns <= hold.start_ns:
                 busy_until[row] = hold.end_ns
