@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from lockcheck.run.execute import RunOutcome
 
 CONFIG_FILE = "lockcheck.toml"
-MOST_PERMITS = 999_999  # more is no lock: see `UNLIMITED_PERMITS`
+MOST_PERMITS = 999_999  # from UNLIMITED_PERMITS on, a lock excludes no client
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -37,7 +37,7 @@ def main(context: click.Context) -> None:
     \b
     lockcheck run --backend redlock --nemesis pause     see it break
     lockcheck run --backend redis-fenced --guard fence  see a fence hold
-    lockcheck check FILE                                judge a history, yours or anybody's
+    lockcheck check FILE                                judge a history, also of other tools
     lockcheck doctor                                    what this host can run
 
     Options are also read from LOCKCHECK_RUN_... variables and from lockcheck.toml
@@ -65,10 +65,10 @@ def run_command(
 ) -> int:
     """Run a lock under faults, and judge what happened."""
     stored = stored_config(again, _out_of_runs()) if again is not None else None
-    return _run_and_tell(config_from(context, given, stored), as_json=as_json)
+    return _run_and_print(config_from(context, given, stored), as_json=as_json)
 
 
-def _run_and_tell(config: RunConfig, *, as_json: bool) -> int:
+def _run_and_print(config: RunConfig, *, as_json: bool) -> int:
     from lockcheck.cli.progress import Terminal
     from lockcheck.cli.terminal import print_verdict
     from lockcheck.run.execute import execute
@@ -154,7 +154,7 @@ def check_command(
     report: str | None,
     as_json: bool,
 ) -> int:
-    """Judge a history: that of a stored run, or of anybody. Needs no cluster.
+    """Judge a history: of a stored run, or from another tool. Needs no cluster.
 
     HISTORY is a run's folder, its name, `latest`, a file, or - for standard input. The verdict
     and the report of a run are replaced. Files may end in .gz or .zst, and be in lockcheck's
@@ -193,7 +193,7 @@ def check_command(
 
 
 def _out_of_runs() -> Path:
-    """Where runs are kept, as `run` would have it: `check latest` looks there."""
+    """The folder of all runs, as `lockcheck run` is configured: `check latest` looks there."""
     asked = click.get_current_context().find_root().default_map or {}
     return Path(os.environ.get("LOCKCHECK_RUN_OUT") or asked.get("run", {}).get("out", "results"))
 

@@ -1,4 +1,4 @@
-"""The entry point. It imports next to nothing, so that an early Ctrl-C is handled, too."""
+"""The entry point. It imports very little, so that an early Ctrl-C is handled, too."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ INTERRUPTED = 130
 def entry() -> NoReturn:
     try:
         supervise()
-        # More threads are of no use to columns; where there are none to be had, BLAS interrupts us.
+        # Columns gain nothing from threads, and BLAS aborts the process where it can start none.
         os.environ["OPENBLAS_NUM_THREADS"] = "1"
         from lockcheck.cli.exits import exit_code
 
         code = exit_code()
     except KeyboardInterrupt:
         code = INTERRUPTED
-    except (ImportError, MemoryError) as error:  # there is not even a command line to tell it
+    except (ImportError, MemoryError) as error:  # not even the command line is there
         code = ENDED_BY_ITSELF
         say_barely(f"cannot be loaded: {str(error) or 'no memory'}", "give it more memory")
-    signal.pthread_sigmask(signal.SIG_BLOCK, FORWARDED)  # what is said is said
+    signal.pthread_sigmask(signal.SIG_BLOCK, FORWARDED)  # the exit code is decided
     try:
         for stream in (sys.stdout, sys.stderr):
             stream.flush()

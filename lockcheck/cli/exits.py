@@ -1,4 +1,4 @@
-"""Exit codes are a promise: any error in a command is 4, never 1."""
+"""The exit code of a command: any unexpected error is 4, never 1, which is a violation."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def exit_code() -> int:
         return _exit_code()
     except Terminated as left:
         return left.exit_code
-    except Exception:  # noqa: BLE001 - while an error was printed: even that must not look like a finding
+    except Exception:  # noqa: BLE001 - an error while one was printed must not look like a violation
         return _is_a_bug()
 
 
@@ -33,7 +33,7 @@ def _exit_code() -> int:
     except click.ClickException as error:
         _show(error)
         return UserError.exit_code
-    except click.Abort as left:  # what click makes of a Ctrl-C
+    except click.Abort as left:  # click's own exception for a Ctrl-C
         raise KeyboardInterrupt from left
     except LockcheckError as error:
         return _failed(error.message, error.cure, error.exit_code)
@@ -47,7 +47,7 @@ def _exit_code() -> int:
 
 
 def _main() -> object:
-    """A closed pipe to stderr is an error of its own: click would exit with 1, a violation."""
+    """Raises BrokenPipeError if stderr is a closed pipe: click would exit with 1, a violation."""
     try:
         code: object = main(standalone_mode=False, auto_envvar_prefix="LOCKCHECK")
         sys.stdout.flush()
@@ -73,7 +73,7 @@ def _failed(message: str, cure: str, code: int = InternalError.exit_code) -> int
 
 
 def _short_of_memory(error: MemoryError | ImportError) -> int:
-    """Without enough memory, installed libraries cannot be loaded."""
+    """An ImportError counts, too: without enough memory, libraries cannot be loaded."""
     if isinstance(error, MemoryError):
         return _failed("out of memory", "give it more, or judge less at once")
     reason = error.__cause__ or error
@@ -81,7 +81,7 @@ def _short_of_memory(error: MemoryError | ImportError) -> int:
 
 
 def _cannot_write(error: OSError) -> int:
-    """A reader that went away needs no message, and a full disk is not a bug."""
+    """Standard output failed: a reader that left needs no message, and a full disk is no bug."""
     if not isinstance(error, BrokenPipeError):
         if not is_out_of_space(error):
             return _is_a_bug()

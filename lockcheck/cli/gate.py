@@ -1,6 +1,6 @@
-"""The one gate to a terminal for foreign text: of histories, servers, files, the engine.
+"""All text from outside (histories, servers, files, the engine) reaches a terminal through here.
 
-Nothing that passes can move the cursor, colour or reverse what follows, or start a new line.
+It cannot move the cursor, colour or reverse what follows, or start a new line.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ UNHEARD = (OSError, ValueError, AttributeError)  # the stream is closed, full, o
 
 
 def printable(text: str) -> str:
-    """On one line."""
+    """The text on one line, without control characters."""
     return "".join(c if c.isprintable() else " " if c == "\n" else "?" for c in text)
 
 
 def lines_of(text: str) -> list[str]:
-    """For text of several lines, such as a server's last words: the caller indents them."""
+    """For text of several lines, such as a server's last output; the caller indents them."""
     return [printable(line) for line in text.split("\n")]
 
 
 def plain(text: str) -> str:
-    """On one line, and without markup where rich prints it."""
+    """As `printable`, for rich to print: nothing in it is markup."""
     from rich.markup import escape
 
     return escape(printable(text))
@@ -42,7 +42,7 @@ def say(text: str) -> None:
 
 
 def print_error(message: str, cure: str = "") -> None:
-    """If the stream is closed, the exit code still says it."""
+    """Does nothing if the stream is closed: the exit code reports the error, too."""
     first, *more = lines_of(message)
     lines = [f"lockcheck: {first}", *(f"  {line}" for line in more)]
     lines += [f"  cure: {printable(cure)}"] if cure else []

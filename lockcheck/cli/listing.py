@@ -1,4 +1,4 @@
-"""What there is: locks, servers, faults, checks and the rest, for `lockcheck list`."""
+"""Prints locks, servers, faults, checks and the rest, for `lockcheck list`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ USUAL_PLAN = Plan(
     backend="", ttl_ms=1000, time_limit_ms=15_000, clients=5, servers=3, stores=True, writes=True
 )
 
-Row = tuple[str, tuple[str, ...]]  # a name, what it is, and what more there is to say
+Row = tuple[str, tuple[str, ...]]  # a name, what it is, and further lines
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What the options of the command line take, and where else they are read from."""
+"""The types of the command line's options, and lockcheck.toml, from which they are read, too."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from lockcheck.sizes import parse_size
 
 
 def read_config_file(path: Path, commands: Mapping[str, click.Command]) -> dict[str, object]:
-    """Nobody else's: what it says is done with the rights of whoever stands in its folder."""
+    """Refuses a file of another user: its settings act with the rights of the current one."""
     if not path.exists():
         return {}
     import tomllib
 
     try:
         with path.open("rb") as file:
-            _refuse_a_strangers(os.fstat(file.fileno()).st_uid, path)
+            _refuse_foreign(os.fstat(file.fileno()).st_uid, path)
             tables = tomllib.load(file)
     except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UserError(f"{path} cannot be read: {error}") from error
     return {name: _by_parameter(commands, name, table, path) for name, table in tables.items()}
 
 
-def _refuse_a_strangers(owner: int, path: Path) -> None:
+def _refuse_foreign(owner: int, path: Path) -> None:
     ours = {0, os.geteuid(), int(os.environ.get("SUDO_UID") or os.geteuid())}
     if owner not in ours:
         raise UserError(
@@ -41,7 +41,7 @@ def _refuse_a_strangers(owner: int, path: Path) -> None:
 def _by_parameter(
     commands: Mapping[str, click.Command], command_name: str, table: object, path: Path
 ) -> dict[str, object]:
-    """A command's settings, by click's names for them; what it does not know is a mistake."""
+    """A command's settings by click's names; refuses unknown ones."""
     command = commands.get(command_name)
     if command is None or not isinstance(table, dict):
         known = ", ".join(f"[{name}]" for name in sorted(commands))
@@ -65,7 +65,7 @@ def _by_parameter(
 
 
 def _as_typed(parameter: click.Parameter, value: object, where: str) -> object:
-    """As it would stand on the command line, so that it is read, and refused, the same way."""
+    """As text, as on the command line, so that it is parsed and refused in the same way."""
     is_flag = isinstance(parameter, click.Option) and parameter.is_flag
     if is_flag and isinstance(value, bool):
         return value
@@ -80,7 +80,7 @@ def _as_typed(parameter: click.Parameter, value: object, where: str) -> object:
     return texts if parameter.multiple else texts[0]
 
 
-# What an option takes, by where the registry is that serves it; those of a run are in its config.
+# The registries whose names an option takes; those of `run` are in `config.REGISTRIES`.
 CHOICES = {
     "format": ("lockcheck.formats", "FORMATS"),
     "export": ("lockcheck.formats.exports.export", "EXPORTS"),
@@ -99,7 +99,7 @@ def choices_of(registry: str) -> list[str]:
 
 
 class LateChoice(click.ParamType):  # type: ignore[type-arg,unused-ignore]
-    """A choice from a registry that is imported only when it is looked at."""
+    """A choice from a registry, which is imported only when it is needed."""
 
     def __init__(self, registry: str) -> None:
         self.name = registry
@@ -115,7 +115,7 @@ class LateChoice(click.ParamType):  # type: ignore[type-arg,unused-ignore]
 
 
 class Parsed(click.ParamType):  # type: ignore[type-arg,unused-ignore]
-    """A number that people write with a unit."""
+    """A number that is written with a unit."""
 
     def __init__(self, name: str, parse: Callable[[str], int]) -> None:
         self.name = name

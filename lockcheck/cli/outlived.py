@@ -1,7 +1,5 @@
-"""Standard output whose reader may go away, as `head` does when it has read enough.
-
-That is no failure: the rest is discarded, and the exit code is the same.
-"""
+"""Standard output whose reader may leave early, as `head` does: the rest is discarded, and the exit
+code is the same."""
 
 from __future__ import annotations
 
@@ -19,21 +17,21 @@ class _Pipe(io.FileIO):
         try:
             return super().write(data)
         except BrokenPipeError:
-            nobody = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nobody, self.fileno())
-            os.close(nobody)
+            null = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(null, self.fileno())
+            os.close(null)
             return memoryview(data).nbytes
 
 
 def outlive_readers() -> None:
-    said = sys.stdout
+    before = sys.stdout
     try:
-        file = _Pipe(said.fileno(), "wb", closefd=False)
-    except (AttributeError, OSError, ValueError):  # it is closed, or no file
+        file = _Pipe(before.fileno(), "wb", closefd=False)
+    except (AttributeError, OSError, ValueError):  # closed, or not a file
         return
     sys.stdout = io.TextIOWrapper(
         io.BufferedWriter(file),
-        encoding=said.encoding,
-        errors=said.errors,
+        encoding=before.encoding,
+        errors=before.errors,
         line_buffering=file.isatty(),
     )

@@ -131,7 +131,8 @@ def _words(note: Message | LeaseOutlived | Ready | Stopping) -> str:
 def _live_line(state: LiveState) -> RenderableType:
     line = Text(f"{state.elapsed_s:5.1f} s  {state.operations:>6,} operations  ")
     line.append(f"{state.acquisitions:>5,} acquired")
-    line.append(f"  held by {', '.join(state.holders[:4]) or 'nobody'}", style="cyan")
+    holders = f"held by {', '.join(state.holders[:4])}" if state.holders else "not held"
+    line.append(f"  {holders}", style="cyan")
     line.append(f"  fault: {', '.join(state.faults)}" if state.faults else "", style="yellow")
     overlaps = f"  {state.overlaps} overlap{'' if state.overlaps == 1 else 's'}"
     line.append(overlaps, style="bold red" if state.overlaps else "dim")

@@ -1,4 +1,4 @@
-"""The options of `lockcheck run`: the fields of a run's configuration, as click wants them."""
+"""The options of `lockcheck run`, made from the fields of a run's configuration."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class RunCommand(click.Command):
-    """Its options are made when they are needed: their registries take time to import."""
+    """Makes its options when they are needed: their registries take time to import."""
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         self.add_options()
@@ -33,7 +33,7 @@ class RunCommand(click.Command):
 
 
 def _parameter(field: str) -> str:
-    """click's name for it, from which the variable LOCKCHECK_RUN_... follows."""
+    """click's name for a field, from which it derives the variable LOCKCHECK_RUN_..."""
     from lockcheck.config import option_of
 
     return option_of(field).removeprefix("--").replace("-", "_")
@@ -82,8 +82,8 @@ def stored_config(run: str, out: Path) -> RunConfig:
 def config_from(
     context: click.Context, given: dict[str, Any], stored: RunConfig | None
 ) -> RunConfig:
-    """What was asked for: by option, then variable, then lockcheck.toml; or as it is `stored`, with
-    the options on top."""
+    """From options, then variables, then lockcheck.toml; or the `stored` configuration, which only
+    options override."""
     import msgspec
 
     from lockcheck.backends import BACKENDS
@@ -113,7 +113,7 @@ def _is_typed(context: click.Context, name: str) -> bool:
 
 
 def _configured(context: click.Context) -> tuple[str, ...]:
-    """What is configured on this machine, whether an option overrules it or not."""
+    """The fields that lockcheck.toml or a variable sets, even where an option overrides them."""
     from lockcheck.config import settings
 
     in_file, prefix = context.default_map or {}, context.auto_envvar_prefix

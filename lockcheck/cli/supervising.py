@@ -1,7 +1,7 @@
 """The command runs in a child, so that exit 0 and 1 mean a verdict and nothing else.
 
-Libraries in C end a process as they like: BLAS calls `exit(1)` where it gets no memory, which a
-nightly job would read as a violation. What the child decides it says in codes of its own.
+A library in C may end the process: BLAS calls `exit(1)` where it gets no memory, which a nightly
+job would read as a violation. So the child adds DECIDED to the codes that it decided.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import os
 import signal
 from contextlib import suppress
 
-DECIDED = 64  # added to what a command decided; the highest, 128 + SIGTERM, still fits a byte
+DECIDED = 64  # the highest code, 128 + SIGTERM, still fits a byte with it
 ENDED_BY_ITSELF = 4
 PR_SET_PDEATHSIG = 1
 FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -21,7 +21,7 @@ WAITED_FOR = (*FORWARDED, signal.SIGCHLD)
 def supervise() -> None:
     """Returns in the child. The parent exits with its code, and passes signals on to it."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, WAITED_FOR)
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # where it is ignored, nobody learns of an exit
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # if it were ignored, no exit would be noticed
     parent = os.getpid()
     try:
         child = os.fork()
@@ -37,7 +37,7 @@ def supervise() -> None:
 
 
 def _end_with(parent: int) -> None:
-    """A user who kills lockcheck knows of one process only."""
+    """Ends the child when its parent is killed: a user knows of that one only."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(ENDED_BY_ITSELF)
@@ -49,7 +49,7 @@ def _status_of(child: int) -> int:
         if pid:
             return status
         heard = signal.sigwaitinfo(WAITED_FOR)
-        sent_to_us_alone = heard.si_pid != 0  # a terminal's Ctrl-C comes from nobody, and to both
+        sent_to_us_alone = heard.si_pid != 0  # a terminal's Ctrl-C has no sender, and goes to both
         if heard.si_signo in FORWARDED and sent_to_us_alone:
             os.kill(child, heard.si_signo)
 
@@ -69,6 +69,6 @@ def _code_of(status: int) -> int:
 
 
 def say_barely(message: str, cure: str) -> None:
-    """Where there is no more of us than this: see `gate.print_error`."""
-    with suppress(OSError):  # nobody reads it: the code still says it
+    """As `gate.print_error`, where that cannot be imported."""
+    with suppress(OSError):  # closed: the exit code reports it, too
         os.write(2, f"lockcheck: {message}\n  cure: {cure}\n".encode())

@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from lockcheck.runs.facts import RunFacts
 
 COLOURS = {Verdict.OK: "green", Verdict.VIOLATION: "red", Verdict.UNKNOWN: "yellow"}
-SHOWN_AFTER_S = 1.0  # what is done by then needs no bar
+SHOWN_AFTER_S = 1.0  # shorter reading needs no bar
 WIDEST = 120  # longer lines are hard to read
 WIDTH_OF_A_LOG = 100
 LABELS_WIDE = 13
 NARROWEST = 24
 LONGEST_NAME = 14
 STEPS_SHOWN = 12  # the report has some more
-EACH_END = 4  # of an explanation, in sentences
+EACH_END = 4  # sentences of an explanation
 OBJECTS_SHOWN = 2
 DOUBTS_SHOWN = 5
 ACCENTS = {"harm": "red", "overlap": "bold", "fault": "yellow", "refused": "magenta"}
@@ -38,7 +38,7 @@ ACCENTS = {"harm": "red", "overlap": "bold", "fault": "yellow", "refused": "mage
 def print_verdict(
     narrative: Narrative, report: Path | None, facts: RunFacts, seal: str = ""
 ) -> None:
-    """The last words: what, to whom, when, by how much, whose fault, what helps, where to look."""
+    """What happened, to which clients, when, whose fault it is, what helps, and where to look."""
     from rich.console import Console
 
     from lockcheck.results.story.narrative import again
@@ -70,7 +70,7 @@ def print_verdict(
         _print_rows(console, [("free again", plain(free))])
     if idle := not_exercised(judgement):
         _print_rows(console, [("no effect", plain(idle))])
-    # Whole, however long: a path or a command that is broken in two cannot be copied.
+    # Not wrapped: a path or a command in two lines cannot be copied.
     if report is not None:
         console.print(_label("report") + "  " + plain(str(report)), soft_wrap=True)
     if facts.rerun_command:
@@ -85,7 +85,7 @@ def _print_worst_incident(console: Console, narrative: Narrative) -> None:
 
     for incident, story in narrative.stories(1):
         more = len(narrative.incidents) - 1
-        if incident is not narrative.told_above:  # else the headline has it
+        if incident is not narrative.told_above:  # else it is in the headline
             _print_beside(console, "", f"[bold]{plain(story.title)}[/]")
         steps = weightiest(story.steps, STEPS_SHOWN)
         _print_steps(console, steps)
@@ -94,9 +94,7 @@ def _print_worst_incident(console: Console, narrative: Narrative) -> None:
                 console, "", f"[dim]… and {amount(left_out, 'more step')} in the report[/]"
             )
         console.print()
-        if incident.main in findings_with_evidence(
-            incident
-        ):  # of the others the steps say it already
+        if incident.main in findings_with_evidence(incident):  # for others it is in the steps
             _print_reason(console, note(incident.main), story.reasons[:1])
         _print_rows(console, [("whose fault", plain(story.blame))])
         _print_rows(console, [("what helps", plain(story.prevention))])
@@ -107,13 +105,13 @@ def _print_worst_incident(console: Console, narrative: Narrative) -> None:
 
 
 def _print_reason(console: Console, note: str, reasons: Sequence[Reason]) -> None:
-    """Why the judge is certain, step by step."""
+    """The proof, sentence by sentence."""
     from lockcheck.results.story.wording.reasons import shortened
 
     sentences = [full_stop(note)] if note else []
     sentences += [s for reason in reasons for s in shortened(reason.sentences, EACH_END)]
-    for number, said in enumerate(sentences):
-        _print_rows(console, [("" if number else "because", plain(said))])
+    for number, sentence in enumerate(sentences):
+        _print_rows(console, [("" if number else "because", plain(sentence))])
 
 
 def _print_definitions(console: Console, judgement: Judgement) -> None:
@@ -157,7 +155,7 @@ def _print_rows(console: Console, rows: Sequence[tuple[str, str]]) -> None:
 
 
 def _print_beside(console: Console, mark: str, text: str) -> None:
-    """A mark on the left, and words that wrap beside it."""
+    """A mark on the left, and text that wraps beside it."""
     from rich.text import Text
 
     left = Text.from_markup(f"{mark}  " if mark else "")
@@ -169,7 +167,7 @@ def _print_beside(console: Console, mark: str, text: str) -> None:
 
 @contextmanager
 def reading_progress() -> Iterator[Callable[[int], object]]:
-    """A bar for a history that takes its time to read; nothing is shown before it does."""
+    """A bar for a history that takes long to read; shown only after SHOWN_AFTER_S."""
     if not sys.stderr.isatty():
         yield lambda _: None
         return

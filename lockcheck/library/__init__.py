@@ -1,1 +1,1 @@
-"""lockcheck as a library: a cluster, faults and a judge for somebody's own tests."""
+"""lockcheck as a library: a cluster, faults and a judge for a user's own tests."""

@@ -1,7 +1,7 @@
 """A cluster for a user's own test: real servers, and nodes for its clients.
 
-This process cannot reach the nodes' networks (see `compose/`). So a test runs programs on nodes, or
-has a port on loopback forwarded to a server.
+This process cannot reach the nodes' networks (see `compose/`): a test runs programs on nodes, or
+forwards a port on loopback to a server.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from lockcheck.signals import ignoring_signals
 
 RUNTIME_VARIABLE = "LOCKCHECK_RUN_RUNTIME"
 MOST_CLIENTS = 100
-TTL_MS = 1000  # for faults that depend on a lease: none is known here
+TTL_MS = 1000  # for faults that depend on a lease, which is unknown here
 say = logging.getLogger("lockcheck").info
 
 
 class Cluster:
-    """What `lockcheck.cluster(...)` starts; it is gone when the `with` block ends."""
+    """The cluster that `lockcheck.cluster(...)` starts; the end of the `with` block ends it."""
 
     def __init__(
         self,
@@ -90,7 +90,7 @@ class Cluster:
         return self._forwarding.open(self._switchboard, via, server, self.port(server))
 
     def fault(self, text: str, *nodes: str) -> Fault:
-        """As for `--nemesis`: `partition:leader,one-way=in`; or at the nodes that are named."""
+        """As for `--nemesis`: `partition:leader,one-way=in`; or at the named nodes."""
         return self.faults.of(text, *nodes)
 
     def _check(self, name: str, known: tuple[str, ...]) -> None:
@@ -190,7 +190,7 @@ def _plan(lock: str, specs: Sequence[NodeSpec], seed: int) -> Plan:
 
 @contextmanager
 def _ending(nodes: Nodes, *, collect: bool) -> Iterator[None]:
-    """On every way out; a second Ctrl-C does not cut it short."""
+    """Ends the nodes on every way out; a second Ctrl-C is ignored meanwhile."""
     try:
         yield
     finally:

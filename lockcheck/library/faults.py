@@ -25,8 +25,8 @@ LONGEST_S = 300.0
 
 
 class Faults:
-    """`faults.pause("c1")`, `faults.partition("leader", one_way="in")`: a fault by its name, what
-    it strikes (nodes, or one of its aims), and its parameters: see `lockcheck list faults`."""
+    """`faults.pause("c1")`, `faults.partition("leader", one_way="in")`: a fault by its name, with
+    the nodes that it strikes, or one of its aims, and its parameters: `lockcheck list faults`."""
 
     def __init__(
         self, link: AgentLink, log: Log, plan: Plan, nodes: Sequence[str], clients: Sequence[str]
@@ -56,7 +56,7 @@ class Faults:
         return [*super().__dir__(), *(name.replace("-", "_") for name in FAULTS)]
 
     def of(self, text: str, *nodes: str) -> Fault:
-        """As for `--nemesis`; and the nodes that it strikes, if they are named."""
+        """A fault as for `--nemesis`, at the named nodes if there are any."""
         sequence = parse_nemesis(text)
         if len(sequence) != 1:
             raise UserError(
@@ -100,8 +100,8 @@ def _written(name: str, value: object) -> list[str]:
 class Fault:
     """`nodes` and `proof` are set within the `with` block.
 
-    Its times in the log are of this process's clock, as all others: it began no later than that,
-    and was healed no earlier, so that nobody is blamed for what it did.
+    Its times in the log are of this process's clock, as all others: it began no later and was
+    healed no earlier than they say, so that no client or service is blamed for its effects.
     """
 
     def __init__(

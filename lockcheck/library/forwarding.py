@@ -60,7 +60,7 @@ class Forwarding:
                 switchboard.send(stream, data)
             switchboard.send(stream, b"")
             await writer.wait_closed()  # what comes back may come later
-        except (ClusterError, OSError):  # the cluster is gone, or whoever connected to us
+        except (ClusterError, OSError):  # the cluster or the connection is gone
             writer.close()
         finally:
             self._writers.discard(writer)

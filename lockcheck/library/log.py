@@ -1,7 +1,7 @@
-"""What clients do, recorded for the judges by the test that makes them do it.
+"""Records what clients do, for the judges; the test that drives the clients calls it.
 
-All times are by this process's clock, taken around each operation: so an operation seems a little
-longer, and a hold a little shorter, than it was, and nothing is found that was not there.
+Times are of this process's clock, taken around each operation: so operations seem a little longer
+and holds a little shorter than they were, and nothing is found that did not happen.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Promised(TypedDict, total=False):
-    """What the lock promises, by which it is judged; and what guards the data."""
+    """The lock's promises, by which it is judged, and the guard of the data."""
 
     ttl_ms: int  # the lease, or the session's timeout, of acquires that do not name their own
     session: bool
@@ -38,7 +38,7 @@ class Promised(TypedDict, total=False):
 
 @dataclass(slots=True)
 class LoggedOperation:
-    """The outcome of an operation: it was done, unless the test says otherwise."""
+    """The outcome of an operation: `ok`, unless the test calls `refused` or `unknown`."""
 
     token: int | None = None
     value: object = None
@@ -48,11 +48,11 @@ class LoggedOperation:
     error: str | None = None
 
     def refused(self, why: str = "") -> None:
-        """It certainly did not happen."""
+        """The operation certainly did not happen."""
         self.outcome, self.error = EventType.FAIL, why or None
 
     def unknown(self, why: str = "") -> None:
-        """Nobody knows whether it happened: it was not answered."""
+        """The operation was not answered: it may have happened or not."""
         self.outcome, self.error = EventType.INFO, why or None
 
 
@@ -80,7 +80,7 @@ class Log:
         shared: bool = False,
     ) -> Iterator[LoggedOperation]:
         """`acquire`, `release`, `renew`, `read`, `write` ..., around the code that does it. If the
-        code raises, nobody knows whether it happened, unless `refused` was called."""
+        code raises, its outcome is unknown, unless `refused` was called."""
         asked = time.monotonic_ns(), self._process(client), EventType.INVOKE, f, key
         invoke = Event(*asked, value, client, token, base=base, ttl_ms=ttl_ms, shared=shared)
         self.add(invoke)
@@ -95,18 +95,18 @@ class Log:
             self._add_answer(client, invoke, answer)
 
     def lost(self, client: str, key: str, why: str = "") -> None:
-        """The client was told that it holds the lock no longer."""
-        told = EventType.INFO, Notice.LOST, key
-        self.add(Event(time.monotonic_ns(), self._process(client), *told, node=client, error=why))
+        """Records that the client learned of the loss of its lock."""
+        notice = EventType.INFO, Notice.LOST, key
+        self.add(Event(time.monotonic_ns(), self._process(client), *notice, node=client, error=why))
 
     def judge(self, **promised: Unpack[Promised]) -> Judgement:
         from lockcheck.checker import judge
 
-        return judge(History.of(self._told(Terms(**promised))))
+        return judge(History.of(self._recorded(Terms(**promised))))
 
     def save(self, path: Path, **promised: Unpack[Promised]) -> None:
         """For `lockcheck check PATH --report page.html`."""
-        write_events(path, self._told(Terms(**promised)))
+        write_events(path, self._recorded(Terms(**promised)))
 
     def note(self, event: Event, time_ns: int | None = None) -> None:
         """An event of the agent, whose clock may differ."""
@@ -117,7 +117,7 @@ class Log:
         with self._adding:
             self._events.append(event)
 
-    def _told(self, terms: Terms) -> list[Event]:
+    def _recorded(self, terms: Terms) -> list[Event]:
         with self._adding:
             events = sorted(self._events, key=attrgetter("time"))
         dated = (structs.replace(each, time=each.time - self._origin_ns) for each in events)

@@ -14,7 +14,7 @@ PATIENCE_S = 10.0
 
 
 class Program:
-    """Communicates in lines, by its standard input and output. Its standard error is in
+    """A program that is given and prints lines. Its standard error is in
     `nodes/NODE/output.log` of the cluster's folder."""
 
     def __init__(
@@ -45,10 +45,10 @@ class Program:
             line = self._lines.get(timeout=timeout_s)
         except queue.Empty:
             raise TimeoutError(
-                f"the program on {self.node} said nothing for {timeout_s:g} s"
+                f"the program on {self.node} printed no line for {timeout_s:g} s"
             ) from None
         if line is None:
-            self._lines.put(None)  # for whoever asks again
+            self._lines.put(None)  # for the next call
             raise EOFError(f"the program on {self.node} has ended with {self._code}")
         return line
 

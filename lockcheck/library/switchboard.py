@@ -1,4 +1,4 @@
-"""Streams between this process and the nodes, by their numbers: see `agent/streams.py`."""
+"""Numbered streams between this process and programs on nodes: see `agent/streams.py`."""
 
 from __future__ import annotations
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 def publish(store: Store, narrative: Narrative, facts: RunFacts) -> Record:
-    """The record is written last, so that whatever it is beside belongs to it."""
-    from lockcheck.runs.record import record_of  # with a run's settings, which mere files lack
+    """Writes verdict, report and record; the record last, so that it never precedes the others."""
+    from lockcheck.runs.record import record_of  # a run's settings take time to import
 
     record = record_of(facts, _config(store), narrative.judgement)
     store.save_verdict(verdict_summary(narrative, facts.problem))
@@ -30,5 +30,5 @@ def publish(store: Store, narrative: Narrative, facts: RunFacts) -> Record:
 def _config(store: Store) -> RunConfig | None:
     try:
         return store.config()
-    except UserError:  # a bare history, or of another version: it is judged without
+    except UserError:  # a bare history, or the run of another version
         return None

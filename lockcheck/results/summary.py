@@ -1,7 +1,7 @@
 """A verdict for programs: verdict.json, and what `--json` prints.
 
-What each field means is in docs/verdicts.md. Where one goes, or means something else, `schema` is
-raised; a new one does not.
+Its fields are in docs/verdicts.md. `schema` is raised when one goes or changes its meaning, and not
+when one is added.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from lockcheck.results.story.wording.doubts import in_words
 from lockcheck.words import by_its_clock
 
 SCHEMA = 1
-INCIDENTS_TOLD = 20
+MOST_INCIDENTS = 20
 MOST_EVIDENCE = 50  # holds and operations of one finding; the history has them all
 
 
@@ -44,7 +44,7 @@ class OperationSummary(msgspec.Struct, frozen=True, kw_only=True):
     f: str
     key: str
     start_ms: float
-    end_ms: float | None  # None: nobody knows when, or whether, it took effect
+    end_ms: float | None  # None: not answered, so it may have taken effect at any time or never
     outcome: str
 
 
@@ -54,7 +54,7 @@ class FindingSummary(msgspec.Struct, frozen=True, kw_only=True):
     key: str
     nodes: tuple[str, ...]
     at_ms: float
-    at: str  # the same as date and time, by the clock of the log; empty: it did not say
+    at: str  # the same as date and time, by the clock of the log; empty: unknown
     length_ms: float
     blame: str
     by_ms: float
@@ -70,7 +70,7 @@ class FreedSummary(msgspec.Struct, frozen=True, kw_only=True):
     node: str
     effect: str  # of the fault: `ends` or `cuts`
     ended_ms: float  # when that worked
-    after_ms: float | None  # None: nobody else was granted it
+    after_ms: float | None  # None: no other client was granted it
 
 
 class FaultSummary(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,7 +88,7 @@ class StepSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class IncidentSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """Findings with one cause, as the report tells them."""
+    """Findings with one cause, as the report shows them."""
 
     title: str
     effect: str
@@ -113,9 +113,9 @@ class VerdictSummary(msgspec.Struct, frozen=True, kw_only=True):
     counts: object
     definitions: object  # as they are in `checker.finding`, as `counts` are
     problem: str = ""
-    cut: str = ""  # why there is more to find than is told
+    cut: str = ""  # why there is more to find than is listed
     freed: tuple[FreedSummary, ...] = ()  # how soon a lock was free again after its holder was gone
-    not_exercised: tuple[FaultSummary, ...] = ()  # faults that were proven, and nobody felt
+    not_exercised: tuple[FaultSummary, ...] = ()  # faults that were proven and had no effect
 
 
 def verdict_summary(narrative: Narrative, problem: str = "") -> VerdictSummary:
@@ -125,7 +125,7 @@ def verdict_summary(narrative: Narrative, problem: str = "") -> VerdictSummary:
         schema=SCHEMA,
         verdict=judgement.verdict,
         headline=_text(narrative.headline),
-        incidents=tuple(_incident(*each) for each in narrative.stories(INCIDENTS_TOLD)),
+        incidents=tuple(_incident(*each) for each in narrative.stories(MOST_INCIDENTS)),
         incidents_in_all=len(narrative.incidents),
         findings=tuple(_summaries(judgement.findings, judgement.began_ns)),
         doubts=_writable(doubts),
@@ -203,7 +203,7 @@ def _fault(fault: FaultSpan) -> str:
 
 
 def _nodes(finding: Finding) -> tuple[str, ...]:
-    """The holders, in the order of their holds; of what is about no hold, who is in evidence."""
+    """The holders, in the order of their holds; without holds, the nodes in evidence."""
     holders = tuple(hold.node for hold in finding.holds)
     return holders or tuple(dict.fromkeys(o.node for o in finding.operations))[:MOST_EVIDENCE]
 
@@ -236,7 +236,7 @@ def _definition(definition: Definition) -> dict[str, object]:
     fields: dict[str, object] = msgspec.to_builtins(definition)
     del fields["reason"]
     fields["sentence"] = told(definition)
-    return {name: _text(said) if isinstance(said, str) else said for name, said in fields.items()}
+    return {name: _text(v) if isinstance(v, str) else v for name, v in fields.items()}
 
 
 def _process(of: Hold | Operation) -> int | str:
@@ -244,7 +244,7 @@ def _process(of: Hold | Operation) -> int | str:
 
 
 def _text(text: str) -> str:
-    """Half a character can hide in what somebody else's file said; JSON cannot hold it."""
+    """Replaces halves of surrogate pairs, which text from outside may have and JSON cannot."""
     return text.encode("utf-8", "replace").decode()
 
 

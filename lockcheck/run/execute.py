@@ -1,4 +1,4 @@
-"""One run, from the plan to the report. The one file that knows every stage; read it downwards."""
+"""One run, from the plan to the report: the one file that knows every stage."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class RunOutcome:
     narrative: Narrative
     facts: RunFacts
     record: Record
-    error: LockcheckError | None  # the cluster or lockcheck itself failed on the way
+    error: LockcheckError | None  # of the cluster or of lockcheck itself
 
     @property
     def interrupted(self) -> bool:
@@ -65,7 +65,7 @@ class RunOutcome:
 
 
 def execute(config: RunConfig, watcher: Watcher = silent) -> RunOutcome:
-    """Cluster, clients, history, judgement, report: the report is written in any case.
+    """Runs a lock under faults on a cluster, judges its history, and writes the report in any case.
 
     Works on any thread. A KeyboardInterrupt ends the run early, and is not raised again.
     """
@@ -105,7 +105,7 @@ def execute(config: RunConfig, watcher: Watcher = silent) -> RunOutcome:
 
 @dataclass(slots=True)
 class _Attempt:
-    """To run the experiment on a cluster: how far it came, and what ended it."""
+    """The experiment on a cluster: how far it came, and what ended it."""
 
     config: RunConfig
     runtime: Runtime
@@ -151,7 +151,7 @@ class _Attempt:
 
     @property
     def exit_code(self) -> int:
-        """0 where nothing but the verdict decides it."""
+        """Of an error or an interruption; 0 if the verdict decides."""
         if self.interrupted:
             return INTERRUPTED
         return self.error.exit_code if self.error else 0
@@ -173,7 +173,7 @@ def _conclude(
 
 
 def _check_what_is_here(config: RunConfig, runtime: str) -> None:
-    """Clients in containers have their libraries, but no plugins of this host."""
+    """Refuses a run that lacks drivers or plugins: containers have no plugins of this host."""
     if runtime == "local":
         for kind in kinds_of(config):
             check_drivers(kind.server)
@@ -186,19 +186,19 @@ def _check_what_is_here(config: RunConfig, runtime: str) -> None:
 
 
 def _outlives_its_lease(config: RunConfig) -> bool:
-    """The work under the lock takes longer than the lease, and nobody renews it."""
+    """Whether the work under the lock can take longer than the lease, which is not renewed."""
     promises = config.backend_under_test().promises
     kept_alive = promises.session or promises.renews or config.check_validity
     return not kept_alive and config.think_ms * LONGEST_THINK >= config.ttl_ms
 
 
 def _own_versions(config: RunConfig) -> Rows:
-    """Of lockcheck, and of the servers' client libraries; servers report their own."""
+    """The versions of lockcheck and of client libraries; servers report theirs when they run."""
     drivers = chain.from_iterable(driver_versions(kind.server).items() for kind in kinds_of(config))
     return (
         ("lockcheck", __version__),
         ("Python", platform.python_version()),
-        # Several kinds may share one; and containers have those that are missing here.
+        # Several kinds may share a driver; containers have those that this host lacks.
         *(row for row in dict.fromkeys(drivers) if row[1] != NOT_INSTALLED),
         ("kernel", f"{platform.system()} {platform.release()} {platform.machine()}"),
     )
@@ -209,7 +209,7 @@ def _own_versions(config: RunConfig) -> Rows:
 
 @contextmanager
 def _collecting(cluster: Cluster) -> Iterator[Cluster]:
-    """Fetches its files and ends it on every way out; a second Ctrl-C does not cut that short."""
+    """Fetches the cluster's files and ends it on every way out; a second Ctrl-C is ignored."""
     try:
         yield cluster
     finally:

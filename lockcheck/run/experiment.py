@@ -1,4 +1,4 @@
-"""The experiment itself, on a cluster that runs: begin, watch, end."""
+"""The experiment on a running cluster: begins it, watches it, ends it."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from lockcheck.run.monitor import Monitor
 from lockcheck.run.notes import Kept, Stop, Stopping, Watcher
 from lockcheck.run.plan import begin_orders, longest_aftermath_s, storage_node, terms
 
-LOOK_S = 0.1  # how often the command line checks what happened
-# A section under way may still have to wait for servers that answer slowly.
+LOOK_S = 0.1  # between two looks at the state of the run
+# A section under way may still wait for servers that answer slowly.
 LEAVING_GRACE_S = 15.0
 LONGEST_GRACE_S = 120.0
 
@@ -29,7 +29,7 @@ def await_ready(cluster: Cluster) -> dict[str, NodeFacts]:
 def conduct(
     config: RunConfig, cluster: Cluster, nodes: dict[str, NodeFacts], watcher: Watcher
 ) -> bool:
-    """Returns whether it was interrupted; then faults are healed and clients ended at once."""
+    """Returns whether it was interrupted: then faults are healed and clients ended at once."""
     monitor = Monitor(terms(config))
     cluster.agent.listen(monitor.hear)
     cluster.agent.ask("begin", begin_orders(config, nodes))
@@ -42,14 +42,14 @@ def conduct(
     try:
         ended = _end(config, cluster, at_once=interrupted)
     finally:
-        _check_nobody_broke(monitor)  # it explains whatever else went wrong
+        _check_nodes(monitor)  # a node that failed explains any other error
     if not interrupted:
-        _check_how_they_left(ended)
+        _check_clients(ended)
     return interrupted
 
 
 def _watch(config: RunConfig, cluster: Cluster, monitor: Monitor, watcher: Watcher) -> None:
-    """Until the time is over, or two clients held the lock at once, or something broke."""
+    """Returns when the time is over, too many clients held the lock at once, or a node failed."""
     deadline = time.monotonic() + config.time_limit_ms / 1000
     while time.monotonic() < deadline:
         state = monitor.state()
@@ -79,7 +79,7 @@ def _end(config: RunConfig, cluster: Cluster, *, at_once: bool) -> Ended:
     return msgspec.convert(reply, Ended)
 
 
-def _check_how_they_left(ended: Ended) -> None:
+def _check_clients(ended: Ended) -> None:
     if ended.broken:
         raise ClusterError(
             f"clients crashed: {', '.join(ended.broken)}",
@@ -93,16 +93,17 @@ def _check_how_they_left(ended: Ended) -> None:
 
 
 def keep_running(cluster: Cluster, nodes: dict[str, NodeFacts], watcher: Watcher) -> None:
+    """Until Ctrl-C, or until the agent is gone."""
     kept = [node.name for node in nodes.values() if node.role is not Role.CLIENT]
     watcher(Kept({name: cluster.enter_command(name) for name in kept}))
     try:
         while not cluster.agent.gone.wait(LOOK_S):
             pass
     except KeyboardInterrupt:
-        return  # this is how one leaves it
+        return
 
 
-def _check_nobody_broke(monitor: Monitor) -> None:
+def _check_nodes(monitor: Monitor) -> None:
     for message in monitor.broken:
         raise ClusterError(
             f"{message.ended} exited by itself during the run: {message.last_words}",

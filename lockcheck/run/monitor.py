@@ -1,4 +1,4 @@
-"""The state of a run while it runs: reported by the agent, read by the command line."""
+"""The state of a run while it lasts: reported by the agent, shown by the command line."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from lockcheck.history import Event, EventType, F, Notice, Terms
 from lockcheck.history.event import NEMESIS, NS_PER_MS
 from lockcheck.run.notes import LiveState
 
-# Everything that happened this long ago has arrived: the agent reads the clients every 2 ms.
+# All events that are older have arrived: the agent reads the clients' files every 2 ms.
 SETTLED_AFTER_NS = 250 * NS_PER_MS
 
 
 class Monitor:
-    """`hear` is called from the thread that reads the pipe; everything else from the main one."""
+    """`hear` is called on the thread that reads the pipe, `state` on that of the experiment."""
 
     def __init__(self, terms: Terms) -> None:
         self._lock = threading.Lock()

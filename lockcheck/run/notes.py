@@ -65,6 +65,8 @@ class Kept(_Note, frozen=True, tag="kept"):
 
 
 class Judged(_Note, frozen=True, tag="judged"):
+    """The history was judged, and everything is written to the run's folder."""
+
     record: Record
 
 

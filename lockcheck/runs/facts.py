@@ -1,4 +1,4 @@
-"""What a report says of a run beside its history; kept, so that it can be written again."""
+"""What a report shows of a run and its history does not have; kept for rewriting the report."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class RunFacts(msgspec.Struct, frozen=True, kw_only=True):
         return verdict.exit_code
 
     def applied_to(self, judgement: Judgement) -> Judgement:
-        """A run that did not come to its end may have missed what would have come."""
+        """Adds a doubt if the run broke off: it may have missed what would have happened."""
         if not self.problem:
             return judgement
         first_line = self.problem.splitlines()[0]

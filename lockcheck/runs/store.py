@@ -1,4 +1,4 @@
-"""The folder of a run: where each thing that it leaves is, and what of it can be read again."""
+"""The folder of a run: the names of its files, how they are written, and which are read back."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ ALONE = "check the file history.jsonl alone, if that is enough"
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """What is put in the folder's place while it is used is not written to, nor what a link in it
-    points to: it may be a stranger's, and we root."""
+    """Writes only to this folder: not to one that takes its place meanwhile, nor through links in
+    it. Both may belong to another user while lockcheck runs as root."""
 
     folder: Path
     device_and_inode: tuple[int, int]
@@ -78,8 +78,8 @@ class Store:
 
     @contextmanager
     def held(self) -> Iterator[Path]:
-        """A path into this folder, whatever takes its place meanwhile (where the system has one:
-        on others, the folder's own)."""
+        """A path into this folder even if another takes its place; on systems without such
+        paths, the folder's own."""
         with self._opened() as handle:
             path = Path(f"/proc/self/fd/{handle}")
             yield path if path.exists() else self.folder
@@ -103,29 +103,29 @@ class Store:
 
     @property
     def is_unassembled(self) -> bool:
-        """It was killed, or has not ended yet."""
+        """The run was killed, or has not ended yet."""
         return not self.history.exists() and (self._parts / TERMS_FILE).exists()
 
     def terms(self) -> Terms:
-        """As they were when the run began."""
+        """The terms of the run, as written when it began."""
         return read_history(self._parts / TERMS_FILE).terms
 
     def assemble_history(self, terms: Terms, facts: RunFacts, until_ns: int | None = None) -> None:
-        """One history out of what the clients, the nemesis and the storage wrote, sealed together
-        with what else is to be told of the run."""
+        """Merges what clients, nemesis and storage wrote into one history, and seals it together
+        with the facts."""
         parts = {*self._parts.glob("*/history.jsonl"), *self._parts.glob("*.jsonl")}
         parts -= {self._parts / TERMS_FILE}
-        told = merge_event_files(sorted(parts))
+        merged = merge_event_files(sorted(parts))
         if until_ns is not None:
-            told = takewhile(lambda event: event.time <= until_ns, told)
-        events = chain([terms_event(terms)], told)
+            merged = takewhile(lambda event: event.time <= until_ns, merged)
+        events = chain([terms_event(terms)], merged)
         with self.writing(HISTORY_FILE) as out:
             out.writelines(sealed(events, _pretty(facts)))
         self._write(FACTS_FILE, facts)
 
     def complete_until_ns(self, clients: int) -> int:
-        """Up to here the lines of all clients are there. What was written last may be missing from
-        a file, as after the machine went down: judged with the others' it would accuse somebody."""
+        """The time up to which all clients' files are complete. Later lines may be missing from one
+        of them, as after a power failure: the others' alone would accuse a client or the lock."""
         found = list(self._parts.glob(f"c*/{HISTORY_FILE}"))
         return min(map(_last_ns, found), default=0) if len(found) >= clients else 0
 
@@ -134,7 +134,7 @@ class Store:
         return self.folder / NODES_FOLDER
 
     def load_facts(self, seal: Seal | None) -> RunFacts | None:
-        """None of a bare history, which is judged all the same."""
+        """None for a bare history, which is judged without them."""
         path = self.folder / FACTS_FILE
         try:
             written = path.read_bytes()
@@ -149,7 +149,7 @@ class Store:
             raise HistoryError(f"cannot be read: {error}", source=str(path), cure=ALONE) from error
 
     def config(self) -> RunConfig:
-        """Of the run, as it was given."""
+        """The configuration that the run was given."""
         from lockcheck.config import read_config
 
         return read_config(self.folder / CONFIG_FILE)
@@ -170,7 +170,7 @@ class Store:
 
     @contextmanager
     def writing(self, name: str) -> Iterator[IO[bytes]]:
-        """A file of the folder, which is there as a whole or not at all."""
+        """Opens a file of the folder for writing; it appears only when it is complete."""
         with self._opened() as folder:
             unfinished = f".{name}-{secrets.token_hex(4)}"
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
@@ -199,8 +199,8 @@ def _identity(stat: os.stat_result) -> tuple[int, int]:
 
 
 def _make_ours(name: str, handle: int, folder: Path) -> None:
-    """In a folder that was just made. Whoever owns what we make on this file system owns that one,
-    too, unless somebody put theirs in its place."""
+    """Makes a folder in one that was just made. Both have the same owner, unless another user put a
+    folder of theirs in its place."""
     os.mkdir(name, dir_fd=handle)
     if os.stat(name, dir_fd=handle).st_uid != os.fstat(handle).st_uid:
         raise OSError(errno.ESTALE, "another folder is in its place", str(folder))
@@ -209,14 +209,14 @@ def _make_ours(name: str, handle: int, folder: Path) -> None:
 def _point_latest_to(folder: Path) -> None:
     link = folder.parent / "latest"
     fresh = folder.parent / f".latest-{folder.name}"
-    if link.is_symlink() or not link.exists():  # else it is the user's own
-        with suppress(OSError):  # a convenience; some file systems have no links
+    if link.is_symlink() or not link.exists():  # else the user made it
+        with suppress(OSError):  # some file systems have no links
             fresh.symlink_to(folder.name)
             fresh.replace(link)
 
 
 def out_of_space(error: OSError, folder: Path) -> ClusterError:
-    """The one OSError that can strike at any write of a run, told as what it is."""
+    """The error for a failed write of a run: a full disk is named as such."""
     if is_out_of_space(error):
         return ClusterError(
             f"no space is left for the run's files in {folder}",
