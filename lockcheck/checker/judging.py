@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from lockcheck.checker.case import Case
 from lockcheck.checker.columns import screens
 from lockcheck.checker.columns.screen import MOST_IN_A_RUN, MOST_PLACES
-from lockcheck.checker.columns.stored import stored
+from lockcheck.checker.columns.stored import Stored, stored
 from lockcheck.checker.columns.stretches import Suspected
 from lockcheck.checker.columns.struck import doubtful, meanwhile, struck
 from lockcheck.checker.columns.subject import ColumnSubject, EventSubject, Subject
@@ -53,41 +53,41 @@ def judge(history: History, patience: Patience = endless) -> Judgement:
 
 def judge_scan(scan: Scan, patience: Patience = endless) -> Judgement:
     """Of a long history: its case is the part that had to be looked at event by event."""
-    if screens.whole(scan):
+    written = stored(scan)
+    if screens.whole(scan, written):
         return judge(scan.rows(), patience)
-    places, written = screens.places(scan), screens.suspected_writes(scan)
+    places, suspected = screens.places(scan), screens.suspected_writes(scan, written)
     open_faults = doubtful(scan)
-    case = _looked_at(scan, places, written, open_faults)
+    case = _looked_at(scan, places, suspected, open_faults)
     trial = _Trial(ColumnSubject(scan), patience)
-    of_writes = bool(written and written.stretches)
-    suspected = (c for c, check in CHECKS.items() if check.screen.of_writes and of_writes)
-    codes = {*places, *suspected}
-    trial.check(case, [code for code in CHECKS if code in codes])
+    writes = bool(suspected and suspected.stretches)
+    screened = {code: check.screen for code, check in CHECKS.items()}
+    trial.check(case, [c for c, s in screened.items() if c in places or (writes and s.of_writes)])
     most = (MOST_PLACES, MOST_IN_A_RUN)
     many = any(len(groups) in most for groups in places.values())
     more = many and (scan.terms.backend or not trial.is_violation)
     if more or soundness.aims_missed(case.history):
         # There may be more to find than where we looked, and it would change what is reported.
         return judge(scan.rows(), patience)
-    amounts = _amounts(scan)
+    amounts = _amounts(scan, written)
     trial.doubt("run itself", lambda: soundness.of_faults(case.history))
     trial.doubt("history itself", lambda: soundness.too_few(scan.terms, amounts))
-    judgement = trial.judgement(case, _counts(scan, case, amounts))
+    judgement = trial.judgement(case, _counts(scan, case, amounts, written))
     unfelt = tuple(fault for fault in not_exercised(case) if fault in open_faults)
     cut = MANY if many else ""
     return replace(judgement, cut=cut, freed=freed(case), not_exercised=unfelt)
 
 
 def _looked_at(
-    scan: Scan, places: dict[str, list[Ints]], written: Suspected | None, faults: list[FaultSpan]
+    scan: Scan, places: dict[str, list[Ints]], suspected: Suspected | None, faults: list[FaultSpan]
 ) -> Case:
     """All that may have to be reported, event by event."""
     found = {id(group): group for groups in places.values() for group in groups}
     groups = [*found.values(), *struck(scan), *meanwhile(scan, faults)]
-    if written is None:
+    if suspected is None:
         return Case(scan.around(groups))
-    groups += written.groups(scan)
-    return Case(scan.around(groups, written.told, written.reads), written.by_key(scan))
+    groups += suspected.groups(scan)
+    return Case(scan.around(groups, suspected.told, suspected.reads), suspected.by_key(scan))
 
 
 MANY = f"There is more: only the first {MOST_PLACES:,} suspicious places were looked at"
@@ -151,7 +151,7 @@ def _capped(finding: Finding) -> Finding:
     return replace(finding, effect=Verdict.UNKNOWN) if by_storage else finding
 
 
-def _amounts(scan: Scan) -> soundness.Amounts:
+def _amounts(scan: Scan, written: Stored | None) -> soundness.Amounts:
     table, holds = scan.table, scan.holds
     node = scan.columns.node[holds.granted]
     # Who names no node is a node by itself: see `Operation.node`.
@@ -166,13 +166,8 @@ def _amounts(scan: Scan) -> soundness.Amounts:
         granted=len(key),
         holders=len(np.unique(whose)),
         shared_keys=int(np.count_nonzero(np.bincount(pairs + 1) >= soundness.FEWEST_HOLDERS)),
-        accepted=_accepted(scan),
+        accepted=0 if written is None else int(np.count_nonzero(written.accepted)),
     )
-
-
-def _accepted(scan: Scan) -> int:
-    written = stored(scan)
-    return 0 if written is None else int(np.count_nonzero(written.accepted))
 
 
 def _distinct(key: NDArray[np.int32], whose: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -197,8 +192,8 @@ def _together(scan: Scan, looked_at: Case) -> Together:
     return Together(max(seen.held, int(lasted)), seen.shared, max(seen.entered, entered))
 
 
-def _counts(scan: Scan, case: Case, amounts: soundness.Amounts) -> Counts:
-    seen, written = _together(scan, case), stored(scan)
+def _counts(scan: Scan, case: Case, amounts: soundness.Amounts, written: Stored | None) -> Counts:
+    seen = _together(scan, case)
     outcome = scan.table.outcome[written.row[written.accepted]] if written else np.zeros(0)
     refused = 0 if written is None else len(written) - amounts.accepted
     return Counts(

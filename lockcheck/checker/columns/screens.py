@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from lockcheck.checker.columns.screen import Screen
-from lockcheck.checker.columns.stored import stored
+from lockcheck.checker.columns.stored import Stored
 from lockcheck.checker.columns.stretches import Suspected, all_follow, suspected
 from lockcheck.checker.columns.struck import all_granted_in_the_quiet, doubtful, is_tellable
 from lockcheck.checker.registry import CHECKS
@@ -19,8 +19,10 @@ from lockcheck.history.scan import Scan
 from lockcheck.history.table import Ints
 
 
-def whole(scan: Scan) -> str:
+def whole(scan: Scan, written: Stored | None) -> str:
     """Why the history has to be judged event by event; empty: it need not be."""
+    if _has_loose_ends(scan, written):
+        return "its storage remembers something else than its clients"
     for reason, applies in (*WHOLE.items(), *((s.reason, s.whole) for s in _screens())):
         if applies(scan):
             return reason
@@ -39,18 +41,16 @@ def _screens() -> dict[Screen, None]:
     return dict.fromkeys(check.screen for check in CHECKS.values())
 
 
-def suspected_writes(scan: Scan) -> Suspected | None:
+def suspected_writes(scan: Scan, written: Stored | None) -> Suspected | None:
     """Of a history that need not be judged event by event. None: it has no ledger."""
-    written = stored(scan)
     if written is not None and not len(scan.columns.ledger.at):
         return Suspected(written, [], [])  # else it is judged event by event
     return suspected(scan, written.take(written.accepted)) if written else None
 
 
-def _has_loose_ends(scan: Scan) -> bool:
+def _has_loose_ends(scan: Scan, written: Stored | None) -> bool:
     """What the storage numbered and what its ledger has do not fit together, or there is no ledger;
     or it refused something for a reason that only the events explain."""
-    written = stored(scan)
     if written is None:
         return True
     if not len(scan.columns.ledger.at):
@@ -94,7 +94,6 @@ def _is_no_plain_lock(scan: Scan) -> bool:
 
 
 WHOLE: dict[str, Callable[[Scan], bool]] = {
-    "its storage remembers something else than its clients": _has_loose_ends,
     "a fault was never healed": _has_open_faults,
     "holders of several locks were struck": _strikes_holders_of_several,
     "a fault that nobody may have felt": _may_not_be_felt,

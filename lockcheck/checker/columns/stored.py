@@ -53,17 +53,10 @@ class Stored:
 
 def stored(scan: Scan) -> Stored | None:
     """None: something does not fit together, or is of a kind that only events tell."""
-    known = scan.__dict__
-    if _KEPT not in known:
-        known[_KEPT] = _stored(scan) if len(scan.columns.ledger.at) else _answered(scan)
-    found: Stored | None = known[_KEPT]
-    return found
+    return _by_the_ledger(scan) if len(scan.columns.ledger.at) else _by_the_answers(scan)
 
 
-_KEPT = "_stored"
-
-
-def _stored(scan: Scan) -> Stored | None:
+def _by_the_ledger(scan: Scan) -> Stored | None:
     told = scan.columns.ledger
     written = np.flatnonzero(told.f == Op.WRITE)
     seq = told.seq[written]
@@ -94,7 +87,7 @@ def _stored(scan: Scan) -> Stored | None:
     return every.take(order)  # type: ignore[arg-type]
 
 
-def _answered(scan: Scan) -> Stored | None:
+def _by_the_answers(scan: Scan) -> Stored | None:
     """Of a storage that does not testify: what its clients were told."""
     table, columns = scan.table, scan.columns
     is_write = table.f[columns.numbered] == Op.WRITE

@@ -15,8 +15,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace as replaced
 
 from lockcheck.checker import Code, Judgement, Verdict, judge, judge_scan
+from lockcheck.checker.columns import screens
 from lockcheck.checker.columns.screen import MOST_PLACES
-from lockcheck.checker.columns.screens import places, whole
+from lockcheck.checker.columns.screens import places
+from lockcheck.checker.columns.stored import stored
 from lockcheck.history import Event, EventType, F, History, Notice, Terms
 from lockcheck.history.event import STORAGE, encode_event, terms_event
 from lockcheck.history.scan import Scan, scan
@@ -164,6 +166,10 @@ class Chaos:
     ) -> Event:
         node = f"n{process % 4}" if self.seed % 3 else None
         return Event(self.time, process, kind, f, key=key, node=node, token=token)
+
+
+def whole(scan: Scan) -> str:
+    return screens.whole(scan, stored(scan))
 
 
 def scanned(events: list[Event]) -> Scan:
