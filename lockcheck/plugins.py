@@ -1,7 +1,8 @@
-"""What others have added: backends, workloads, faults and servers of installed packages.
+"""What others have added: locks, servers, workloads, faults, storages, checks and models of
+installed packages.
 
-A package names what it adds in entry points, in the groups `lockcheck.backends`,
-`lockcheck.workloads`, `lockcheck.faults` and `lockcheck.servers`:
+A package names what it adds in entry points, in the groups `lockcheck.backends`, `.servers`,
+`.workloads`, `.faults`, `.storages`, `.checks` and `.models`:
 
     [project.entry-points."lockcheck.backends"]
     my-lock = "my_package.lock:BACKEND"

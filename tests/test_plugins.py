@@ -1,4 +1,4 @@
-"""A package from outside adds a lock, a fault and a workload: nothing of lockcheck's is touched."""
+"""A package from outside adds one of each kind, and nothing of lockcheck's is touched."""
 
 from __future__ import annotations
 
@@ -7,18 +7,26 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
 import pytest
 
 import lockcheck as lockcheck_package
 from lockcheck.backends import BACKENDS
+from lockcheck.checker import CHECKS
+from lockcheck.checker.linearizability import MODELS
 from lockcheck.config import RunConfig
+from lockcheck.history import Event, EventType
+from lockcheck.history.event import NS_PER_MS, encode_event
 from lockcheck.nemesis import FAULTS
 from lockcheck.plugins import Named, Registry
 from lockcheck.servers import SERVERS
+from lockcheck.storage import STORAGES
 from lockcheck.workloads import WORKLOADS
+from tests.checker.dsl import history
 from tests.running import lockcheck, need
 
 LOCK = '''
@@ -58,6 +66,7 @@ BACKEND = Backend(
     connect=CountedLock,
     errors=REDIS_ERRORS,
     retry_ms=(5, 25),
+    storage="forgetful",
 )
 '''
 
@@ -123,6 +132,88 @@ WORKLOAD = Workload(
 )
 '''
 
+STORAGE = '''
+"""A Redis that has everything but reads."""
+
+from lockcheck.history import F
+from lockcheck.storage.base import Served, StorageKind
+from lockcheck.storage.redis import RedisStorage
+
+
+class Forgetful(RedisStorage):
+    def serve(self, ask):
+        return Served(None, "", None) if ask.f == F.READ else super().serve(ask)
+
+
+STORAGE = StorageKind("forgetful", server="redis", open=Forgetful)
+'''
+
+CHECK = '''
+"""A lock that was held for too long."""
+
+from lockcheck.checker.check import Check
+from lockcheck.checker.finding import Blame, Culprit, Finding, Reason
+from lockcheck.checker.wording import Words, one_to_blame
+from lockcheck.history.event import NS_PER_MS
+from lockcheck.words import lock_name, span
+
+LONGEST_NS = 500 * NS_PER_MS
+
+
+def find(case):
+    for hold in case.holds:
+        length_ns = hold.end_ns - hold.start_ns
+        if length_ns > LONGEST_NS:
+            yield finding(case, hold, length_ns)
+
+
+def finding(case, hold, length_ns):
+    blame = Blame(Culprit.CLIENT, 0, None)
+    return Finding(
+        code="hogging",
+        key=hold.key,
+        time_ns=hold.start_ns + LONGEST_NS,
+        effect=CHECK.effect(case.terms, blame),
+        holds=(hold,),
+        operations=(),
+        length_ns=length_ns,
+        blame=blame,
+        reasons=(Reason("{holds[0].node} kept all others out for {long}."),),
+    )
+
+
+CHECK = Check(
+    code="hogging",
+    meaning="a client held the lock for more than half a second",
+    explanation="Whoever holds the lock keeps all others from their work.",
+    find=find,
+    words=Words(
+        one="hogged lock",
+        many="hogged locks",
+        title=lambda f: f"{one_to_blame(f)} hogged {lock_name(f.key)} for {span(f.length_ns)}",
+        last=lambda f: (one_to_blame(f), "hogs it from here on"),
+        did=lambda f: f"it kept {lock_name(f.key)} to itself",
+        cure="Do the slow work before the lock is taken.",
+    ),
+)
+'''
+
+MODEL = '''
+"""A register that keeps the greatest value."""
+
+from lockcheck.checker.linearizability.models import Illegal, Model
+from lockcheck.history.table import Op
+
+
+def step(greatest, call):
+    if call.f is Op.WRITE:
+        return max(greatest, call.argument)
+    return greatest if call.result == greatest else Illegal(f"it is {greatest}")
+
+
+MODEL = Model("max-register", "the greatest value is read", 0, step, frozenset({Op.READ, Op.WRITE}))
+'''
+
 ENTRY_POINTS = """
 [lockcheck.backends]
 counted = outside.lock:BACKEND
@@ -130,7 +221,22 @@ counted = outside.lock:BACKEND
 blink = outside.fault:KIND
 [lockcheck.workloads]
 scribble = outside.workload:WORKLOAD
+[lockcheck.storages]
+forgetful = outside.storage:STORAGE
+[lockcheck.checks]
+hogging = outside.check:CHECK
+[lockcheck.models]
+max-register = outside.model:MODEL
 """
+FILES = {
+    "__init__": "",
+    "lock": LOCK,
+    "fault": FAULT,
+    "workload": WORKLOAD,
+    "storage": STORAGE,
+    "check": CHECK,
+    "model": MODEL,
+}
 
 
 def install(folder: Path, entry_points: str = ENTRY_POINTS) -> dict[str, str]:
@@ -138,7 +244,7 @@ def install(folder: Path, entry_points: str = ENTRY_POINTS) -> dict[str, str]:
     package, about = folder / "outside", folder / "outside-1.0.dist-info"
     for each in (package, about):
         each.mkdir()
-    for name, text in (("__init__", ""), ("lock", LOCK), ("fault", FAULT), ("workload", WORKLOAD)):
+    for name, text in FILES.items():
         (package / f"{name}.py").write_text(text)
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: outside\nVersion: 1.0\n")
     (about / "entry_points.txt").write_text(entry_points)
@@ -159,7 +265,51 @@ def test_a_run_of_nothing_but_what_was_added(tmp_path: Path) -> None:
 
 def test_what_was_added_is_listed(tmp_path: Path) -> None:
     said = lockcheck("list", variables=install(tmp_path)).stdout
-    assert all(name in said for name in ("counted", "blink", "scribble"))
+    names = ("counted", "blink", "scribble", "hogging", "max-register")
+    assert all(f"  {name} " in said for name in names)
+
+
+HOGGED = history("""
+    1 acquire 0-1
+    1 release 20-21
+    2 acquire 30-31
+    2 release 900-901""")
+
+
+@pytest.mark.parametrize("turns", [0, 20_000], ids=["read event by event", "read as columns"])
+def test_a_check_judges_tells_and_explains(tmp_path: Path, turns: int) -> None:
+    variables, log, page = install(tmp_path), tmp_path / "h.jsonl", tmp_path / "page.html"
+    log.write_bytes(b"\n".join(map(encode_event, chain(HOGGED.events, in_turns(turns)))) + b"\n")
+    found = lockcheck("check", str(log), "--report", str(page), variables=variables)
+    assert found.returncode == 1, found.stderr
+    for text in (found.stdout, page.read_text()):
+        assert "n2 hogged k for 0.869 s" in text
+        assert "Do the slow work before the lock is taken." in text
+        assert "The client n2: it kept k to itself." in text
+    assert "n2 kept all others out for 0.869 s." in page.read_text()
+    result = json.loads(lockcheck("check", str(log), "--json", variables=variables).stdout)
+    assert [finding["code"] for finding in result["findings"]] == ["hogging"]
+    explained = lockcheck("explain", "hogging", variables=variables).stdout
+    assert "keeps all others from their work" in explained
+
+
+def in_turns(number: int) -> Iterator[Event]:
+    """They make the file long enough to be read as columns."""
+    for turn in range(number):
+        for f, ms in (("acquire", 0), ("release", 5)):
+            for kind in (EventType.INVOKE, EventType.OK):
+                yield Event((1000 + 10 * turn + ms) * NS_PER_MS, turn % 3, kind, f, key="k")
+
+
+def test_a_model_judges(tmp_path: Path) -> None:
+    variables, log = install(tmp_path), tmp_path / "h.jsonl"
+    lines = ("0 write:x 0-1 7", "1 write:x 2-3 5", "2 read:x 4-5 = 7")
+    log.write_bytes(b"\n".join(map(encode_event, history(*lines).events)) + b"\n")
+    usual = lockcheck("check", str(log), "--model", "register", variables=variables)
+    assert usual.returncode == 1, usual.stderr
+    own = lockcheck("check", str(log), "--model", "max-register", "--json", variables=variables)
+    [definition] = json.loads(own.stdout)["definitions"]
+    assert (definition["model"], definition["engine"]) == ("max-register", "search")
 
 
 @pytest.mark.parametrize(
@@ -178,27 +328,28 @@ def test_what_cannot_be_used_is_named(tmp_path: Path, entry_points: str, reason:
     assert "uninstall outside" in said.stderr
 
 
-REGISTRIES = (BACKENDS, WORKLOADS, SERVERS, FAULTS)
+REGISTRIES = (BACKENDS, WORKLOADS, SERVERS, FAULTS, STORAGES, CHECKS, MODELS)
 
 
 @pytest.mark.parametrize(
-    ("room", "names"),
+    ("registry", "room", "names"),
     [
-        ("backends", ("etcd.etcd", "zookeeper.zookeeper")),
-        ("nemesis", ("kill", "failover")),
-        ("workloads", ("register", "mutex")),
-        ("servers", ("etcd", "zookeeper")),
+        ("backends/__init__.py", "backends", ("etcd.etcd", "zookeeper.zookeeper")),
+        ("nemesis/__init__.py", "nemesis.faults", ("kill", "failover")),
+        ("workloads/__init__.py", "workloads", ("register", "mutex")),
+        ("servers/__init__.py", "servers", ("etcd", "zookeeper")),
+        ("storage/__init__.py", "storage", ("redis",)),
+        ("checker/registry.py", "checker.judges", ("deadlock", "silent_loss")),
     ],
 )
-def test_ours_take_an_entry(room: str, names: tuple[str, ...]) -> None:
+def test_ours_take_an_entry(registry: str, room: str, names: tuple[str, ...]) -> None:
     """All that names them outside of their own files is the registry of their room."""
     package = Path(lockcheck_package.__file__).parent
     for name in names:
-        module = f"lockcheck.{room}.{'faults.' if room == 'nemesis' else ''}{name}"
+        module = f"lockcheck.{room}.{name}"
         importing = [path for path in package.rglob("*.py") if module in _imported(path)]
         assert importing == []
-        registry = (package / room / "__init__.py").read_text()
-        assert len(re.findall(rf'"{name}:[A-Z]+"', registry)) == 1
+        assert len(re.findall(rf'"{name}:[A-Z]+"', (package / registry).read_text())) == 1
 
 
 @pytest.mark.parametrize("registry", REGISTRIES, ids=lambda each: next(iter(each)))

@@ -4,16 +4,17 @@ names. `base.py` says what a storage is.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
+from lockcheck.plugins import Registry
 from lockcheck.servers import SERVERS
 from lockcheck.servers.wire import Address
-from lockcheck.storage import postgres, redis
 from lockcheck.storage.base import Guard, Storage, StorageKind
 
-STORAGES: Mapping[str, StorageKind] = {
-    kind.name: kind for kind in (redis.STORAGE, postgres.STORAGE)
-}
+STORAGES = Registry(
+    "lockcheck.storages",
+    StorageKind,
+    __name__,
+    {"redis": "redis:STORAGE", "postgres": "postgres:STORAGE"},
+)
 
 
 def open_storage(kind: str, address: Address, guard: Guard) -> Storage:

@@ -9,6 +9,7 @@ import pytest
 
 from lockcheck.checker import CHECKS
 from lockcheck.checker.finding import Blame, Code, Culprit, Finding, Verdict
+from lockcheck.checker.wording import Words
 from lockcheck.history import Effect, FaultSpan
 from tests.checker.dsl import history, ns
 from tests.results import story
@@ -155,6 +156,25 @@ def test_the_page_shows_it(code: Code) -> None:
     assert all(line.partition(" ")[2] in text for line in EVIDENCE[code])
     assert CURES[code] in text
     assert "operation in evidence" in text
+
+
+@pytest.mark.parametrize("who", Culprit)
+@pytest.mark.parametrize("code", [Code.DEADLOCK, Code.UNLOCKED_SECTION, Code.STUCK])
+def test_a_check_needs_no_more_than_a_name(
+    code: Code, who: Culprit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever its findings have: two holds, one or none."""
+    words_alone = Words(one="oddity", many="oddities")
+    odd = replace(CHECKS[code], code="odd", meaning="it is odd", words=words_alone)
+    monkeypatch.setitem(CHECKS, "odd", odd)
+    case = CASES[code]()
+    finding = replace(case.finding, code="odd", blame=Blame(who, ns(5), None))
+    told = story.tell(case.history, finding)
+    assert told.title == "odd on k" or code is Code.DEADLOCK
+    assert all((told.blame, told.prevention, *told.harm, *(step.text for step in told.steps)))
+    judged = judgement(case.history, finding)
+    assert "odd on" in story.headline(judged)
+    assert "odd on" in words(report(case.history, judgement=judged))
 
 
 def test_the_first_letter_of_a_name_stays() -> None:

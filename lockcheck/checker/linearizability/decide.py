@@ -11,13 +11,12 @@ import numpy as np
 
 from lockcheck.checker.linearizability.answer import Answer, Patience, endless
 from lockcheck.checker.linearizability.keepers import has_keepers, in_their_clients_name, woven
-from lockcheck.checker.linearizability.models import LOCKING, STORING, Model
+from lockcheck.checker.linearizability.models import LOCKING, SEARCH, SWEEP, ZONES, Model
 from lockcheck.checker.linearizability.search.search import search
 from lockcheck.checker.linearizability.sweep.sweep import sweep
 from lockcheck.checker.linearizability.zones import zones
 from lockcheck.history.table import NEVER, Ints, Table, among
 
-SWEEP, ZONES, SEARCH = "sweep", "zones", "search"
 CROSSING = "a keeper's renewal was under way while its client may have been granted it anew"
 
 
@@ -81,9 +80,9 @@ def _objects(table: Table) -> int:
 
 def _at_once(table: Table, model: Model, until: Ints | None) -> tuple[str, dict[int, Answer]]:
     """All objects of a history by one of the engines that need not search."""
-    if model.operations == LOCKING:
+    if model.engine == SWEEP:
         return SWEEP, dict(sweep(table, model, until))
-    if model.operations == STORING:
+    if model.engine == ZONES:
         return ZONES, dict(zones(table))
     keys = np.unique(table.key).tolist()
     return SEARCH, {key: Answer(None, SEARCH) for key in keys}

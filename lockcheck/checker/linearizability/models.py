@@ -14,6 +14,9 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from lockcheck.history.table import NEVER, NO_TOKEN, Op
+from lockcheck.plugins import Registry
+
+SWEEP, ZONES, SEARCH = "sweep", "zones", "search"  # the engines
 
 
 class Call(NamedTuple):
@@ -61,6 +64,8 @@ class Model:
     reentrant: bool = False  # whoever holds it may be granted it again
     rank: Callable[[State], Rank] | None = None  # None: a state is like no other
     lapse: Callable[[State], State] | None = None  # what a lease that ends by itself makes of it
+    noun: str = ""  # what a sentence calls such an object; empty: the model's name
+    engine: str = SEARCH  # the fast ones judge the models that they know: the search judges any
 
 
 LOCKING = frozenset({Op.ACQUIRE, Op.RELEASE, Op.RENEW})
@@ -80,7 +85,8 @@ def semaphore(permits: int) -> Model:
 
     name = "mutex" if permits == 1 else "semaphore"
     meaning = "held or free, whoever releases it" if permits == 1 else f"{permits} permits"
-    return Model(name, meaning, 0, step, LOCKING)
+    noun = "lock that anybody may release" if permits == 1 else "lock with permits"
+    return Model(name, meaning, 0, step, LOCKING, noun=noun, engine=SWEEP)
 
 
 def permits_of(model: Model) -> int:
@@ -139,8 +145,9 @@ def _owned(name: str, meaning: str, *, many: bool, fenced: bool) -> Model:
             return _enter_again(state, call) if many else Illegal("the caller holds it already")
         return _grant(state, call) if fenced else LockState(call.process, 1, None, told=False)
 
-    model = Model(name, meaning, FREE, step, LOCKING, owners=True, tokens=fenced)
-    return replace(model, reentrant=many, rank=_rank if fenced else None)
+    model = Model(name, meaning, FREE, step, LOCKING, owners=True, tokens=fenced, engine=SWEEP)
+    noun = f"{'reentrant ' if many else ''}lock{' with tokens' if fenced else ''}"
+    return replace(model, reentrant=many, rank=_rank if fenced else None, noun=noun)
 
 
 def _leave(state: LockState, call: Call) -> State | Illegal:
@@ -179,11 +186,12 @@ def _grant(state: LockState, call: Call) -> State | Illegal:
 
 
 def register(initial: Hashable = None) -> Model:
-    return Model("register", "what was written last is read", initial, _register, STORING)
+    meaning = "what was written last is read"
+    return Model("register", meaning, initial, _register, STORING, engine=ZONES)
 
 
 def cas_register() -> Model:
-    return Model("cas-register", "a register with compare-and-set", None, _register, STORING)
+    return replace(register(), name="cas-register", meaning="a register with compare-and-set")
 
 
 def _register(value: State, call: Call) -> State | Illegal:
@@ -229,7 +237,14 @@ def _counter(number: State, call: Call) -> State | Illegal:
 
 MUTEX = semaphore(1)
 OWNER_MUTEX = Model(
-    "owner-mutex", "only its owner releases it", None, _owner_mutex, LOCKING, owners=True
+    "owner-mutex",
+    "only its owner releases it",
+    None,
+    _owner_mutex,
+    LOCKING,
+    owners=True,
+    noun="lock",
+    engine=SWEEP,
 )
 REENTRANT = _owned("reentrant", "its owner may enter again", many=True, fenced=False)
 FENCED = _owned("fenced", "each grant has a higher token", many=False, fenced=True)
@@ -240,19 +255,23 @@ ADDING = frozenset({Op.ADD, Op.READ})
 SET = Model("set", "what was added is read", frozenset(), _set, ADDING, many=True)
 COUNTER = Model("counter", "what was added is read as a sum", 0, _counter, ADDING)
 
+SEMAPHORE, REGISTER, CAS_REGISTER = semaphore(2), register(), cas_register()
+
 # By the names that `--model` and the terms of a history know.
-MODELS: dict[str, Model] = {
-    model.name: model
-    for model in (
-        MUTEX,
-        OWNER_MUTEX,
-        REENTRANT,
-        FENCED,
-        REENTRANT_FENCED,
-        semaphore(2),
-        register(),
-        cas_register(),
-        SET,
-        COUNTER,
-    )
-}
+MODELS = Registry(
+    "lockcheck.models",
+    Model,
+    "lockcheck.checker.linearizability",
+    {
+        "mutex": "models:MUTEX",
+        "owner-mutex": "models:OWNER_MUTEX",
+        "reentrant": "models:REENTRANT",
+        "fenced": "models:FENCED",
+        "reentrant-fenced": "models:REENTRANT_FENCED",
+        "semaphore": "models:SEMAPHORE",
+        "register": "models:REGISTER",
+        "cas-register": "models:CAS_REGISTER",
+        "set": "models:SET",
+        "counter": "models:COUNTER",
+    },
+)

@@ -14,9 +14,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace as replaced
 
-from lockcheck.checker import Code, Judgement, Verdict, judge, judge_scan
+from lockcheck.checker import CHECKS, Code, Judgement, Verdict, judge, judge_scan
 from lockcheck.checker.columns import screens
-from lockcheck.checker.columns.screen import MOST_PLACES
+from lockcheck.checker.columns.screen import MOST_PLACES, WHOLE
 from lockcheck.checker.columns.screens import places
 from lockcheck.checker.columns.stored import stored
 from lockcheck.history import Event, EventType, F, History, Notice, Terms
@@ -263,6 +263,13 @@ SUSPECTED = [
 @pytest.mark.parametrize(("reason", "lines", "terms"), SUSPECTED)
 def test_why_events_are_needed(reason: str, lines: str, terms: dict[str, Any]) -> None:
     assert whole(scanned(told_by(lines, **terms))) == reason
+
+
+def test_a_check_without_a_screen_needs_all_events(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = scanned(told_by("1 acquire 0-1 \n 1 release 2-3"))
+    assert not whole(told)
+    monkeypatch.setitem(CHECKS, "odd", replace(CHECKS["overlap"], code="odd", screen=WHOLE))
+    assert whole(told) == "a check that has no screen"
 
 
 def a_run(seed: int) -> list[Event]:

@@ -10,8 +10,17 @@ from hypothesis import strategies as st
 
 from lockcheck.checker.linearizability.answer import Answer, Patience
 from lockcheck.checker.linearizability.decide import Decision, decide
-from lockcheck.checker.linearizability.models import COUNTER, MODELS, OWNER_MUTEX, Model
-from lockcheck.history.table import NOTHING, Table
+from lockcheck.checker.linearizability.models import (
+    COUNTER,
+    LOCKING,
+    MODELS,
+    OWNER_MUTEX,
+    Call,
+    Illegal,
+    Model,
+    State,
+)
+from lockcheck.history.table import NOTHING, Op, Table
 from tests.checker.dsl import leased, table
 from tests.checker.linearizability.brute import brute
 from tests.checker.linearizability.evidence import assert_stands
@@ -28,6 +37,22 @@ ENGINES = [
     (COUNTER, "0 add 1-2 5 \n 1 read 3-4 = 5", {"search": 1}),
     (OWNER_MUTEX, "", {}),
 ]
+
+
+def test_a_model_that_no_fast_engine_knows_is_searched() -> None:
+    """Two may hold it at once, though its operations are those of a lock with one owner."""
+
+    def step(owners: State, call: Call) -> State | Illegal:
+        assert isinstance(owners, frozenset)
+        if call.f is Op.ACQUIRE:
+            full = call.process in owners or len(owners) == 2
+            return Illegal("no room") if full else owners | {call.process}
+        return owners - {call.process} if call.process in owners else Illegal("not the caller's")
+
+    pair = Model("pair", "two may hold it", frozenset(), step, LOCKING, owners=True)
+    told = decide(table("0 acquire 1-2 \n 1 acquire 3-4 \n 0 release 5-6"), pair)
+    assert (told.linearizable, told.engines) == (True, {"search": 1})
+    assert decide(table("0 acquire 1-2 \n 1 release 3-4"), pair).linearizable is False
 
 
 @pytest.mark.parametrize(("model", "lines", "engines"), ENGINES)

@@ -86,7 +86,7 @@ def _cure(finding: Finding, guard: str) -> str:
     if not about_a_lock(finding):
         return words.object_cure
     protects = f" What protects the data is {guard}." if guard else ""
-    return words.cure.format(guard=protects)
+    return words.cure.format(guard=protects) or f"See `lockcheck explain {finding.code}`.{protects}"
 
 
 def _prevention(history: History, incident: Incident, advice: str) -> str:

@@ -7,19 +7,12 @@ from dataclasses import dataclass
 
 from lockcheck.checker.definitions import SHARED
 from lockcheck.checker.finding import Definition, Verdict
+from lockcheck.checker.linearizability import MODELS
 from lockcheck.checker.modelling import SEMAPHORE
 from lockcheck.words import amount, listed, plain, sentence
 
 NAMED_AT_MOST = 3
 SECOND_LOOK = "Second look, at the answers alone: that they fit acquits nobody."
-_MODELS = {
-    "owner-mutex": "lock",
-    "mutex": "lock that anybody may release",
-    "fenced": "lock with tokens",
-    "reentrant": "reentrant lock",
-    "reentrant-fenced": "reentrant lock with tokens",
-    "semaphore": "lock with permits",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +87,6 @@ def _summary(fine: list[Definition], unfit: int, *, beside_locks: bool) -> str:
 
 def _named(definition: Definition) -> str:
     what = "the only object" if definition.overlaps is None else "the lock"
-    called = _MODELS.get(definition.model, plain(definition.model))
-    model = f" ({called})" if called else ""
-    return f"{plain(definition.key) or what}{model}"
+    noun = MODELS[definition.model].noun if definition.model in MODELS else ""
+    called = noun or plain(definition.model)
+    return f"{plain(definition.key) or what}{f' ({called})' if called else ''}"
