@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from lockcheck.checker.evidence.awake import StoodStill
 from lockcheck.checker.evidence.blame import Attribution
 from lockcheck.checker.evidence.order import HoldIndex, by_key
+from lockcheck.checker.evidence.outages import Outages
 from lockcheck.checker.evidence.releases import BlindRelease, blind_releases
 from lockcheck.checker.evidence.rivals import Reentries
 from lockcheck.checker.evidence.versions import Knowledge, Versions, read_versions
@@ -69,8 +69,8 @@ class Case:
         return Attribution(self.history, self.releases)
 
     @cached_property
-    def still(self) -> StoodStill:
-        return StoodStill(self.history)
+    def outages(self) -> Outages:
+        return Outages(self.history)
 
     @cached_property
     def reentries(self) -> Reentries:

@@ -58,7 +58,7 @@ def naive() -> tuple[History, Judgement]:
 
 def the_story(naive: tuple[History, Judgement]) -> story.Story:
     told, judged = naive
-    [incident] = [i for i in story.incidents(judged.findings) if i.takings]
+    [incident] = [i for i in story.incidents(judged.findings) if i.foreign_releases]
     return story.tell_incident(told, incident)
 
 
@@ -91,8 +91,10 @@ def test_each_blind_release_is_drawn_and_in_the_legend(naive: tuple[History, Jud
     html = report(told, judgement=judged)
     marks = json.loads(_Page(html).data)["marks"]
     drawn = [KINDS[state] for state in marks["state"]]
-    takings = [o for incident in story.incidents(judged.findings) for o in incident.takings]
-    assert drawn.count("took") == len(takings) >= 2
+    foreign_releases = [
+        o for incident in story.incidents(judged.findings) for o in incident.foreign_releases
+    ]
+    assert drawn.count("took") == len(foreign_releases) >= 2
     assert "blind release: it took somebody else's lock away" in words(html)
 
 

@@ -358,15 +358,22 @@ def test_a_release_that_took_somebody_elses_lock() -> None:
     run.release(1300, 4)
     run.release(1400, 5)
     history = run.history()
-    thief, robbed, guest = history.holds
-    blame = Blame(Culprit.CLIENT, 0, None, release=thief.release, released_by=thief)
-    assert thief.release is not None
+    releaser, victim, next_holder = history.holds
+    blame = Blame(Culprit.CLIENT, 0, None, release=releaser.release, released_by=releaser)
+    assert releaser.release is not None
     taken = Finding(
-        Code.FOREIGN_RELEASE, "k1", 1200 * MS, Verdict.VIOLATION, (thief, robbed),
-        (thief.release,), 200 * MS, blame,
+        Code.FOREIGN_RELEASE, "k1", 1200 * MS, Verdict.VIOLATION, (releaser, victim),
+        (releaser.release,), 200 * MS, blame,
     )  # fmt: skip
     overlap = Finding(
-        Code.OVERLAP, "k1", guest.start_ns, Verdict.VIOLATION, (robbed, guest), (), 50 * MS, blame
+        Code.OVERLAP,
+        "k1",
+        next_holder.start_ns,
+        Verdict.VIOLATION,
+        (victim, next_holder),
+        (),
+        50 * MS,
+        blame,
     )
     [incident] = story.incidents([taken, overlap])
     told = story.tell_incident(history, incident)

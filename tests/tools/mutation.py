@@ -34,7 +34,7 @@ MOST_CPU_S = 20  # an endless loop was noticed
 MOST_CPU_S_OF_ENGINES = 240
 BY_ALL = ("test_judge.py", "test_overlap.py", "test_mutations.py")
 BY = {  # which tests are about a file, where its name does not tell
-    "awake.py": ("test_effects.py", "test_deadlock.py", "test_unfair.py", "test_silent_loss.py"),
+    "outages.py": ("test_effects.py", "test_deadlock.py", "test_unfair.py", "test_silent_loss.py"),
     "blame.py": (
         "test_effects.py",
         "test_blame.py",

@@ -1,18 +1,18 @@
 """Why the later holder was let in while the earlier one still believed.
 
-The promise of a lease runs at least until `acquire`'s invocation + TTL, or that of the last renewal
-that was granted. Let in before that: the service broke its promise. After: the holder outlived its
-lease. Nobody is accused where something else explains it: a blind release by a third, a jump of
-the host's clock, a stall of the machine.
+The promise of a lease runs at least until the invocation of the acquire, or of the last granted
+renewal, + TTL. A grant to another client before that: the service broke its promise. After: the
+holder outlived its lease. Neither is accused if something else explains the overlap: a blind
+release by a third client, a jump of the host's clock, a stall of the machine.
 
-An acquire that waited is promised from its turn (see `promise`). A renewal that was under way when
-the other one was let in, and was granted, binds too: either it was granted before, or it would have
-had to be refused.
+The lease of an acquire that waited is promised from its turn (see `promise`). A granted renewal
+that was under way at the later grant binds the service, too: it was granted before, or it had to be
+refused.
 
-A session lasts for as long as its client keeps it alive. Where a history tells of renewals, they
-are all that keeps it alive. Where it tells of none, the client did it unseen: the service is only
-accused after the timeout if nothing can have kept the client from it, neither a fault nor a stall,
-and if it notes its stalls, so that we know.
+A session lasts as long as its client keeps it alive. If the history has renewals, nothing else
+keeps it alive. If it has none, its client renewed it unseen: the service is accused after the
+timeout only if neither a fault nor a stall can have prevented that, and if the client records its
+stalls.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from lockcheck.history import Effect, Ending, F, FaultSpan, History, Hold, Opera
 from lockcheck.history.event import NS_PER_MS
 from lockcheck.history.model import validity_end_ns
 
-# A client is heard of this often within its session's timeout: a shorter stall cannot end it.
+# Heartbeats within a session's timeout: a stall shorter than one interval cannot end the session.
 HEARTBEATS = 3
 
 
 class Attribution:
-    """A history, made ready to answer the same question for many pairs of holds."""
+    """Decides who is to blame for a pair of holds; prepared once for all pairs of a history."""
 
     def __init__(self, history: History, releases: dict[str, list[BlindRelease]]) -> None:
         self._history = history
@@ -62,9 +62,9 @@ class Attribution:
     def in_order(self, one: Hold, other: Hold) -> tuple[Hold, Hold]:
         """The earlier and the later of two holds.
 
-        While both acquires were under way, the answers may have come in another order than the
-        grants: a client that was paused before it read its answer was granted long ago. Tokens
-        tell. Where there are none, that order counts in which the service kept its promise.
+        If both acquires were under way at once, the answers may be in another order than the
+        grants: a client that was paused before it read its answer was granted long before. Then the
+        tokens decide; without tokens, the order in which the service kept its promise.
         """
         first, second = sorted((one, other), key=lambda hold: hold.start_ns)
         if not concurrent(first, second):
@@ -76,7 +76,7 @@ class Attribution:
         return first, second
 
     def blame(self, earlier: Hold, later: Hold, write: Operation | None = None) -> Blame:
-        """`write`: what the earlier holder did too late; None where it only held too long."""
+        """`write`: the earlier holder's late write; None if it only held too long."""
         if write is not None and _had_let_go(earlier, later, write):
             by_ns = max(0, write.start_ns - earlier.end_ns)
             return Blame(Culprit.CLIENT, by_ns, self.promised_until_ns(earlier, later))
@@ -85,8 +85,9 @@ class Attribution:
         return self._holder(earlier, later, write)
 
     def promised_until_ns(self, earlier: Hold, later: Hold) -> int | None:
-        """As it stood when `later` was let in: no renewal that was asked for after that could bind
-        the service. None: until its release, where there is no lease, or a session was kept."""
+        """The end of the promise as it stood at `later`'s grant: no renewal that was sent after
+        that binds the service. None: promised until its release (no lease, or a session kept
+        alive)."""
         if self._was_kept(earlier, later):
             return None
         binding = [r for r in earlier.renewals if self._binds(r, later)]
@@ -94,14 +95,14 @@ class Attribution:
         return earlier.promised_until_ns(self._ttl_ms, since_ns=since_ns, renewals=binding)
 
     def promised_in_all_ns(self, hold: Hold) -> int | None:
-        """Whoever came later: until when its last lease ran. None: there was none, or nobody saw
-        what kept its session alive until it was granted the lock."""
+        """The end of its last lease, regardless of later grants. None: it has no lease, or a
+        session whose renewals before the grant are not in the history."""
         until_ns = hold.promised_until_ns(self._ttl_ms, since_ns=self._since_ns(hold))
         unseen = self._terms.session and until_ns is not None and until_ns <= hold.start_ns
         return None if unseen else until_ns
 
     def _binds(self, renewal: Operation, later: Hold) -> bool:
-        if self._terms.reentrant:  # its owner may have entered again, and renewed that
+        if self._terms.reentrant:  # the renewal may be of a later entry by its owner
             return renewal.end_ns is not None and renewal.end_ns <= later.start_ns
         return renewal.start_ns < later.start_ns
 
@@ -111,29 +112,29 @@ class Attribution:
             return later.start_ns < promised_ns
         if self._terms.session:
             return self._was_kept(earlier, later)
-        # Without a lease the lock is promised until its release; a client that was never seen
-        # again has lost its session, and its lock with it.
+        # Without a lease the lock is promised until its release; a client without any later event
+        # has lost its session, and its lock with it.
         return earlier.end_ns > later.start_ns or earlier.ending is Ending.LOST
 
     # --- when a promise begins, and what keeps it up ------------------------------------------
 
     def _since_ns(self, hold: Hold) -> int | None:
-        """When its turn came, where it had to wait for that. Of a session only if its client can
-        have kept it alive while it waited."""
+        """When its turn came, if it had to wait. Of a session only if its client can have kept it
+        alive meanwhile."""
         turn_ns = self._turns.get(id(hold.acquire))
         if not self._terms.session:
             return turn_ns
         kept_ns, waited = self._last_kept_ns(hold), (hold.acquire.start_ns, hold.start_ns)
         if not self._undisturbed(hold.node, *waited):
             return None
-        if self._servers_were_mended(*waited):  # so it was kept when its client says, at best
+        if self._servers_were_mended(*waited):  # so it was kept alive no later than its client says
             return kept_ns
         known = [ns for ns in (turn_ns, kept_ns) if ns is not None]
         return max(known, default=None)
 
     def _last_kept_ns(self, hold: Hold) -> int | None:
-        """When its client last kept its session alive before it was granted the lock: that follows
-        from how long it believed the grant to be valid, if it did not stand still meanwhile."""
+        """When its client last kept its session alive before the grant: follows from the validity
+        that the client believed in, unless it was stopped meanwhile."""
         until_ns = validity_end_ns(hold.acquire, self._terms)
         ttl_ms = hold.acquire.invoke.ttl_ms or self._ttl_ms
         return until_ns - ttl_ms * NS_PER_MS if until_ns is not None and ttl_ms else None
@@ -143,7 +144,7 @@ class Attribution:
         operations = self._history.operations
         try:
             table = self._history.table
-        except OverflowError:  # no column holds such numbers, and no reader lets them in
+        except OverflowError:  # numbers beyond 64 bits, which no reader accepts
             return {}
         shared = np.fromiter((o.invoke.shared for o in operations), bool, len(operations))
         since = turn_came(table, self._terms, shared)
@@ -151,15 +152,15 @@ class Attribution:
         return {id(operations[row]): int(since[row]) for row in waited}
 
     def _was_kept(self, earlier: Hold, later: Hold) -> bool:
-        """A session that must have been alive, although nobody saw what kept it so."""
+        """Whether its session must have been alive, although the history has no renewals."""
         if not self._terms.session or self._tells_of_renewals or later.start_ns >= earlier.end_ns:
             return False
         since = earlier.acquire.start_ns, later.start_ns
         return self._undisturbed(earlier.node, *since) and not self._servers_were_mended(*since)
 
     def _servers_were_mended(self, start_ns: int, end_ns: int) -> bool:
-        """To make the clock of a server right again it may have been started anew: long enough for
-        a heartbeat to be missed."""
+        """Whether the heal of a server's clock took long enough for a missed heartbeat: the server
+        may have been restarted."""
         mends = (
             fault.healing_overlap_ns(start_ns, end_ns)
             for fault in self._faults
@@ -172,8 +173,8 @@ class Attribution:
         return any(operation.f == F.RENEW for operation in self._history.operations)
 
     def _undisturbed(self, node: str, start_ns: int, end_ns: int) -> bool:
-        """Nothing can have kept it from being heard of; a client that does not note its stalls can
-        have had any."""
+        """Whether nothing can have suppressed its heartbeats. A client that does not record its
+        stalls may have had any."""
         if not self._terms.backend:
             return False
         stalled_ns = total_ns(clipped(self._stalls[node], start_ns, end_ns))
@@ -182,7 +183,7 @@ class Attribution:
         return not any(self._disturbs(f, node) for f in self._faults_at(start_ns, end_ns))
 
     def _faults_at(self, start_ns: int, end_ns: int) -> list[FaultSpan]:
-        """All that touch that time; of a long run's faults, few others are looked at."""
+        """The faults that were active at some time of the interval."""
         first = bisect_left(self._healed_by, start_ns)
         near = self._faults[first : bisect_right(self._fault_starts, end_ns)]
         return [fault for fault in near if fault.touches(start_ns, end_ns)]
@@ -191,8 +192,9 @@ class Attribution:
         return [f for f in self._faults_at(start_ns, end_ns) if f.proven_ns is not None]
 
     def _disturbs(self, fault: FaultSpan, node: str) -> bool:
-        """A cut has two sides, of which one may be told; what befalls only other clients is no
-        matter. A clock that is wrong keeps nobody from speaking."""
+        """Whether a fault may have suppressed the node's heartbeats. A cut has two sides, of which
+        the history may name one; a wrong clock suppresses none, nor does a fault of other
+        clients."""
         if fault.effect is Effect.SKEWS:
             return False
         if fault.effect is None or fault.effect is Effect.CUTS or not fault.nodes:
@@ -219,7 +221,7 @@ class Attribution:
         return Blame(Culprit.SERVICE, by_ns, promised_ns, fault)
 
     def _taken_by(self, earlier: Hold, later: Hold) -> BlindRelease | None:
-        """A release that took the lock of `earlier` away: the last that surely did, or may have."""
+        """The last release that took the lock of `earlier` away for certain, or else may have."""
         releases = self._releases.get(earlier.key)
         if releases is None:
             return None
@@ -231,13 +233,12 @@ class Attribution:
     def fault_anywhere(
         self, start_ns: int, end_ns: int, later_ns: Iterable[int] = ()
     ) -> FaultSpan | None:
-        """Of the servers' faults, or else of any, the one that lasted longest in that time; one
-        that only slows them down where there is no other. Rather than one that was healed before
-        each of the later moments, one that was not."""
+        """The fault that was active for longest in that time. Servers' faults come first, slow ones
+        last; faults that were still active at the later moments are preferred."""
         active = self._proven_at(start_ns, end_ns)
-        told = [fault for fault in active if not self._clients.issuperset(fault.nodes or [""])]
-        told = told or active
-        likely = [fault for fault in told if fault.effect is not Effect.SLOWS] or told
+        of_servers = [f for f in active if not self._clients.issuperset(f.nodes or [""])]
+        likely = of_servers or active
+        likely = [fault for fault in likely if fault.effect is not Effect.SLOWS] or likely
         for moment_ns in later_ns:
             likely = [fault for fault in likely if fault.touches(moment_ns, end_ns)] or likely
         return _longest(likely, start_ns, end_ns)
@@ -250,7 +251,9 @@ class Attribution:
         by_ns = 0 if promised_ns is None else max(0, acted_ns - promised_ns)
         done_ns = earlier.end_ns if write is None else _done_ns(write)
         kept_ns = promised_ns
-        if self._terms.session:  # without a stall it would have been kept until then, at least
+        if (
+            self._terms.session
+        ):  # without a stall it would have been kept alive until then, at least
             kept_ns = max(later.start_ns, promised_ns or later.start_ns)
         stalls = self._excusing_stalls(earlier, kept_ns, done_ns)
         if stalls:
@@ -268,9 +271,9 @@ class Attribution:
     def _excusing_stalls(
         self, hold: Hold, promised_ns: int | None, done_ns: int
     ) -> tuple[Stall, ...]:
-        """The machine's stalls without which it would all have been done within the promise.
+        """The machine's stalls without which everything would have been done within the promise.
 
-        None where a fault of ours kept the node from running: then the stall is that fault.
+        Empty if an injected fault stopped the node: then the stall is that fault.
         """
         start_ns = hold.acquire.start_ns
         at_the_time = self._faults_at(start_ns, done_ns)
@@ -282,13 +285,14 @@ class Attribution:
 
 
 def _done_ns(write: Operation) -> int:
-    """The client may have stood still after it wrote down what it would send, and then sent it."""
+    """When the write was sent, at the latest: the client may have been stopped after it recorded
+    it."""
     return write.start_ns if write.answer is None else write.answer.time
 
 
 def _had_let_go(earlier: Hold, later: Hold, write: Operation) -> bool:
-    """It wrote after it had released the lock or been told that it lost it; or it released in
-    time, so that what went wrong afterwards is not the lock's."""
+    """Whether the write came after its own release or its notice of a loss; or the release was in
+    time, so that the lock is not to blame for what followed."""
     if earlier.ending not in (Ending.RELEASED, Ending.LOST):
         return False
     released_in_time = earlier.ending is Ending.RELEASED and earlier.end_ns <= later.start_ns

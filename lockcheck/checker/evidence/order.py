@@ -15,17 +15,17 @@ T = TypeVar("T")
 
 
 def granted_before(first: Hold, second: Hold) -> bool:
-    """Certain by time alone: granted, and known to be, before the other one even asked."""
+    """Certain by time alone: the first grant was answered before the second acquire was sent."""
     return first.start_ns < second.acquire.start_ns
 
 
 def concurrent(one: Hold, other: Hold) -> bool:
-    """Their acquires were under way at once: time alone does not say who was granted first."""
+    """The acquires were under way at once, so time alone does not order the grants."""
     return not granted_before(one, other) and not granted_before(other, one)
 
 
 def certainly_earlier(first: Hold, second: Hold) -> bool:
-    """By time, and where time does not tell, by the tokens that the service gave them.
+    """By time, or by the tokens if the acquires were under way at once.
 
     Time wins: a token that went backwards is the service's error and makes no holder stale.
     """
@@ -40,7 +40,7 @@ def _token_below(first: Hold, second: Hold) -> bool:
 
 
 class HoldIndex:
-    """Finds the hold in which, or after which, a process did something."""
+    """Finds the hold in which, or after which, a process sent an operation."""
 
     def __init__(self, holds: Iterable[Hold]) -> None:
         self._holds: defaultdict[tuple[int | str, str], list[Hold]] = defaultdict(list)
@@ -48,7 +48,7 @@ class HoldIndex:
             self._holds[hold.process, hold.key].append(hold)
 
     def of(self, operation: Operation) -> Hold | None:
-        """The last hold of its owner and key that had begun: it may be over already."""
+        """The last hold of its owner and key that had begun by then; it may have ended."""
         holds = self._holds.get((operation.owner, operation.key), [])
         position = bisect_right(holds, operation.start_ns, key=lambda hold: hold.start_ns)
         return holds[position - 1] if position else None
@@ -62,17 +62,18 @@ def by_key(holds: Iterable[Hold]) -> dict[str, list[Hold]]:
 
 
 class Spans(Generic[T]):
-    """Finds, among many things that take time, those that were under way in a certain time."""
+    """Finds the intervals that overlap a given one, among many."""
 
     def __init__(self, spans: Iterable[tuple[int, int | None, T]]) -> None:
-        """Start and end of each; None: it never ended."""
+        """The start, end (None: none) and value of each interval."""
         self._spans = sorted(spans, key=lambda span: span[0])
         self._starts = [start for start, _, _ in self._spans]
         ends = [inf if end is None else end for _, end, _ in self._spans]
         self._latest_end_so_far = list(accumulate(ends, max))
 
     def touching(self, after_ns: int, before_ns: int) -> Iterator[T]:
-        """Those that begin before the one and end after the other, the last to begin first."""
+        """The values of intervals that begin before `before_ns` and end after `after_ns`, latest
+        first."""
         for position in reversed(range(bisect_left(self._starts, before_ns))):
             if self._latest_end_so_far[position] <= after_ns:
                 return

@@ -1,13 +1,13 @@
 """From when on, and until when, a grant is promised.
 
 A lease runs from the invocation of the acquire: the service may have begun to count then. But an
-acquire can have waited, in a queue, for long, and was granted when its turn came. A grant cannot
-lie before the last holder let go: so its promise runs from the later of both moments.
+acquire that waited in a queue was granted when its turn came, after the last holder's release. So
+its promise runs from the later of both moments.
 
-That the last holder let go no sooner than it asked for its release is only certain where this was
-confirmed, and said that something was released. That it was granted the lock before whoever waited
-is certain by time, or by the tokens; and where neither tells, if the one who waited would otherwise
-have been granted the lock first and lost it again, for the other one, before its lease was over.
+That the last holder kept the lock until it sent its release is certain only if the release was
+confirmed and removed something. That it was granted the lock before the waiting client is certain
+by time or by the tokens; or else if the waiting client would have been granted the lock first and
+lost it again before its lease was over.
 """
 
 from __future__ import annotations
@@ -23,31 +23,30 @@ from lockcheck.history.event import NS_PER_MS, Event
 from lockcheck.history.ordering import order_by
 from lockcheck.history.table import NEVER, NO_TOKEN, NOTHING, Ints, Op, Outcome, Table
 
-DRIFT = 100  # clocks that drift by less than one part in so many are right enough
+DRIFT = 100  # clocks may drift by less than one part in so many
 
 Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
 class ClientEnd:
-    """A client was ended, at some moment between these: all that it had been by then."""
+    """A client was killed at some moment between these; the processes that it had been by then."""
 
     processes: frozenset[int | str]
     since_ns: int
-    by_ns: int  # NEVER where nobody knows
+    by_ns: int  # NEVER if unknown
 
 
 def promised_until(
     table: Table, terms: Terms, losses: Iterable[Event], ends: Iterable[ClientEnd] = ()
 ) -> Ints | None:
-    """Until when each grant and renewal was promised; None where nothing says so.
+    """Until when each grant and renewal was promised; None if no promise has a known end.
 
-    By the clock of the service, which may be a little faster than the one that we know. Without a
-    lease, a client that is told that it lost the lock (its session expired, its renewal was
-    refused) had been promised it up to that moment.
+    The service's clock may be a little faster than the history's. Without a lease, a client that
+    learned of its loss (its session expired, its renewal was refused) had the promise until then.
 
-    A client that was ended keeps no session alive: it may be over as soon as that is noticed. What
-    it was granted while it was about to be ended it was alive to write down, and no longer perhaps.
+    A killed client keeps no session alive, which may end as soon as the service notices. It was
+    alive to record its last grant, but perhaps no longer.
     """
     lease = lease_ns(table, terms.ttl_ms)
     granted = (table.outcome == Outcome.OK) & ((table.f == Op.ACQUIRE) | (table.f == Op.RENEW))
@@ -56,9 +55,9 @@ def promised_until(
     until = np.where(leased, since + lease - lease // DRIFT, NEVER)
     endless = granted & ~leased
     refused = (table.f == Op.RENEW) & (table.outcome == Outcome.FAIL)
-    told = [(table.owner[row], table.key[row], table.end[row]) for row in np.flatnonzero(refused)]
-    told += [(table.symbols.number(e.process), table.symbols.number(e.key), e.time) for e in losses]
-    for loss in told if endless.any() else ():
+    lost = [(table.owner[row], table.key[row], table.end[row]) for row in np.flatnonzero(refused)]
+    lost += [(table.symbols.number(e.process), table.symbols.number(e.key), e.time) for e in losses]
+    for loss in lost if endless.any() else ():
         rows = _granted_before(table, *loss)
         until[rows[until[rows] == NEVER]] = loss[2]
     for end in ends if terms.session else ():
@@ -83,17 +82,17 @@ def _granted_before(table: Table, owner: int, key: int, time_ns: int) -> Ints:
 
 
 def lease_ns(table: Table, default_ttl_ms: int | None) -> Ints:
-    """How long what each row asked for lasts; 0: there is no lease."""
+    """The length of the lease that each row asked for; 0: there is none."""
     asked = np.where(table.ttl_ms > 0, table.ttl_ms, default_ttl_ms or 0)
     leases: Ints = asked.astype(np.int64) * NS_PER_MS
     return leases
 
 
 def promised_from(table: Table, terms: Terms) -> Ints:
-    """For each row the moment from which on its lease is promised, if it was granted.
+    """For each row the moment from which its lease is promised, if it was granted.
 
-    Of a session that is the invocation: it is not the grant that lasts for a while, but what its
-    client keeps alive, and while it waited nobody saw it do so.
+    For a session this is the invocation: the session lasts as long as its client keeps it alive,
+    and the history does not show that the client did so while it waited.
     """
     return table.start if terms.session else turn_came(table, terms)
 
@@ -101,8 +100,8 @@ def promised_from(table: Table, terms: Terms) -> Ints:
 def turn_came(table: Table, terms: Terms, shared: Mask | None = None) -> Ints:
     """For each row the moment before which it cannot have been granted: its invocation, or later.
 
-    `shared`: the rows that let in others who share. Where releases do not look whose lock they
-    remove, anybody can have lost it at any time, and nothing is known but the invocation.
+    `shared`: the rows of shared holds. With blind releases any client may have lost the lock at any
+    time, so only the invocation is known.
     """
     if terms.permits > 1 or terms.released_by_anyone:
         return table.start
@@ -122,7 +121,7 @@ def turn_came(table: Table, terms: Terms, shared: Mask | None = None) -> Ints:
 
 
 def _turns(table: Table) -> tuple[Ints, Ints]:
-    """Releases that were confirmed, and what they gave up: by key, in the order of their times."""
+    """The confirmed releases and their acquires: by key, in the order of their times."""
     locking = np.flatnonzero((table.f == Op.ACQUIRE) | (table.f == Op.RELEASE))
     rows = locking[order_by(table.key[locking], table.process[locking])]
     one, other = rows[:-1], rows[1:]
@@ -137,15 +136,15 @@ def _turns(table: Table) -> tuple[Ints, Ints]:
 
 
 def _removing_nothing(table: Table, releases: Ints) -> list[int]:
-    """The results of these releases that say so."""
+    """The results, among those of these releases, that say that nothing was removed."""
     results = [number for number in np.unique(table.result[releases]).tolist() if number != NOTHING]
     values = ((number, table.symbols.value(number)) for number in results)
     return [n for n, value in values if isinstance(value, dict) and value.get("removed") == 0]
 
 
 def _last_to_leave(table: Table, granted: Ints, left: Ints) -> tuple[Ints, Ints]:
-    """Of each key the last release that was asked for while an acquire was under way, where there
-    was one. Rows are in the order of their times, so a row does for a time."""
+    """Granted acquires during which a release of the same key was sent, and the last such release.
+    Rows are in the order of their times, so they are compared instead of times."""
     width = len(table) + 1
     by_then = np.searchsorted(table.start, table.end[granted], "right")
     words = (table.key[left].astype(np.int64) + 1) * width + left
@@ -158,9 +157,9 @@ def _last_to_leave(table: Table, granted: Ints, left: Ints) -> tuple[Ints, Ints]
 
 
 def _certainly_before(table: Table, one: Ints, other: Ints, lease: Ints) -> Mask:
-    told = (table.token[one] != NO_TOKEN) & (table.token[other] != NO_TOKEN)
-    by_token = told & (table.token[one] < table.token[other])
+    tokens = (table.token[one] != NO_TOKEN) & (table.token[other] != NO_TOKEN)
+    by_token = tokens & (table.token[one] < table.token[other])
     kept_ns = table.start[other] + lease - lease // DRIFT
-    by_promise = ~told & (table.end[one] < kept_ns)
+    by_promise = ~tokens & (table.end[one] < kept_ns)
     certain: Mask = (table.end[one] < table.start[other]) | by_token | by_promise
     return certain

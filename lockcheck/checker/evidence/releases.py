@@ -1,7 +1,7 @@
-"""Blind releases: those that delete whatever lock is there, without looking whose it is.
+"""Blind releases: those that delete whatever lock is there, without a check of its owner.
 
-A release that compares before it deletes removes its own lock or none. So `removed` alone proves
-nothing; together with `blind` it does, where the releaser's own lock was gone before.
+A release that compares before it deletes removes its own lock or none, so `removed` alone proves
+nothing. Of a blind release it does, if the releaser's own lock was gone before.
 """
 
 from __future__ import annotations
@@ -18,23 +18,25 @@ from lockcheck.history import F, History, Hold, Operation
 @dataclass(frozen=True, slots=True)
 class BlindRelease:
     operation: Operation
-    by: Hold  # whose lock it should have removed
-    answered_ns: int | None  # the last moment at which it may have taken effect; None: any time
+    by: Hold  # the releaser's own, which it was meant to remove
+    answered_ns: int | None  # when it had taken effect at the latest; None: unknown
 
     @property
     def certain(self) -> bool:
-        """It is known to have removed a lock, one or the other."""
+        """Whether it is known to have removed a lock, its own or another one."""
         return self.operation.ok
 
     def may_be_foreign_to(self, victim: Hold) -> bool:
-        """Those who share the lock with the releaser may have been let in beside it."""
+        """Whether it may have removed that hold; a hold shared with the releaser may lie beside its
+        own."""
         others = victim.process != self.by.process and not (victim.shared and self.by.shared)
         return others and victim.acquire.start_ns > self.by.start_ns
 
     def was_foreign_to(self, victim: Hold) -> bool:
-        """Its own lock was gone for certain: an exclusive lock was granted again before it began.
+        """Whether its own lock was gone for certain: an exclusive lock was granted again before it
+        began.
 
-        That takes one server that decides; for a backend with a blind release there is one.
+        This assumes that one server decides, as it does for every backend with blind releases.
         """
         return (
             self.certain
@@ -44,7 +46,7 @@ class BlindRelease:
 
 
 def removed_blindly(operation: Operation) -> bool:
-    """It is known to have removed something, and not to have looked what."""
+    """Whether it is known to have removed a lock without a check of its owner."""
     value = operation.answer.value if operation.answer else None
     removed = value.get("removed") if isinstance(value, dict) else None
     return operation.ok and operation.blind and isinstance(removed, int) and removed >= 1
@@ -53,15 +55,15 @@ def removed_blindly(operation: Operation) -> bool:
 def blind_releases(
     history: History, holds_by_key: dict[str, list[Hold]], index: HoldIndex
 ) -> dict[str, list[BlindRelease]]:
-    """By key, in order: those that may have removed a lock other than their own."""
+    """By key, in order: the releases that may have removed another client's lock."""
     if history.terms.permits > 1:
-        return {}  # that somebody else was let in says nothing about the releaser's own permit
+        return {}  # another client's grant says nothing about the releaser's own permit
     releases = [operation for operation in history.operations if operation.f == F.RELEASE]
     found: defaultdict[str, list[BlindRelease]] = defaultdict(list)
-    if any(operation.blind for operation in releases):  # a backend's are, or are not
+    if any(operation.blind for operation in releases):  # then all of the lock's releases are
         asked = {key: sorted(_asked_ns(holds)) for key, holds in holds_by_key.items()}
         for release in _with_holds(index, releases):
-            if _somebody_asked_since(release, asked[release.by.key]):
+            if _was_asked_for_since(release, asked[release.by.key]):
                 found[release.by.key].append(release)
     return found
 
@@ -70,10 +72,10 @@ def _asked_ns(holds: list[Hold]) -> list[int]:
     return [hold.acquire.start_ns for hold in holds]
 
 
-def _somebody_asked_since(release: BlindRelease, asked: list[int]) -> bool:
-    """Another hold was asked for after the releaser's own grant and before the release was over.
+def _was_asked_for_since(release: BlindRelease, asked: list[int]) -> bool:
+    """Whether another hold was asked for between the releaser's own grant and the release's end.
 
-    All others, in a lock that works nearly all, can only have removed their own lock.
+    All other releases can only have removed their own lock; of a working lock these are nearly all.
     """
     position = bisect_right(asked, release.by.start_ns)
     answered_ns = release.answered_ns
@@ -84,6 +86,6 @@ def _with_holds(index: HoldIndex, releases: list[Operation]) -> Iterator[BlindRe
     for operation in releases:
         hold = index.of(operation)
         if hold is not None and (operation.unknown or removed_blindly(operation)):
-            # One that was given up may still wait in a server's socket, and take effect later.
+            # An unanswered release may wait in a server's socket and take effect later.
             answered_ns = operation.end_ns
             yield BlindRelease(operation, hold, answered_ns)

@@ -13,12 +13,12 @@ from lockcheck.history.event import NS_PER_MS
 
 
 def exclude(terms: Terms, one: Hold, other: Hold) -> bool:
-    """Not both may have it at once: they do not share it, and there is one permit only."""
+    """Whether the two may not hold it at once: not both shared, and only one permit."""
     return terms.permits <= 1 and not (one.shared and other.shared)
 
 
 class Reentries:
-    """When the holders of a reentrant lock were granted it once more: it was theirs again then."""
+    """When the holders of a reentrant lock were granted it again."""
 
     def __init__(self, history: History) -> None:
         self._granted_ns: defaultdict[tuple[int | str, str], list[int]] = defaultdict(list)
@@ -34,22 +34,24 @@ class Reentries:
 
 
 def rivals_of(history: History, holds: list[Hold]) -> Rivals:
-    """Of the `holds` of one key."""
+    """The rivals among the `holds` of one key."""
     terms = history.terms
     queues = terms.fair or terms.session or bool(history.queued)
     return Rivals(holds, terms if queues else None)
 
 
 class Rivals:
+    """Finds the holds of one key that were certainly granted later than a given one."""
+
     def __init__(self, holds: list[Hold], terms: Terms | None = None) -> None:
-        """`holds` of one key, of which one client can have only one at once, by their starts;
-        `terms`: those of a lock at which clients wait in a queue."""
+        """`holds` by their starts, of each client one at a time; `terms` only if clients wait in a
+        queue."""
         self._terms = terms
         self._all = holds
         self._alone = [hold for hold in holds if not hold.shared]
 
     def after(self, hold: Hold, until_ns: int) -> Iterator[Hold]:
-        """Those whose grant was answered before `until_ns`, the first one first."""
+        """The rivals whose grant was answered before `until_ns`, the earliest first."""
         others = self._alone if hold.shared else self._all
         position = bisect_right(others, hold.start_ns, key=lambda other: other.start_ns)
         while position < len(others) and others[position].start_ns < until_ns:
@@ -59,9 +61,8 @@ class Rivals:
                 yield other
 
     def _is_later(self, hold: Hold, other: Hold) -> bool:
-        """By time, or by the tokens, as of those who waited in a queue. Where neither tells, but
-        there is a queue, it is the one whose answer came later, if its lease was not over before
-        the other's came: it would have had to lose it again by then."""
+        """By time, or by the tokens. Otherwise, in a queue, by the order of the answers, unless the
+        other's lease was over before this answer came: then it may have held the lock before."""
         if certainly_earlier(hold, other):
             return True
         if self._terms is None or not concurrent(hold, other):

@@ -1,4 +1,4 @@
-"""What the machine itself did: stalls that clients noticed, and steps of the host's clock."""
+"""What the machine did: stalls that clients recorded, and steps of the host's clock."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from lockcheck.history import Effect, Event, FaultSpan, Stall
 from lockcheck.history.event import NS_PER_MS
 
-# The clocks are looked at every 50 ms: a step is noticed this long after it happened at most.
+# Clocks are compared every 50 ms: a step is recorded this long after it happened at most.
 NOTICED_WITHIN_NS = 200 * NS_PER_MS
-# Both clocks are read one after the other, so a step is known to about this much.
+# The two clocks are read one after the other, so a step is known to this precision.
 STEP_PRECISION_NS = NS_PER_MS
 
 
@@ -24,7 +24,7 @@ def clipped(stalls: Iterable[Stall], start_ns: int, end_ns: int) -> tuple[Stall,
 
 
 def total_ns(stalls: Iterable[Stall]) -> int:
-    """How long they lasted together; what two of them cover counts once."""
+    """Their total length; where they overlap, time counts once."""
     total = covered_ns = 0
     for stall in sorted(stalls, key=lambda stall: stall.start_ns):
         total += max(0, stall.end_ns - max(stall.start_ns, covered_ns))
@@ -35,10 +35,10 @@ def total_ns(stalls: Iterable[Stall]) -> int:
 def host_stepped_ns(
     steps: Iterable[Event], faults: Iterable[FaultSpan], start_ns: int, end_ns: int
 ) -> int:
-    """How far the host's clock jumped forward in that time, by the client who saw the most.
+    """How far the host's clock jumped forward in that time: the largest sum that a client recorded.
 
-    Only a jump forward ends a lease early. A step seen on a node whose clock was under a fault
-    of ours is no step of the host.
+    Only a forward jump ends a lease early. A step on a node whose clock was under an injected fault
+    is no step of the host.
     """
     seen: defaultdict[int | str, int] = defaultdict(int)
     noticed = [s for s in steps if start_ns <= s.time <= end_ns + NOTICED_WITHIN_NS]

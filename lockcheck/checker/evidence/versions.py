@@ -15,11 +15,11 @@ INITIAL = -1  # in place of a write: the value before the first one
 
 
 class Knowledge:
-    """What each process had last seen of a register: by its own reads and writes."""
+    """What each process last knew of a register, from its own reads and writes."""
 
     def __init__(self, history: History) -> None:
         self._seen: defaultdict[tuple[int | str, str], list[Operation]] = defaultdict(list)
-        self._seen_before: dict[int, int] = {}  # how much of that, when a write was sent
+        self._seen_before: dict[int, int] = {}  # their number when a write was sent
         self._unknown: dict[tuple[str, Hashable], Operation] = {}
         for operation in history.operations:  # of one process in the order in which it sent them
             seen = self._seen[operation.owner, operation.key]
@@ -30,13 +30,13 @@ class Knowledge:
                 self._unknown[operation.key, canonical(operation.invoke.value)] = operation
 
     def last_seen(self, write: StoredWrite) -> Operation | None:
-        """Its process's last read or write before this write, in the same hold."""
+        """The last read or write of its process before this write, in the same hold."""
         sent, hold = write.operation, write.hold
         seen = self._last_before(sent) if sent and hold else None
         return seen if seen and hold and seen.start_ns >= hold.start_ns else None
 
     def read_of_base(self, write: StoredWrite) -> Operation | None:
-        """The read that returned what this write was computed from."""
+        """The read that returned the base of this write."""
         if write.operation is None:
             return None
         owner, key = write.operation.owner, write.key
@@ -46,7 +46,7 @@ class Knowledge:
 
     @cached_property
     def _reads(self) -> dict[tuple[int | str, str, Hashable], list[int]]:
-        """Where in what each process had seen the reads are that returned a value."""
+        """By owner, key and value: the places in `_seen` of the reads that returned the value."""
         places: defaultdict[tuple[int | str, str, Hashable], list[int]] = defaultdict(list)
         for (owner, key), seen in self._seen.items():
             for place, operation in enumerate(seen):
@@ -55,20 +55,20 @@ class Knowledge:
         return dict(places)
 
     def base_of(self, write: StoredWrite) -> Hashable:
-        """As the write says; where it does not, what its process had last seen."""
+        """The base that the write names, or else the value that its process saw last."""
         if write.base is not None:
             return canonical(write.base)
         seen = self.last_seen(write)
         return None if seen is None else canonical(seen_value(seen))
 
     def is_blind(self, write: StoredWrite) -> bool:
-        """Computed from nothing: it means to replace whatever is there."""
+        """Whether it has no base: it replaces any value."""
         return write.base is None and self.last_seen(write) is None
 
     def behind(self, key: str, value: Hashable) -> Hashable:
-        """What a value was computed from that was written, but never acknowledged.
+        """The base of the unacknowledged write of this value.
 
-        The value itself where no such write is known, or where it says nothing of its base.
+        The value itself if there is no such write, or its base is unknown.
         """
         unanswered = self._unknown.get((key, value))
         if unanswered is None:
@@ -84,7 +84,7 @@ class Knowledge:
 
 
 def seen_value(operation: Operation) -> object:
-    """What the register held when this was answered, as its process knows it."""
+    """The register's value after this operation, as its process knows it."""
     if operation.f == F.WRITE:
         return operation.invoke.value
     return operation.answer.value if operation.answer else None
@@ -92,13 +92,13 @@ def seen_value(operation: Operation) -> object:
 
 @dataclass(slots=True)
 class Versions:
-    """`parents[i]` is the write that write i was computed from; INITIAL for the first value."""
+    """`parents[i]` is the write from which write i was computed; INITIAL: from the first value."""
 
     writes: list[StoredWrite]
     parents: list[int]
     overwriters: dict[int, int] = field(default_factory=dict)
     final_ancestors: frozenset[int] = frozenset()
-    rivals: frozenset[int] = frozenset()  # those that share their base with another one
+    rivals: frozenset[int] = frozenset()  # writes that share their base with another one
 
 
 def read_versions(ledger: Ledger, knowledge: Knowledge, writes: list[StoredWrite]) -> Versions:
@@ -123,7 +123,7 @@ def _parents(
     bases: list[Hashable],
     blind: list[bool],
 ) -> Iterable[int]:
-    """A mark that was written more than once stands for the last time it was written before."""
+    """The parent of each write. A value that was written twice means its latest write before."""
     latest: dict[Hashable, int] = {}
     initial: set[Hashable] = {None, *bases[:1]}
     for i, write in enumerate(writes):
@@ -134,16 +134,16 @@ def _parents(
         elif base in latest:
             yield latest[base]
         elif base in initial or in_ledger:
-            yield INITIAL  # the storage knows all it took: this was based on none of it
+            yield INITIAL  # the ledger has all accepted writes, and none of them wrote this base
         else:
-            yield before  # clients know only their own answers: this proves nothing
+            yield before  # without a ledger an unknown base proves nothing
         latest[canonical(write.value)] = i
 
 
 def _known_base(
     knowledge: Knowledge, key: str, base: Hashable, latest: dict[Hashable, int]
 ) -> Hashable:
-    """A base that was never acknowledged may still have been written: then what it was based on."""
+    """The latest known value on the chain of bases: an unacknowledged write may have happened."""
     tried: set[Hashable] = set()
     while base is not None and base not in latest and base not in tried:
         tried.add(base)
@@ -152,10 +152,10 @@ def _known_base(
 
 
 def _overwriters(parents: list[int]) -> dict[int, int]:
-    """For each write the first one after it that was not computed from it, nor from what was.
+    """By write: the first later write that does not descend from it.
 
-    All between a write and its overwriter descend from it, so write j overwrites exactly those
-    that still wait and lie behind j's parent. Each waits once: n steps in all.
+    All writes between a write and its overwriter descend from it, so write j overwrites exactly the
+    waiting ones behind j's parent. Each waits once: n steps in all.
     """
     overwriters: dict[int, int] = {}
     waiting: list[int] = []

@@ -1,8 +1,8 @@
-"""The writes as the storage saw them, each with the client's operation and the hold behind it.
+"""The writes that the storage served, each with the client's operation and its hold.
 
-The storage's own entry comes first: it knows writes whose answer never arrived. A write that
-was acknowledged but is missing there is added from the client's answer, or the chain of versions
-would have a hole that looks like a lost update.
+The storage's ledger comes first: it has writes whose answer never arrived. An acknowledged write
+that it lacks is added from the client's answer; else the gap in the versions would look like a lost
+update.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from lockcheck.history import F, History, Hold, LedgerEntry, Operation
 
 GUARDS_WORDS = ("fenced", "cas")  # how the reason of a guard's refusal begins
 
-# By key, the first and the last number of each stretch of writes that a part of a history holds
-# whole: what came before one of them, or after it, changes nothing of what is found in it.
+# By key, the first and the last number of each stretch of writes that a part of a history has in
+# full: writes before or after a stretch change no finding in it.
 Stretches = Mapping[str, Sequence[tuple[int, int]]]
 
 
@@ -31,7 +31,7 @@ class StoredWrite:
     value: object
     base: object
     reason: str
-    operation: Operation | None  # None: no client's history knows of it
+    operation: Operation | None  # None: no client recorded it
     hold: Hold | None  # in which, or after which, it was sent
 
     @property
@@ -42,13 +42,13 @@ class StoredWrite:
 @dataclass(frozen=True, slots=True)
 class Ledger:
     writes: tuple[StoredWrite, ...]  # in the order in which the storage served them
-    kept: bool
+    kept: bool  # whether the storage kept a ledger; else these are the clients' answers
     missing: tuple[Operation, ...]  # acknowledged, but the ledger lacks them
-    unclaimed: tuple[LedgerEntry, ...]  # in the ledger, but no client says that it sent them
-    stretches: Stretches | None = None  # None: it knows all writes
+    unclaimed: tuple[LedgerEntry, ...]  # in the ledger, but recorded by no client
+    stretches: Stretches | None = None  # None: all writes are known
 
     def accepted(self) -> Iterable[list[StoredWrite]]:
-        """In their order those of each key, or of each stretch of a key."""
+        """The accepted writes of each key, or of each stretch of a key, in order."""
         groups: dict[tuple[str, int], list[StoredWrite]] = {}
         for write in self.writes:
             stretch = self._stretch(write)
@@ -57,7 +57,7 @@ class Ledger:
         return groups.values()
 
     def _stretch(self, write: StoredWrite) -> int | None:
-        """None: this part of a history has it by chance."""
+        """The write's stretch; None: it lies outside of all that are known in full."""
         if self.stretches is None:
             return 0
         known = self.stretches.get(write.key, ())
@@ -70,7 +70,7 @@ class Ledger:
 
 
 def canonical(value: object) -> Hashable:
-    """Equal for the same JSON only: `1` is not `true`, and a list is as good as a text."""
+    """A hashable form of a value: equal for the same JSON only (`1` is not `true`)."""
     if value is None or type(value) in (str, int):
         return value
     return (json.dumps(value, sort_keys=True, default=repr),)
@@ -78,13 +78,13 @@ def canonical(value: object) -> Hashable:
 
 def read_ledger(history: History, index: HoldIndex, stretches: Stretches | None = None) -> Ledger:
     sent = [operation for operation in history.operations if operation.f == F.WRITE]
-    told = [entry for entry in history.ledger if entry.f == F.WRITE]
+    entries = [entry for entry in history.ledger if entry.f == F.WRITE]
     matcher = _Matcher(sent)
-    pairs = [(entry, matcher.operation_of(entry)) for entry in told]
+    pairs = [(entry, matcher.operation_of(entry)) for entry in entries]
     matched = {id(operation) for _, operation in pairs}
     numbered = [o for o in sent if _number(o) is not None and id(o) not in matched]
     writes = [_in_ledger(entry, operation, index) for entry, operation in pairs]
-    writes += [_answered(o, index) for o in numbered if o.ok or (o.failed and not told)]
+    writes += [_answered(o, index) for o in numbered if o.ok or (o.failed and not entries)]
     return Ledger(
         writes=tuple(sorted(writes, key=lambda write: write.seq)),
         kept=bool(history.ledger),
@@ -99,8 +99,8 @@ def _number(operation: Operation) -> int | None:
 
 
 class _Matcher:
-    """Finds the operation that a entry speaks of: by the number that both know, or by the
-    mark, the value that only this write wrote."""
+    """Finds the operation of a ledger entry: by the storage's number, or by the mark, the value
+    that only this write wrote."""
 
     def __init__(self, sent: Iterable[Operation]) -> None:
         self._by_number: dict[tuple[int | str, str, int], Operation] = {}
@@ -114,11 +114,11 @@ class _Matcher:
                     operation,
                 )
 
-    def operation_of(self, told: LedgerEntry) -> Operation | None:
-        numbered = self._by_number.pop((told.process, told.key, told.seq), None)
+    def operation_of(self, entry: LedgerEntry) -> Operation | None:
+        numbered = self._by_number.pop((entry.process, entry.key, entry.seq), None)
         if numbered is not None:
             return numbered
-        marked = self._by_mark.get(_mark(told.process, told.key, told.value))
+        marked = self._by_mark.get(_mark(entry.process, entry.key, entry.value))
         return marked.popleft() if marked else None
 
 
@@ -126,13 +126,13 @@ def _mark(process: int | str, key: str, value: object) -> Hashable:
     return process, key, canonical(value)
 
 
-def _in_ledger(told: LedgerEntry, operation: Operation | None, index: HoldIndex) -> StoredWrite:
-    base = told.base
+def _in_ledger(entry: LedgerEntry, operation: Operation | None, index: HoldIndex) -> StoredWrite:
+    base = entry.base
     if base is None and operation is not None:
         base = operation.invoke.base
     hold = index.of(operation) if operation else None
     return StoredWrite(
-        told.seq, told.key, told.accepted, told.value, base, told.reason, operation, hold
+        entry.seq, entry.key, entry.accepted, entry.value, base, entry.reason, operation, hold
     )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from lockcheck.checker.case import Case
 from lockcheck.checker.check import Check
 from lockcheck.checker.columns.screen import Screen
-from lockcheck.checker.evidence.awake import StoodStill
+from lockcheck.checker.evidence.outages import Outages
 from lockcheck.checker.evidence.stalls import total_ns
 from lockcheck.checker.finding import Blame, Code, Culprit, Finding
 from lockcheck.checker.wording import NAMED_AT_MOST, Words, everybody
@@ -58,7 +58,7 @@ def find(case: Case) -> Iterator[Finding]:
     for wait in _waits(history):
         active[wait.acquire.process] = wait
         circle = _circle(wait, active)
-        if circle and _lasts(case.terms, case.still, circle):
+        if circle and _lasts(case.terms, case.outages, circle):
             yield _finding(case.terms, circle)
 
 
@@ -143,13 +143,13 @@ def _holders(wait: _Wait, active: dict[int | str, _Wait]) -> list[_Link]:
     return [link for link in found if not (shared and link.hold.shared)]
 
 
-def _lasts(terms: Terms, still: StoodStill, circle: tuple[_Link, ...]) -> bool:
-    """Long enough, without the time in which a client stood still or was out of touch: it is not
-    known what it waited for then."""
+def _lasts(terms: Terms, outages: Outages, circle: tuple[_Link, ...]) -> bool:
+    """Long enough, without the time in which a client was stopped or out of touch: what it waited
+    for then is unknown."""
     leases_ms = (link.hold.acquire.invoke.ttl_ms or terms.ttl_ms or 0 for link in circle)
     since_ns, until_ns = _span(circle)
     nodes = {link.hold.node for link in circle}
-    hung = still.out_of_touch(nodes, since_ns, until_ns)
+    hung = outages.out_of_touch(nodes, since_ns, until_ns)
     needed_ns = max(SHORTEST_NS, max(leases_ms) * NS_PER_MS)
     return until_ns - since_ns - total_ns(hung) >= needed_ns
 

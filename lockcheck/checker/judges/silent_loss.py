@@ -24,10 +24,10 @@ def find(case: Case) -> Iterator[Finding]:
         return
     lost = list(_lost(case))
     if lost:
-        awake = _Awake(case)
+        running = _RunningTime(case)
         for hold, other, lease_ns in lost:
             again = case.reentries.between(hold, other.start_ns, hold.end_ns)
-            if not again and awake.ran_ns(hold, other) > lease_ns:
+            if not again and running.ran_ns(hold, other) > lease_ns:
                 yield _finding(case.terms, case.attribution, hold, other, lease_ns)
 
 
@@ -51,14 +51,14 @@ def _lease_ns(hold: Hold, terms: Terms) -> int | None:
     return longest_ms * NS_PER_MS or None
 
 
-class _Awake:
-    """How long a client certainly ran. One that does not run cannot learn of its loss."""
+class _RunningTime:
+    """How long a client certainly ran: a stopped client cannot learn of its loss."""
 
     def __init__(self, case: Case) -> None:
-        # Our own clients note their stalls, so a silent one was running. Of other clients we know
-        # it only at the moments at which they sent something.
+        # Our own clients record their stalls: without a record they ran. Other clients certainly
+        # ran only when they sent something.
         self._notes_stalls = bool(case.terms.backend)
-        self._still = case.still
+        self._outages = case.outages
         self._sent_ns: defaultdict[tuple[int | str, str], list[int]] = defaultdict(list)
         if not self._notes_stalls:
             for operation in case.operations:
@@ -70,7 +70,7 @@ class _Awake:
             sent_ns = self._sent_ns[hold.process, hold.key]
             position = bisect_right(sent_ns, since_ns)
             since_ns = min(sent_ns[position], until_ns) if position < len(sent_ns) else until_ns
-        still = self._still.during([hold.node], since_ns, until_ns)
+        still = self._outages.during([hold.node], since_ns, until_ns)
         return until_ns - since_ns - total_ns(still)
 
 

@@ -43,7 +43,7 @@ class _Queue:
         self._queued_ns: dict[tuple[int | str, str], list[int]] = {}
         for notice in case.history.queued:
             self._queued_ns.setdefault((notice.process, notice.key or ""), []).append(notice.time)
-        self._still = case.still
+        self._outages = case.outages
 
     def waiting(self, holds: list[Hold]) -> list[_Waiting]:
         """By when they had their places."""
@@ -66,7 +66,7 @@ class _Queue:
         lease_ms, asked_ns = waiter.acquire.invoke.ttl_ms or self._terms.ttl_ms, _asked_ns(waiter)
         if lease_ms is None:
             # A client out of touch may have lost its session, or a grant it did not know of yet.
-            return not self._still.out_of_touch({waiter.node}, asked_ns, waiter.start_ns)
+            return not self._outages.out_of_touch({waiter.node}, asked_ns, waiter.start_ns)
         # Had it been granted before, it would have held it now: its lease was still running.
         return passing.start_ns - asked_ns < lease_ms * NS_PER_MS
 

@@ -13,10 +13,10 @@ from lockcheck.results.story.incidents import (
     Identity,
     Incident,
     evidence_of,
+    foreign_releases,
     identity,
     losses,
     stale_writes,
-    takings,
 )
 from lockcheck.results.story.narrative import Narrative
 from lockcheck.words import LOCKING, call, label
@@ -62,9 +62,9 @@ def marks(sheet: Sheet, narrative: Narrative) -> Table:
 
 def _marked(sheet: Sheet) -> Sequence[Operation]:
     """Of too many, reads far from any finding are omitted: a read changes nothing."""
-    taking = {identity(release) for release in takings(sheet.incidents)}
+    foreign = {identity(release) for release in foreign_releases(sheet.incidents)}
     operations = [
-        o for o in sheet.history.operations if o.f not in LOCKING or identity(o) in taking
+        o for o in sheet.history.operations if o.f not in LOCKING or identity(o) in foreign
     ]
     drawn = [o for o in operations if o.node in sheet.lanes]
     if len(sheet.history.operations) > MOST_MARKS:
@@ -120,7 +120,7 @@ def _harmful(judgement: Judgement, incidents: Iterable[Incident]) -> dict[Identi
         blamed = loss.overwriting.process in blamed_for.get(identity(loss.overwriting), ())
         found[identity(loss.overwriting)] = _OVERWROTE if blamed else _UNAWARES
     found.update((identity(w), _STALE) for w in stale_writes(judgement.findings))
-    return found | {identity(r): _TOOK for r in takings(incidents)}
+    return found | {identity(r): _TOOK for r in foreign_releases(incidents)}
 
 
 def _blamed_for(judgement: Judgement) -> dict[Identity, set[int | str]]:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from lockcheck.checker.finding import Code, Finding, Verdict
 from lockcheck.results.story.incidents import (
     Incident,
+    foreign_release_of,
     identity,
-    taken_by,
 )
 from lockcheck.results.story.wording.codes import by_evidence, by_holds
 
@@ -63,10 +63,10 @@ def _left_alone(groups: list[list[Finding]], findings: Iterable[Finding]) -> lis
 
 
 def _causes(finding: Finding) -> list[Hashable]:
-    """The late holder; or the release that took a lock away, who sent it, and who was robbed by
-    it: whoever is robbed will take away the next one's lock with its own release.
+    """The late holder; or the release of another client's lock, its sender and its victim, whose
+    own release may then take away the next holder's lock.
     """
-    release, key = taken_by(finding), finding.key
+    release, key = foreign_release_of(finding), finding.key
     if release is not None:
         parties = finding.holds[:2] if finding.code == Code.FOREIGN_RELEASE else finding.holds[:1]
         by = finding.blame.released_by
@@ -89,7 +89,7 @@ def _operations_of(finding: Finding) -> Iterator[Hashable]:
         if hold.release is not None:
             yield identity(hold.release)
     yield from map(identity, finding.operations)
-    if (release := taken_by(finding)) is not None:
+    if (release := foreign_release_of(finding)) is not None:
         yield identity(release)
 
 

@@ -33,19 +33,19 @@ class Incident:
     def main(self) -> Finding:
         """The one that tells the cause."""
         if self.chained:
-            return next(f for f in self.findings if taken_by(f) is not None)
+            return next(f for f in self.findings if foreign_release_of(f) is not None)
         worst = [f for f in self.findings if f.effect is self.effect]
         if all(map(by_evidence, worst)):
             return max(worst, key=precedence)
         overlaps = self.of(Code.OVERLAP)
-        own = [f for f in overlaps if taken_by(f) is None]
+        own = [f for f in overlaps if foreign_release_of(f) is None]
         return (own or overlaps or self._told_by_holds)[0]
 
     @cached_property
     def chained(self) -> bool:
         """It is about releases; a single one at the end of a late hold is but a part of that."""
         first = (self._told_by_holds or self.findings)[0]
-        return len(self.takings) > 1 or taken_by(first) is not None
+        return len(self.foreign_releases) > 1 or foreign_release_of(first) is not None
 
     @property
     def key(self) -> str:
@@ -98,17 +98,17 @@ class Incident:
         return any(map(_damages, self.findings))
 
     @cached_property
-    def takings(self) -> tuple[Operation, ...]:
-        """The releases that took away somebody else's lock."""
-        found = (taken_by(f) for f in self.findings)
+    def foreign_releases(self) -> tuple[Operation, ...]:
+        """The releases that took away another client's lock."""
+        found = (foreign_release_of(f) for f in self.findings)
         distinct = {identity(o): o for o in found if o is not None}
         return tuple(sorted(distinct.values(), key=lambda o: o.start_ns))
 
     @cached_property
-    def guest(self) -> Hold | None:
-        """Who was let in first because a release took the lock away."""
+    def next_holder(self) -> Hold | None:
+        """The first hold that was granted because a release took the lock away."""
         thirds = [f.holds[2:3] for f in self.of(Code.FOREIGN_RELEASE)]
-        thirds += [f.holds[1:2] for f in self.of(Code.OVERLAP) if taken_by(f) is not None]
+        thirds += [f.holds[1:2] for f in self.of(Code.OVERLAP) if foreign_release_of(f) is not None]
         found = (third[0] for third in thirds if third)
         return min(found, key=lambda hold: hold.start_ns, default=None)
 
@@ -164,9 +164,9 @@ def evidence_of(incident: Incident) -> tuple[Operation, ...]:
     return tuple(sorted(found.values(), key=lambda operation: operation.start_ns))
 
 
-def takings(of: Iterable[Incident]) -> tuple[Operation, ...]:
-    """The releases that took away somebody else's lock, in whichever incident."""
-    return tuple(release for incident in of for release in incident.takings)
+def foreign_releases(incidents: Iterable[Incident]) -> tuple[Operation, ...]:
+    """The releases that took away another client's lock, in any of the incidents."""
+    return tuple(release for each in incidents for release in each.foreign_releases)
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +202,7 @@ def losses(findings: Iterable[Finding]) -> tuple[Loss, ...]:
     return tuple(sorted(found, key=lambda loss: loss.overwriting.start_ns))
 
 
-def taken_by(finding: Finding) -> Operation | None:
+def foreign_release_of(finding: Finding) -> Operation | None:
     """The release that took the lock away from another client: it explains what endangers data."""
     if finding.blame.release is not None and check_of(finding).endangers_data:
         return finding.blame.release

@@ -32,7 +32,7 @@ def between(cast: Cast, operations: Iterable[Operation], overlap: Kind) -> list[
     start = f"{amount(len(holds), 'more hold')} of {lock_name(holds[0].key)}{by} came and went"
     writes = _writes_of(holds, operations)
     released = [identity(h.release) for h in holds if h.release is not None]
-    taken = sum(release in cast.takings for release in released)
+    taken = sum(release in cast.foreign_releases for release in released)
     stale = sum(identity(write) in cast.stale for write in writes)
     parts = [f"{start} until {until}", *_accepted(cast, writes, stale), *_refused(writes)]
     if taken:

@@ -38,7 +38,7 @@ class Cast:
     others: tuple[Hold, ...]
     stale: frozenset[Identity]
     losses: dict[Identity, Loss]  # by the write that overwrote
-    takings: frozenset[Identity]
+    foreign_releases: frozenset[Identity]
     evidence: tuple[Operation, ...]  # told even where they belong to no hold
     numbers: Numbers
 
@@ -62,7 +62,7 @@ def cast_of(incident: Incident, numbers: Numbers) -> Cast:
         others=tuple(h for h in holds if identity(h) not in parts),
         stale=frozenset(identity(write) for write in stale),
         losses={identity(loss.overwriting): loss for loss in lost},
-        takings=frozenset(identity(release) for release in incident.takings),
+        foreign_releases=frozenset(identity(release) for release in incident.foreign_releases),
         evidence=tuple({identity(o): o for o in (*main, *guilty)}.values()),
         numbers=numbers,
     )
@@ -98,7 +98,7 @@ def _parts(
 def _robbers(incident: Incident) -> Iterator[tuple[Identity, Part]]:
     main = next(iter(incident.of(Code.FOREIGN_RELEASE)), incident.main)
     by = (main.blame.released_by,) if main.blame.released_by else ()
-    for hold in (*main.holds[:3], *([incident.guest] if incident.guest else [])):
+    for hold in (*main.holds[:3], *([incident.next_holder] if incident.next_holder else [])):
         yield identity(hold), Part.RIVAL
     for hold in by or main.holds[:1]:
         yield identity(hold), Part.LEAD

@@ -13,8 +13,8 @@ from lockcheck.results.story.incidents import (
     Identity,
     Incident,
     evidence_of,
+    foreign_release_of,
     identity,
-    taken_by,
 )
 from lockcheck.results.story.numbers import Numbers
 from lockcheck.results.story.steps import texts
@@ -25,7 +25,7 @@ from lockcheck.results.story.steps.evidence import WEIGHT, evidence_steps
 from lockcheck.results.story.steps.stalls import own_stalls
 from lockcheck.results.story.steps.step import Kind, Step, weightiest
 from lockcheck.results.story.wording.codes import by_holds
-from lockcheck.results.story.wording.titles import robbery
+from lockcheck.results.story.wording.titles import releaser_and_victim
 from lockcheck.words import (
     in_letters,
     lock_name,
@@ -145,7 +145,7 @@ class _Scene:
             weight = WEIGHT if identity(renewal) in self.at_fault else RENEWED[part]
             yield Step(when, who, text, Kind.LOCK, weight)
         until_ns = self.case.attribution.promised_in_all_ns(hold)
-        if until_ns is None or self._robbed_before(hold, until_ns):
+        if until_ns is None or self._taken_away_before(hold, until_ns):
             return
         if until_ns < hold.end_ns:
             text = f"its lease on {key} ran out: the lock may now go to somebody else"
@@ -154,10 +154,10 @@ class _Scene:
             text = f"its lease on {key} had been promised until here"
             yield Step(until_ns, who, text, Kind.LOCK, LEASE_OVER[part])
 
-    def _robbed_before(self, hold: Hold, until_ns: int) -> bool:
+    def _taken_away_before(self, hold: Hold, until_ns: int) -> bool:
         """A lease that was taken away before it was over does not run out."""
         for finding in self.incident.findings:
-            release = taken_by(finding)
+            release = foreign_release_of(finding)
             victim = finding.holds[int(finding.code == Code.FOREIGN_RELEASE) :][:1]
             if release is not None and hold in victim and release.start_ns < until_ns:
                 return True
@@ -271,22 +271,25 @@ class _Scene:
     def _end(self, hold: Hold) -> Step:
         who, key, part = plain(hold.node), lock_name(hold.key), self.cast.part_of(hold)
         release = hold.release
-        if release is not None and identity(release) in self.cast.takings:
-            return self._taking(release)
-        robbed = self._robbed_before(hold, hold.end_ns)
+        if release is not None and identity(release) in self.cast.foreign_releases:
+            return self._foreign_release(release)
+        taken_away = self._taken_away_before(hold, hold.end_ns)
         by_then = {
-            Ending.RELEASED: texts.released(key, release, robbed=robbed),
+            Ending.RELEASED: texts.released(key, release, taken_away=taken_away),
             Ending.LOST: f"was told that it had lost {key}",
             Ending.EXPIRED: f"stopped believing: by its own clock its lease on {key} was over",
             Ending.LAST_SEEN: f"was last heard of; it never released {key}",
         }
         return Step(hold.end_ns, who, by_then[hold.ending], Kind.LOCK, ENDED[part])
 
-    def _taking(self, release: Operation) -> Step:
+    def _foreign_release(self, release: Operation) -> Step:
         when = release.start_ns if release.end_ns is None else release.end_ns
         findings = self.incident.findings
-        robbed = next((robbery(f)[1] for f in findings if taken_by(f) == release), "its holder")
-        text = f"released {lock_name(release.key)}, no longer its own: took it away from {robbed}"
+        victim = next(
+            (releaser_and_victim(f)[1] for f in findings if foreign_release_of(f) == release),
+            "its holder",
+        )
+        text = f"released {lock_name(release.key)}, no longer its own: took it away from {victim}"
         return Step(when, plain(release.node), text, self.overlap, HARM)
 
 

@@ -58,9 +58,9 @@ def _lost(cast: Cast, loss: Loss) -> str:
     return f"{many}{f' ({which})' if which else ''} are lost"
 
 
-def released(key: str, release: Operation | None, *, robbed: bool) -> str:
+def released(key: str, release: Operation | None, *, taken_away: bool) -> str:
     if release is None or release.ok:
-        return f"released {key}{', which had been taken from it' if robbed else ''}"
+        return f"released {key}{', which had been taken from it' if taken_away else ''}"
     error = plain((release.answer and release.answer.error) or "no answer")
     if release.failed:
         why = f": {error}" if release.answer and release.answer.error else ""

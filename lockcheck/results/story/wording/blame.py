@@ -9,7 +9,7 @@ from lockcheck.checker.evidence.stalls import total_ns
 from lockcheck.checker.finding import Code, Culprit, Finding
 from lockcheck.checker.wording import one_to_blame
 from lockcheck.history import History, Terms
-from lockcheck.results.story.incidents import Incident, taken_by
+from lockcheck.results.story.incidents import Incident, foreign_release_of
 from lockcheck.results.story.wording.codes import (
     about_a_lock,
     by_evidence,
@@ -52,7 +52,7 @@ def _culprit(terms: Terms, incident: Incident, finding: Finding) -> str:
             f"The machine that ran this test: {what or 'its own clock jumped'}, and nothing that "
             "was injected did that. It is not counted against the lock."
         )
-    if (release := blame.release or taken_by(finding)) is not None:
+    if (release := blame.release or foreign_release_of(finding)) is not None:
         return (
             f"The client {plain(release.node)}: it released a lock that was no longer its own, "
             f"and {lock_server(terms)} let it: the release does not check who the owner is."
@@ -116,11 +116,11 @@ def suffering(finding: Finding) -> str:
 
 def _chain(incident: Incident) -> str:
     """What made the release a wrong one, and what it led to."""
-    if not incident.takings:
+    if not incident.foreign_releases:
         return ""
     if not incident.chained:
         return f"{upper_first(also_taken(incident))}: it does not check who the owner is."
-    if (others := len(incident.takings) - 1) > 0:
+    if (others := len(incident.foreign_releases) - 1) > 0:
         return (
             f"{amount(others, 'more release')} did the same: whoever is robbed of the lock "
             "takes away the next one's."

@@ -98,7 +98,7 @@ def _prevention(history: History, incident: Incident, advice: str) -> str:
             "(--ttl) so that a short stall does not reach its end."
         )
     own = by_evidence(incident.main) and blame.release is None
-    if own and not incident.takings:
+    if own and not incident.foreign_releases:
         return _cure(incident.main, advice)
     if guarded and incident.effect is Verdict.VIOLATION:
         return (
@@ -119,7 +119,7 @@ def _prevention(history: History, incident: Incident, advice: str) -> str:
 
 def _lock_cure(incident: Incident, guard: str) -> str:
     blame = incident.main.blame
-    if incident.takings or blame.release is not None:  # whoever was late before
+    if incident.foreign_releases or blame.release is not None:  # whoever was late before
         return _release_cure(incident, guard)
     if blame.who is Culprit.CLIENT:
         return (

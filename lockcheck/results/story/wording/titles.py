@@ -9,9 +9,9 @@ from lockcheck.checker.finding import Code, Culprit, Finding
 from lockcheck.history import F, FaultSpan, Hold, Operation
 from lockcheck.results.story.incidents import (
     Incident,
+    foreign_release_of,
     identity,
     slept,
-    taken_by,
 )
 from lockcheck.results.story.numbers import Numbers
 from lockcheck.results.story.wording.codes import (
@@ -51,7 +51,7 @@ def incident_title(incident: Incident) -> str:
         return _taken_away(incident)
     if main.code == Code.OVERLAP:
         held = _held(incident)
-        return f"{held}. {upper_first(also_taken(incident))}" if incident.takings else held
+        return f"{held}. {upper_first(also_taken(incident))}" if incident.foreign_releases else held
     if by_evidence(main):
         others = len(incident.of(main.code)) - 1
         more = f" (and {others:,} more like it)" if others else ""
@@ -142,8 +142,8 @@ def _lost(finding: Finding) -> str:
 
 
 def _taken_away(incident: Incident) -> str:
-    key, many = lock_name(incident.key), len(incident.takings)
-    first, robbed = robbery(incident.main)
+    key, many = lock_name(incident.key), len(incident.foreign_releases)
+    first, victim = releaser_and_victim(incident.main)
     began = ""
     for late in incident.late[:1]:
         did = "slept through" if slept(late) else "outlived"
@@ -151,24 +151,26 @@ def _taken_away(incident: Incident) -> str:
     if many > 1:
         return (
             f"{began}{many:,} blind releases in a chain took {key} away from its holder "
-            f"(the first: {first}'s, from {robbed})"
+            f"(the first: {first}'s, from {victim})"
         )
-    then = f", and {plain(incident.guest.node)} was let in" if incident.guest else ""
-    return f"{began}{'a' if began else 'A'} blind release by {first} took {key} from {robbed}{then}"
+    then = f", and {plain(incident.next_holder.node)} was let in" if incident.next_holder else ""
+    return f"{began}{'a' if began else 'A'} blind release by {first} took {key} from {victim}{then}"
 
 
 def also_taken(incident: Incident) -> str:
     """What the release of a late holder did in the end."""
-    release = incident.takings[0]
-    thief, robbed = robbery(next(f for f in incident.findings if taken_by(f) == release))
-    return f"then a blind release by {thief} took {lock_name(incident.key)} away from {robbed}"
+    release = incident.foreign_releases[0]
+    releaser, victim = releaser_and_victim(
+        next(f for f in incident.findings if foreign_release_of(f) == release)
+    )
+    return f"then a blind release by {releaser} took {lock_name(incident.key)} away from {victim}"
 
 
-def robbery(finding: Finding) -> tuple[str, str]:
-    """Who released what was not its own, and who was robbed by that."""
-    release, holds = taken_by(finding), finding.holds
-    thief = plain(release.node) if release else node_of(holds, 0, "a client")
-    return thief, node_of(holds, 1 if finding.code == Code.FOREIGN_RELEASE else 0, "its holder")
+def releaser_and_victim(finding: Finding) -> tuple[str, str]:
+    """The nodes of the client that released another one's lock, and of that one."""
+    release, holds = foreign_release_of(finding), finding.holds
+    releaser = plain(release.node) if release else node_of(holds, 0, "a client")
+    return releaser, node_of(holds, 1 if finding.code == Code.FOREIGN_RELEASE else 0, "its holder")
 
 
 # --- all that it did ---------------------------------------------------------------------------
@@ -208,10 +210,10 @@ def _overlaps(incident: Incident) -> Iterator[str]:
 def _foreign(incident: Incident) -> Iterator[str]:
     found = incident.of(Code.FOREIGN_RELEASE)
     if len(found) == 1:
-        thief, robbed = robbery(found[0])
-        yield _noted(f"1 blind release, by {thief}, took the lock away from {robbed}", found)
+        releaser, victim = releaser_and_victim(found[0])
+        yield _noted(f"1 blind release, by {releaser}, took the lock away from {victim}", found)
     elif found:
-        by, many = names_with_counts(robbery(f)[0] for f in found), len(found)
+        by, many = names_with_counts(releaser_and_victim(f)[0] for f in found), len(found)
         yield f"{anomalies(Code.FOREIGN_RELEASE, many)} took somebody else's lock away: by {by}."
 
 
