@@ -1,8 +1,8 @@
-"""Debian's packages, fetched and unpacked without installing or changing anything on this host:
-from its own sources, or from another suite of the mirror that it uses.
+"""Fetches and unpacks Debian packages without installing or changing anything on this host: from
+its own sources, or from another suite of its mirror.
 
-apt checks their signatures, as always. The host's lists of packages may be missing or old: then
-lists of our own are fetched.
+apt checks their signatures, as always. If the host's package lists are missing or old, lists of our
+own are fetched.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ def can_fetch() -> bool:
 
 
 class Apt:
-    """It writes only to `folder`, which is empty at first."""
+    """Runs apt-get. Writes only to `folder`, which must be empty."""
 
     def __init__(self, folder: Path, suite: str = "") -> None:
         self._folder = folder
         self._suite = suite  # empty: from this host's sources
-        self._options: tuple[str, ...] = ()  # with the host's own lists of packages
-        self._said = ""
+        self._options: tuple[str, ...] = ()  # empty: with the host's own package lists
+        self._errors = ""
 
     def unpack(self, packages: Sequence[str], into: Path) -> None:
-        """Fetches them, and unpacks them on top of each other."""
+        """Fetches the packages, and unpacks all of them into one folder."""
         debs = self._folder / "debs"
         debs.mkdir()
         if self._suite or not self._download(packages, debs):
@@ -46,7 +46,7 @@ class Apt:
             self._run(["dpkg-deb", "--extract", str(package), str(into)], check=True)
 
     def debian_mirror(self) -> list[str]:
-        """Where this host gets its Debian packages; empty if the default has to do."""
+        """The URL of this host's Debian mirror; empty if none is known."""
         if named := os.environ.get(MIRROR_VARIABLE):
             return [named]
         if shutil.which("apt-get") is None:
@@ -67,8 +67,8 @@ class Apt:
         return done.returncode == 0 and any(into.glob("*.deb"))
 
     def _update(self) -> None:
-        """A source that fails may not matter: the download that follows shows that."""
-        settings = self._settings()  # before anything is set: it may ask about the host's sources
+        """Fetches lists of our own. Whether a source that fails matters, the download shows."""
+        settings = self._settings()  # before options are set: it may ask for the host's sources
         lines = [
             *("#clear APT::Update::Post-Invoke;", "#clear APT::Update::Post-Invoke-Success;"),
             *(f'{name} "{value}";' for name, value in settings.items()),
@@ -84,13 +84,13 @@ class Apt:
         own = {
             "Dir::State::lists": f"{self._folder}/lists",
             "Dir::Cache": f"{self._folder}/cache",
-            "APT::Sandbox::User": "root",  # apt's own user may not enter our folder
+            "APT::Sandbox::User": "root",  # apt's own user may not write into our folder
             "Acquire::Languages": "none",
         }
-        return own | self._of_that_suite_alone() if self._suite else own
+        return own | self._suite_settings() if self._suite else own
 
-    def _of_that_suite_alone(self) -> dict[str, str]:
-        """And without what is installed, or preferred, on this host."""
+    def _suite_settings(self) -> dict[str, str]:
+        """The suite as the only source, without this host's installed packages and preferences."""
         mirrors = self.debian_mirror() or self._with_the_hosts_own_lists().debian_mirror()
         if not mirrors:
             raise ClusterError(
@@ -118,7 +118,7 @@ class Apt:
         return Apt(self._folder / "host")
 
     def _failure(self, packages: Sequence[str]) -> ClusterError:
-        last_words = "\n    ".join(self._said.strip().splitlines()[-LAST_LINES:])
+        errors = "\n    ".join(self._errors.strip().splitlines()[-LAST_LINES:])
         cure = "`apt-get update` should work on this host"
         if self._suite:
             cure = (
@@ -127,7 +127,7 @@ class Apt:
             )
         of = f" of Debian {self._suite}" if self._suite else ""
         return ClusterError(
-            f"apt-get could not fetch {', '.join(packages)}{of}:\n    {last_words}", cure=cure
+            f"apt-get could not fetch {', '.join(packages)}{of}:\n    {errors}", cure=cure
         )
 
     def _apt(self, *arguments: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -150,9 +150,9 @@ class Apt:
                 f"Debian's packages cannot be fetched: {error}",
                 cure="`apt-get update` should work on this host, within a few minutes",
             ) from error
-        self._said += done.stderr
+        self._errors += done.stderr
         if check and done.returncode != 0:
             raise ClusterError(
-                f"{command[0]} failed: {done.stderr.strip()}", cure="look for room on the disk"
+                f"{command[0]} failed: {done.stderr.strip()}", cure="check the free disk space"
             )
         return done

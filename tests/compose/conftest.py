@@ -1,4 +1,4 @@
-"""A Docker engine with our images in it, or none (skipped, and said why); a host with nothing."""
+"""A Docker engine with our images in it, or none (with the reason to skip); a host with nothing."""
 
 from __future__ import annotations
 

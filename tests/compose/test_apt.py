@@ -42,18 +42,18 @@ def test_a_server_of_another_suite_is_unpacked_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    said: list[str] = []
-    fetching.bring_server(HELLO, said.append)
-    assert "Debian bookworm's hello, unpacked once into" in said[0]
+    notes: list[str] = []
+    fetching.bring_server(HELLO, notes.append)
+    assert "Debian bookworm's hello, unpacked once into" in notes[0]
     program = HELLO.find()
     assert program is not None
     done = subprocess.run([*program, "--version"], capture_output=True, text=True, check=True)
     assert "GNU Hello" in done.stdout
     assert not fetching.can_be_fetched(HELLO)
-    fetching.bring_server(HELLO, said.append)
-    assert len(said) == 1
-    fetching.bring_server(replace(HELLO, debs=("hello", "hostname")), said.append)
-    assert "Debian bookworm's hello, hostname, unpacked once into" in said[1]
+    fetching.bring_server(HELLO, notes.append)
+    assert len(notes) == 1
+    fetching.bring_server(replace(HELLO, debs=("hello", "hostname")), notes.append)
+    assert "Debian bookworm's hello, hostname, unpacked once into" in notes[1]
 
 
 def test_a_mirror_that_is_not_there_is_quoted_with_the_cure(

@@ -73,14 +73,14 @@ def test_a_package_that_cannot_be_fetched_is_named(tmp_path: Path) -> None:
 def test_debootstrap_is_fetched_and_runs_without_being_installed(tmp_path: Path) -> None:
     need_apt()
     fetched = debootstrap.fetched(Apt(tmp_path), tmp_path / "unpacked")
-    said = subprocess.run(
+    done = subprocess.run(
         [fetched.program, "--version"],
         env={**os.environ, **fetched.environment},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert said.stdout.startswith("debootstrap "), said.stderr
+    assert done.stdout.startswith("debootstrap "), done.stderr
     assert Path(fetched.environment["DEBOOTSTRAP_DIR"], "scripts", USUAL_SUITE).exists()
 
 

@@ -1,4 +1,4 @@
-"""What Compose is told, and where the run's network is put. No engine needed."""
+"""The Compose document, and where the run's network is put. No engine needed."""
 
 from __future__ import annotations
 

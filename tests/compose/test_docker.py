@@ -18,7 +18,6 @@ import docker
 import pytest
 from docker.types import IPAMConfig, IPAMPool
 
-from lockcheck.compose import launching
 from lockcheck.compose.docker import runtime as docker_runtime
 from lockcheck.compose.docker.agent_container import CAPABILITIES
 from lockcheck.compose.docker.cleanup import remove_run
@@ -104,11 +103,11 @@ def test_the_agent_has_the_capabilities_that_it_needs_and_cannot_write_to_its_im
         agent = engine.containers.get(Names(plan.run_id).agent)
         output = agent.exec_run(["sh", "-c", asked]).output
     assert isinstance(output, bytes)
-    said = output.decode()
-    rights = int(re.findall(r"CapPrm:\s+(\w+)", said)[0], 16)
+    text = output.decode()
+    rights = int(re.findall(r"CapPrm:\s+(\w+)", text)[0], 16)
     assert rights.bit_count() == len(CAPABILITIES)
     assert not rights >> CAP_MKNOD & 1  # which an engine gives to every container
-    assert said.count("Read-only file system") == 2
+    assert text.count("Read-only file system") == 2
 
 
 def test_closing_twice_is_once(runtime: DockerRuntime, tmp_path: Path) -> None:
@@ -122,7 +121,7 @@ def test_closing_twice_is_once(runtime: DockerRuntime, tmp_path: Path) -> None:
 def test_what_is_still_being_written_is_collected(
     runtime: DockerRuntime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(launching, "CLIENT_IN_IMAGE", ("python3", "-c", CHATTERBOX))
+    monkeypatch.setattr(docker_runtime, "CLIENT_IN_IMAGE", ("python3", "-c", CHATTERBOX))
     plan = small_plan(tmp_path)
     history = plan.nodes_folder / "c1" / "history.jsonl"
 
@@ -196,10 +195,10 @@ def test_a_start_that_is_interrupted_leaves_nothing(
         try:
             wait_for(lambda: len(things_of(plan.run_id)) >= things, "it is under way")
             holder.send_signal(signal.SIGINT)
-            _, said = holder.communicate(timeout=60)
+            _, errors = holder.communicate(timeout=60)
         finally:
             holder.kill()
-    assert b"KeyboardInterrupt" in said
+    assert b"KeyboardInterrupt" in errors
     assert things_of(plan.run_id) == []
 
 
@@ -266,8 +265,8 @@ def kill_outright(plan: ClusterPlan, engine: docker.DockerClient) -> None:
     command = [sys.executable, "-c", HOLDER, plan.run_id, str(plan.folder)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=REPOSITORY) as holder:
         try:
-            said = iter(holder.stdout or ())
-            assert any(line == "READY\n" for line in said)
+            lines = iter(holder.stdout or ())
+            assert any(line == "READY\n" for line in lines)
         finally:
             holder.kill()
     names = Names(plan.run_id)

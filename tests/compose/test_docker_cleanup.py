@@ -31,7 +31,7 @@ def test_a_run_lives_as_long_as_its_agent(
 
 
 class _Engine:
-    """Holds one network, which somebody is still in for as often as it is asked to remove it."""
+    """An engine with one network, which is in use for the first `in_use` attempts to remove it."""
 
     def __init__(self, in_use: int) -> None:
         self.in_use = in_use

@@ -1,4 +1,4 @@
-"""Our images: what they are made of, how they are built, and what is said when that fails."""
+"""Our images: what they are made of, how they are built, and the errors when that fails."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_the_environment_names_another_one(
     assert find_compose() == ((str(named),), "2.30.0")
 
 
-# --- what is said when the host lacks something ----------------------------------------------
+# --- errors when the host lacks something ----------------------------------------------------
 
 
 def test_a_host_without_pip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,7 +145,7 @@ def test_an_architecture_that_has_no_image() -> None:
 
 
 def test_no_engine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/nobody.sock")
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/no-engine.sock")
     reason = DockerRuntime().why_not()
     assert "no Docker engine answers" in reason
     assert "DOCKER_HOST" in reason
@@ -176,10 +176,10 @@ def test_the_client_image_would_make_the_same_image_again(
     """What is in it is a whole lockcheck, whose own image is the one that it runs in."""
     tag = image_tag("client")
     ask = "from lockcheck.compose.images.recipes import image_tag; print(image_tag('client'))"
-    said = engine.containers.run(
+    printed = engine.containers.run(
         tag, ["python3", "-c", ask], remove=True, labels={"lockcheck.image": "test"}
     )
-    assert said.decode().strip() == tag
+    assert printed.decode().strip() == tag
 
 
 @pytest.mark.docker

@@ -19,8 +19,8 @@ from lockcheck.compose.images.keeping import (
     is_there,
     keep,
     mark_on,
-    of_no_more_use,
     remove,
+    unused,
 )
 from lockcheck.compose.images.recipes import Recipe, build_context
 
@@ -38,7 +38,7 @@ MINE, THEIRS = "lockcheck/x:for-mine", "lockcheck/x:for-theirs"
         pytest.param(False, {"lockcheck/x:1"}, 60, id="a run may be just starting with it"),
         pytest.param(False, {"lockcheck/x:1", THEIRS}, 29 * 24 * HOUR_S, id="seldom used"),
         pytest.param(True, {"lockcheck/x:1", THEIRS}, 31 * 24 * HOUR_S, id="used by no one"),
-        pytest.param(False, {"lockcheck/x:1", "mine/x:1"}, 9**9, id="somebody named it"),
+        pytest.param(False, {"lockcheck/x:1", "mine/x:1"}, 9**9, id="it has a name of its own"),
         pytest.param(False, {"lockcheck/base:trixie"}, 9**9, id="a base is slow to make"),
     ],
 )
@@ -46,8 +46,8 @@ def test_an_image_goes_once_no_installation_uses_it(
     goes: bool, tags: set[str], idle_s: float
 ) -> None:
     image = OurImage("x", frozenset(tags), in_container=False, idle_s=idle_s)
-    assert of_no_more_use([image]) == ([image] if goes else [])
-    assert of_no_more_use([replace(image, in_container=True)]) == []
+    assert unused([image]) == ([image] if goes else [])
+    assert unused([replace(image, in_container=True)]) == []
 
 
 @pytest.mark.parametrize(
@@ -64,16 +64,14 @@ def test_an_image_goes_once_no_installation_uses_it(
     ],
     ids=["tagged since", "made since", "an engine that does not tell", "untagged"],
 )
-def test_when_an_image_was_last_asked_for(
-    tags: list[str], tagged: str, asked_for: datetime
-) -> None:
+def test_when_an_image_was_last_used(tags: list[str], tagged: str, asked_for: datetime) -> None:
     about = {
         "Created": "2025-06-01T00:00:00Z",
         "Metadata": {"LastTagTime": tagged},
         "RepoTags": tags,
     }
     now = datetime(2026, 6, 1, tzinfo=UTC)
-    assert keeping._last_asked_for(about, now) == asked_for.replace(tzinfo=UTC)
+    assert keeping._last_used(about, now) == asked_for.replace(tzinfo=UTC)
 
 
 def test_installations_have_marks_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from tests.running import lockcheck, need, run_under_way
 
 pytestmark = pytest.mark.cluster
 
-# An agent before whose first look somebody has put a link in the place of the run's folder.
+# An agent that finds a link in the place of the run's folder.
 TOO_LATE = """
 from pathlib import Path
 from lockcheck.agent import agent

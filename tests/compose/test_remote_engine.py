@@ -73,9 +73,9 @@ def _archive(name: str, program: Path) -> bytes:
 def test_a_run_needs_nothing_of_the_engine_but_its_socket(elsewhere: Container) -> None:
     command = ["python3", "-m", "lockcheck", "run", "--backend", "redlock", "--nemesis", "pause"]
     command += ["--runtime", "docker", "--seed", "1", "--json"]
-    said = elsewhere.exec_run(command, demux=True)
-    output, errors = said.output
-    assert said.exit_code == 1, errors
+    done = elsewhere.exec_run(command, demux=True)
+    output, errors = done.output
+    assert done.exit_code == 1, errors
     result = json.loads(bytes(output))
     assert result["verdict"] == "violation"
     assert {f["blame"] for f in result["findings"]} == {"holder"}

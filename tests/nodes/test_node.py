@@ -21,7 +21,7 @@ if os.fork() == 0:
     threading.Thread(target=threading.Event().wait).start()
 threading.Event().wait()
 """
-# The first thread ends when it is told to, and the process goes on.
+# The first thread ends when it is asked to, and the process goes on.
 LEADERLESS = """
 import ctypes, threading, time
 threading.Thread(target=lambda: time.sleep(600)).start()
@@ -99,4 +99,4 @@ def test_nothing_runs_where_nothing_is_left() -> None:
         handle = network_of("self")
     assert has_ended(process.pid)
     node = Node(NodeSpec("n1", Role.CLIENT), "192.0.2.1", handle)
-    assert os.getpid() not in node.pids()  # whoever looks is in no node
+    assert os.getpid() not in node.pids()  # the looking process is in no node

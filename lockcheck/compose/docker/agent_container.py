@@ -1,7 +1,7 @@
-"""The run's agent as a container, and the pipe to it: Docker's attach.
+"""The run's agent in a container, and the pipe to it by Docker's attach.
 
-The engine closes the agent's input when the attached connection ends, for whatever reason: even if
-the command line of a run is killed, the faults are healed and the nodes ended.
+The engine closes the agent's input when the attached connection ends for any reason: even if the
+command line of a run is killed, the faults are healed and the nodes ended.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     import docker
 
 AGENT_COMMAND = ("python3", "-m", "lockcheck.agent.agent", "--workdir", RUN_FOLDER)
-# To stop and kill other containers' processes, and write to their memory; to enter their networks
-# and file systems; and to run a server as the user that it wants, with a folder of its own.
+# To stop and kill processes of other containers, and write to their memory; to enter their networks
+# and file systems; and to start a server as another user, with a folder of its own.
 CAPABILITIES = [
     *("KILL", "SYS_PTRACE"),
     *("NET_ADMIN", "SYS_ADMIN", "SYS_CHROOT"),
@@ -30,20 +30,20 @@ CAPABILITIES = [
 ]
 UNCONFINED = ["seccomp=unconfined", "apparmor=unconfined"]
 
-HEADER = struct.Struct(">BxxxL")  # before each piece of output: which stream, how many bytes
+HEADER = struct.Struct(">BxxxL")  # before each chunk of output: its stream and its size in bytes
 STDERR = 2
 
 
 class AlreadyClaimedError(ClusterError):
-    """Another run with this id is in the engine: its things are not ours to remove."""
+    """Another run with this id is in the engine: its containers must not be removed."""
 
 
 def create_agent(
     client: docker.DockerClient, run_id: str, image: str, command: Sequence[str]
 ) -> str:
-    """Creates the agent's container, not started yet, and the run's volume; returns its id.
+    """Creates the agent's container, without starting it, and the run's volume; returns its id.
 
-    Its name is the run's claim: of two runs with the same id the second one fails here, before it
+    The container's name claims the run's id: a second run with the same id fails here, before it
     has created anything that could be mistaken for the first one's.
     """
     from docker.types import Mount
@@ -57,7 +57,7 @@ def create_agent(
         cap_drop=["ALL"],
         cap_add=CAPABILITIES,
         read_only=True,
-        tmpfs={"/tmp": ""},  # noqa: S108 - of the container's own
+        tmpfs={"/tmp": ""},  # noqa: S108 - inside the container
         security_opt=UNCONFINED,
         mounts=[Mount(RUN_FOLDER, names.volume, labels=labels)],
     )
@@ -69,7 +69,7 @@ def create_agent(
             labels=labels | {PART_LABEL: "agent"},
             environment={"LOCKCHECK_RUN": run_id},
             stdin_open=True,
-            detach=False,  # with stdin_open: the input ends for good when the first to attach ends
+            detach=False,  # with stdin_open: the input closes when the first attached client ends
             host_config=host_config,
         )
     return str(created["Id"])
@@ -91,12 +91,12 @@ def _claiming(names: Names) -> Iterator[None]:
 
 
 def start_agent(client: docker.DockerClient, container: str, log: IO[bytes]) -> AgentLink:
-    """Attached before it is started, so that nothing it says can be missed."""
+    """Starts the agent and returns the link to it. It is attached first, so no output is missed."""
     with engine_trouble("attaching to the run's agent"):
         streams = {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
         attached = client.api.attach_socket(container, params=streams)
         connection: socket.socket = getattr(attached, "_sock", attached)
-        connection.settimeout(None)  # an agent may be silent for as long as it likes
+        connection.settimeout(None)  # the agent may be silent for any time
         client.api.start(container)
     return AgentLink(AgentInput(connection, attached), AgentOutput(connection, log))
 
@@ -113,7 +113,7 @@ class AgentInput:
         pass
 
     def close(self) -> None:
-        """This direction only: the agent's last words still arrive."""
+        """Closes this direction only: the agent's last output still arrives."""
         self._connection.shutdown(socket.SHUT_WR)
 
 

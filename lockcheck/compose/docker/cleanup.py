@@ -1,4 +1,4 @@
-"""Removes what runs leave in the engine: at the end of a run, and later that of dead runs."""
+"""Removes what runs leave in the engine: at the end of a run, and later what dead runs left."""
 
 from __future__ import annotations
 
@@ -17,41 +17,43 @@ from lockcheck.compose.runtime import Say
 if TYPE_CHECKING:
     import docker
 
-# As long as a run may take from its first thing in the engine to a running agent, and from the
-# crash of its agent to its last look at what is left of it.
+# The longest time from a run's first object in the engine to a running agent, and from the crash of
+# its agent to the end of its command line.
 UNCERTAIN_S = 60
 REMOVERS = 8
 REMOVAL_TIMEOUT_S = 30
-LETTING_GO_S = 5.0
+NETWORK_IN_USE_S = 5.0
 LOOK_S = 0.1
-IN_USE = "active endpoints"  # the engine's words for a network that it will not remove
+IN_USE = "active endpoints"  # in the engine's error for a network that still has containers
 
 
 class AgentState(Enum):
     ALIVE = auto()
-    LEFT = auto()  # regularly: its command line has closed the pipe, or is gone
-    UNCERTAIN = auto()  # not started yet, or crashed, perhaps while its command line watches
+    LEFT = auto()  # exited regularly: its command line has closed the pipe, or is gone
+    UNCERTAIN = auto()  # not started yet, or crashed: its command line may still run
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """One thing that a run has left in the engine. `agent`: only of the agent's container."""
+    """An object of a run in the engine: a container, a network or a volume."""
 
     run_id: str
-    seen_s: float
-    agent: AgentState | None = None
+    seen_s: float  # when it was created or, for an agent that has exited, when it exited
+    agent: AgentState | None = None  # of the agent's container only
 
 
-def remove_run(client: docker.DockerClient, run_id: str, patience_s: float = LETTING_GO_S) -> str:
-    """Everything with the run's label; waits for what somebody else is removing.
+def remove_run(
+    client: docker.DockerClient, run_id: str, patience_s: float = NETWORK_IN_USE_S
+) -> str:
+    """Removes everything with the run's label, and waits for removals that are in progress.
 
-    Returns what the engine refused to remove, in words. Now and then it miscounts the members of a
-    network, and keeps it until it is restarted: that only takes room, and is not an error."""
+    Returns a message if the engine keeps a network: now and then it miscounts a network's members,
+    and keeps it until it is restarted, which is not an error."""
     import docker
 
     filters = {"label": f"{RUN_LABEL}={run_id}"}
     with engine_trouble(f"removing the run {run_id} from the engine"):
-        # Until there are none: a start that was interrupted may still be creating some.
+        # Repeated: a start that was interrupted may still be creating containers.
         while containers := client.api.containers(all=True, filters=filters):
             with ThreadPoolExecutor(REMOVERS) as pool:
                 list(pool.map(lambda each: _remove_container(client, each["Id"]), containers))
@@ -64,7 +66,7 @@ def remove_run(client: docker.DockerClient, run_id: str, patience_s: float = LET
 
 
 def _is_removed(client: docker.DockerClient, network: str, patience_s: float) -> bool:
-    """The network may still contain containers that the engine says are gone."""
+    """Tries for `patience_s`: the network may still have containers that were just removed."""
     import docker
 
     deadline = time.monotonic() + patience_s
@@ -91,14 +93,14 @@ def _remove_container(client: docker.DockerClient, container: str) -> None:
     except docker.errors.NotFound:
         return
     except docker.errors.APIError as error:
-        if error.status_code != 409:  # anything but: its removal is already in progress
+        if error.status_code != 409:  # 409: its removal is already in progress
             raise
         with suppress(docker.errors.NotFound):
             client.api.wait(container, timeout=REMOVAL_TIMEOUT_S, condition="removed")
 
 
 def leftovers(client: docker.DockerClient) -> tuple[list[str], dict[str, str]]:
-    """The ids of dead runs that are not cleaned up; and why the others are left alone."""
+    """The ids of dead runs that are not cleaned up; and by id, why the others are left alone."""
     with engine_trouble("looking for what earlier runs have left"):
         traces = list(_traces(client))
         if not traces:
@@ -118,6 +120,7 @@ def _why_spared(traces: list[Trace]) -> str:
 
 
 def is_dead(traces: list[Trace], now_s: float) -> bool:
+    """Whether the run of these traces has ended: its agent has exited, or it never started one."""
     agents = {trace.agent for trace in traces}
     if AgentState.ALIVE in agents or AgentState.LEFT in agents:
         return AgentState.ALIVE not in agents
@@ -140,7 +143,7 @@ def _traces(client: docker.DockerClient) -> Iterator[Trace]:
 def _agents_trace(client: docker.DockerClient, run_id: str, container: str) -> Iterator[Trace]:
     import docker
 
-    with suppress(docker.errors.NotFound):  # removed while we looked
+    with suppress(docker.errors.NotFound):  # removed meanwhile
         facts = client.api.inspect_container(container)
         state = facts["State"]
         if state["Running"]:
@@ -157,7 +160,7 @@ def _seconds(engine_time: str) -> float:
 
 
 def clean_docker(say: Say, say_spared: Say = lambda _: None) -> int:
-    """Removes what dead runs have left, and nothing of live ones; returns the number of runs."""
+    """Removes what dead runs have left, and nothing of live ones; returns how many were removed."""
     removed = 0
     with closing(connect()) as client:
         dead, spared = leftovers(client)

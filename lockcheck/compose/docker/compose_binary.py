@@ -35,11 +35,12 @@ class FoundCompose(NamedTuple):
 
 
 def find_compose() -> FoundCompose | None:
+    """The first Compose v2 on this host."""
     return next((each for each in _candidates() if _is_v2(each.version)), None)
 
 
 def why_no_compose() -> str:
-    """Empty if there is one; otherwise what is there instead, with the cure."""
+    """Empty if there is a Compose v2; otherwise what there is instead, with the cure."""
     found = list(_candidates())
     if any(_is_v2(each.version) for each in found):
         return ""
@@ -51,28 +52,28 @@ def why_no_compose() -> str:
 
 
 def _candidates() -> Iterator[FoundCompose]:
-    """In the order of preference. The program on PATH comes last: an old one takes 0.3 s to ask."""
+    """In order of preference. docker-compose on PATH comes last: an old one takes 0.3 s to ask."""
     if named := os.environ.get(ENVIRONMENT):
-        yield from _asked(named)
+        yield from _versioned(named)
         return
     if docker_command := shutil.which("docker"):
-        yield from _asked(docker_command, "compose")
-    yield from _asked(str(_cached()))
+        yield from _versioned(docker_command, "compose")
+    yield from _versioned(str(_cached()))
     if standalone := shutil.which("docker-compose"):
-        yield from _asked(standalone)
+        yield from _versioned(standalone)
 
 
-def _asked(*command: str) -> Iterator[FoundCompose]:
+def _versioned(*command: str) -> Iterator[FoundCompose]:
     path = Path(command[0])
     if path.is_file():
         about = path.stat()
-        if version := _version_said_by(command, about.st_mtime_ns, about.st_size):
+        if version := _version_of(command, about.st_mtime_ns, about.st_size):
             yield FoundCompose(command, version)
 
 
 @functools.cache
-def _version_said_by(command: tuple[str, ...], *_identity: int) -> str:
-    """Empty if it cannot be run or prints none. Asked once for each program."""
+def _version_of(command: tuple[str, ...], *_identity: int) -> str:
+    """The version that the command prints; empty if it fails or prints none. Run once a program."""
     try:
         done = subprocess.run(
             [*command, "version", "--short"],
@@ -83,8 +84,8 @@ def _version_said_by(command: tuple[str, ...], *_identity: int) -> str:
         )
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    said = re.search(r"\d+\.\d+[\w.+~-]*", done.stdout)
-    return said.group() if said and done.returncode == 0 else ""
+    version = re.search(r"\d+\.\d+[\w.+~-]*", done.stdout)
+    return version.group() if version and done.returncode == 0 else ""
 
 
 def _is_v2(version: str) -> bool:
@@ -118,7 +119,7 @@ def _check_it_would_run_here(client: docker.DockerClient) -> None:
 
 
 def _unpack(chunks: Iterable[bytes], target: Path) -> None:
-    """Under another name first: a program that is cut short must never be found."""
+    """Under another name first: an incomplete program must never be found."""
     target.parent.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent) as name, tempfile.TemporaryFile() as packed:
         packed.writelines(chunks)

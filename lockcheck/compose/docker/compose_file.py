@@ -1,8 +1,8 @@
-"""The plan of a cluster as a file for Docker Compose.
+"""Generates the Compose file of a cluster from its plan.
 
-The NodeSpecs of a plan are the only description of a cluster. This module turns them into services:
-places in which the agent starts programs. A compose file written by hand would be a second
-description, which could differ. The file that is written stays in the run's folder, for readers.
+Each NodeSpec becomes a service: a container in which the agent starts the node's program. The
+NodeSpecs stay the only description of the cluster; the file is kept in the run's folder, for
+readers.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from lockcheck.compose.runtime import ClusterPlan
 from lockcheck.errors import ClusterError
 from lockcheck.nodes.node import NodeSpec
 
-RUN_FOLDER = "/lockcheck/run"  # in the agent and in the clients: the run's volume
-DATA_FOLDER = "/lockcheck/data"  # in a server that keeps data: memory of its own
+RUN_FOLDER = "/lockcheck/run"  # the run's volume, in the agent and in the clients
+DATA_FOLDER = "/lockcheck/data"  # a tmpfs, in servers that keep data
 SUBNETS = IPv4Network("10.213.0.0/16")
 FIRST_HOST = 10
 MOST_NODES = 240
 
-NETWORK = "nodes"  # in the document; to the engine they have the project's name
+NETWORK = "nodes"  # its name in the document; in the engine it has the project's name
 VOLUME = "run"
 
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What the engine calls the things of a run."""
+    """The names of a run's project, volume and containers in the engine."""
 
     run_id: str
 
@@ -45,7 +45,7 @@ class Names:
 
     @property
     def agent(self) -> str:
-        return f"{self.project}--agent"  # no node's container is called so
+        return f"{self.project}--agent"  # no node's container can have this name
 
     def container(self, node: str) -> str:
         return f"{self.project}-{node}"
@@ -65,7 +65,7 @@ def compose_document(
         "networks": {
             NETWORK: {
                 "name": names.project,
-                "internal": True,  # nothing gets in or out, except the agent, through the kernel
+                "internal": True,  # no traffic in or out; the agent enters through the kernel
                 "ipam": {"config": [{"subnet": str(subnet)}]},
                 "labels": {RUN_LABEL: plan.run_id},
             }
@@ -98,7 +98,7 @@ def _service(
         "hostname": node.name,
         "command": ["sleep", "infinity"],
         "environment": {"LOCKCHECK_RUN": names.run_id},
-        "init": True,  # reaps the orphans of a killed program
+        "init": True,  # reaps orphaned processes of a killed program
         "restart": "no",
         "stop_grace_period": "0s",
         "cap_add": ["NET_ADMIN"],
@@ -106,7 +106,7 @@ def _service(
         "networks": {NETWORK: {"ipv4_address": address}},
         "volumes": [f"{VOLUME}:{RUN_FOLDER}"] if node.kind is None else [],
         "tmpfs": _memory(node),
-        # Whatever the engine's default is: the last words of a container must be readable.
+        # Not the engine's default, which may be unreadable: a container's last output is reported.
         "logging": {"driver": "json-file", "options": {"max-size": "20m"}},
         "labels": {RUN_LABEL: names.run_id, PART_LABEL: "node", NODE_LABEL: node.name},
     }
@@ -118,7 +118,7 @@ def _memory(node: NodeSpec) -> list[str]:
 
 
 def free_subnets(run_id: str, taken: Iterable[IPv4Network]) -> Iterator[IPv4Network]:
-    """In an order of the run's own, so that runs that start together do not want the same."""
+    """In an order that depends on the run's id, so that runs that start together rarely collide."""
     taken = list(taken)
     subnets = list(SUBNETS.subnets(new_prefix=24))
     random.Random(run_id).shuffle(subnets)
@@ -126,10 +126,8 @@ def free_subnets(run_id: str, taken: Iterable[IPv4Network]) -> Iterator[IPv4Netw
 
 
 def sysctls_for(kernel: str, engine: str) -> dict[str, str]:
-    """So that connections survive a partition, and recover soon after it (see `own_networks.py`).
-
-    A container does not start with a setting that its kernel or its engine refuses.
-    """
+    """Settings with which connections survive a partition and recover soon after it (see
+    `own_networks.py`), without those that this kernel or engine refuses."""
     settings = {"net.ipv4.tcp_retries2": "120"}
     if _first_two(kernel) >= (6, 15):
         settings["net.ipv4.tcp_rto_max_ms"] = "1000"

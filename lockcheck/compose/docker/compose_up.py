@@ -1,4 +1,4 @@
-"""`compose up` for a run: in a network of its own, whatever else is in the engine."""
+"""`docker compose up` for a run, in a subnet that no other network uses."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 COMPOSE_FILE = "compose.yml"
 UP_TIMEOUT_S = 180
 MOST_SUBNETS_TRIED = 8
-TAKEN = "pool overlaps"  # the engine's words for a subnet that another network has
+TAKEN = "pool overlaps"  # in the engine's error for a subnet that another network has
 LAST_LINES = 8
 HOST_ROUTES = Path("/proc/net/route")
 
@@ -34,23 +34,24 @@ ComposeDocument = Callable[[IPv4Network], dict[str, object]]
 def up(
     compose: Sequence[str], plan: ClusterPlan, taken: list[IPv4Network], on: ComposeDocument
 ) -> None:
-    """Another run may take a subnet after we have looked: then the next one is tried."""
-    said = ""
+    """Brings up the nodes in the first free subnet; if another run has just taken that, in the
+    next one."""
+    trouble = ""
     for subnet in islice(free_subnets(plan.run_id, taken), MOST_SUBNETS_TRIED):
         document = json.dumps(on(subnet), indent=2) + "\n"  # JSON is YAML
-        (plan.folder / COMPOSE_FILE).write_text(document)  # for whoever wants to know
-        said = _compose_up(compose, document)
-        if TAKEN not in said.lower():
+        (plan.folder / COMPOSE_FILE).write_text(document)  # for readers only
+        trouble = _compose_up(compose, document)
+        if TAKEN not in trouble.lower():
             break
     else:
         raise ClusterError(
             f"no free network for the run: every subnet of {SUBNETS} that was tried is taken",
             cure="lockcheck clean, or docker network prune",
         )
-    if said:
+    if trouble:
         raise ClusterError(
-            f"Compose could not bring up the nodes:\n    {said}",
-            cure=f"what it was given is in {COMPOSE_FILE} in the run's folder",
+            f"Compose could not bring up the nodes:\n    {trouble}",
+            cure=f"its input is {COMPOSE_FILE} in the run's folder",
         )
 
 
@@ -69,14 +70,14 @@ def _compose_up(compose: Sequence[str], document: str) -> str:
         start_new_session=True,
     ) as process:
         try:
-            _, said = process.communicate(document, timeout=UP_TIMEOUT_S)
+            _, errors = process.communicate(document, timeout=UP_TIMEOUT_S)
         except subprocess.TimeoutExpired:
             return f"no answer within {UP_TIMEOUT_S} s"
         finally:
-            process.terminate()  # nothing happens to one that has ended
+            process.terminate()  # no effect if it has exited
     if process.returncode == 0:
         return ""
-    return "\n    ".join(said.strip().splitlines()[-LAST_LINES:]) or f"exit {process.returncode}"
+    return "\n    ".join(errors.strip().splitlines()[-LAST_LINES:]) or f"exit {process.returncode}"
 
 
 def _environment() -> dict[str, str]:
@@ -85,7 +86,7 @@ def _environment() -> dict[str, str]:
 
 
 def taken_subnets(client: docker.DockerClient) -> list[IPv4Network]:
-    """By the engine's networks, and by this host's routes: to a company's network, for example."""
+    """The subnets of the engine's networks and of this host's routes (such as a company's)."""
     with engine_trouble("looking at the engine's networks"):
         networks = client.api.networks()
     pools = [pool for each in networks for pool in each["IPAM"]["Config"] or ()]
@@ -102,5 +103,5 @@ def _host_routes() -> list[IPv4Network]:
 
 
 def _address(kernel_hex: str) -> str:
-    """The kernel prints the four bytes as one number, in the machine's byte order."""
+    """The dotted form of an address that the kernel prints as one number in host byte order."""
     return socket.inet_ntoa(struct.pack("=L", int(kernel_hex, 16)))

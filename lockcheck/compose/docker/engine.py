@@ -1,5 +1,4 @@
-"""The Docker engine: how it is reached, the labels on what is ours, and its errors in words that
-a person can act on."""
+"""The Docker engine: connecting to it, the labels of our objects, and its errors with a cure."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 RUN_LABEL = "lockcheck.run"  # on everything a run creates; the value is the run's id
 PART_LABEL = "lockcheck.part"  # of a container of a run: "agent" or "node"
 NODE_LABEL = "lockcheck.node"  # of a node's container: the node's name
-IMAGE_LABEL = "lockcheck.image"  # on our images, and on containers that serve only to make them
+IMAGE_LABEL = "lockcheck.image"  # on our images, and on containers used only to build them
 
 OLDEST_API = (1, 41)  # Docker Engine 20.10
 ANSWER_TIMEOUT_S = 60
@@ -25,7 +24,7 @@ BUILD_TIMEOUT_S = 900
 
 
 def connect(timeout_s: int = ANSWER_TIMEOUT_S) -> docker.DockerClient:
-    """The same engine as for the docker command: DOCKER_HOST, or the current context."""
+    """Connects to the engine that the docker command uses: DOCKER_HOST, or the current context."""
     import docker
 
     try:
@@ -70,11 +69,11 @@ def why_no_engine() -> str:
 
 @contextmanager
 def engine_trouble(doing: str) -> Iterator[None]:
-    """Errors of the engine, or on the way to it, become a ClusterError that says during what."""
+    """Turns errors of the engine, or of the connection to it, into a ClusterError with `doing`."""
     import docker
     import urllib3
 
-    # Errors of `requests` are OSErrors; while an answer is streamed, urllib3's come as they are.
+    # Errors of `requests` are OSErrors; while an answer is streamed, urllib3's come unchanged.
     lost = docker.errors.DockerException, urllib3.exceptions.HTTPError, OSError
     try:
         yield

@@ -1,4 +1,4 @@
-"""What the agent has to know about the containers that Compose has brought up."""
+"""Finds the containers that Compose has brought up: their addresses and first processes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ LAST_LINES = 5
 def introduced(
     client: docker.DockerClient, run_id: str, orders: Iterable[NodeOrders]
 ) -> list[NodeOrders]:
-    """The orders of the nodes, each with its container."""
+    """The orders of the nodes, each with its container's address and first process. Raises
+    ClusterError if a container has exited."""
     names = Names(run_id)
     with engine_trouble("asking for the nodes' containers"):
         return [
@@ -34,9 +35,9 @@ def introduced(
 def _introduced(container: Container, orders: NodeOrders, names: Names) -> NodeOrders:
     facts = container.attrs
     if not facts["State"]["Running"]:
-        last_words = container.logs(tail=LAST_LINES).decode(errors="replace").strip()
+        output = container.logs(tail=LAST_LINES).decode(errors="replace").strip()
         raise ClusterError(
-            f"{orders.name} exited right after it was started: {last_words or 'no output'}",
+            f"{orders.name} exited right after it was started: {output or 'no output'}",
             cure=f"its container runs {' '.join(facts['Config']['Cmd'])}",
         )
     address = facts["NetworkSettings"]["Networks"][names.project]["IPAddress"]

@@ -1,4 +1,4 @@
-"""The Docker runtime: each node a container, brought up by Compose; the agent one beside them."""
+"""The Docker runtime: each node is a container, brought up by Compose, and so is the agent."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from lockcheck.servers.kind import Kind
 __all__ = ["DockerCluster", "DockerRuntime", "clean_docker"]
 
 LAUNCH_TIMEOUT_S = 60.0
-LEAVING_S = 3.0  # for the agent to heal and end; its container is removed in any case
+LEAVING_S = 3.0  # for the agent to heal and exit; its container is removed in any case
 
 
 class DockerRuntime(Runtime):
@@ -84,7 +84,7 @@ class DockerCluster(Cluster):
             self._client = connect()
             undo.callback(self._client.close)
             self._log = undo.enter_context((plan.nodes_folder / "agent.log").open("ab"))
-            # On another thread, so that after Ctrl-C it is certain whether there is one.
+            # On another thread: after Ctrl-C it must be known whether it was created.
             with ThreadPoolExecutor(1) as beside:
                 image = images[CLIENT_IMAGE]
                 creating = beside.submit(
@@ -93,7 +93,7 @@ class DockerCluster(Cluster):
                 undo.callback(self._remove_if_ours, creating)
                 agent = creating.result()
             self._bring_up(agent, images, compose)
-            self._undo = undo.pop_all()  # from here on it is close() that undoes
+            self._undo = undo.pop_all()  # from here on, close() undoes it
 
     def _remove_if_ours(self, creating: Future[str]) -> None:
         if isinstance(creating.exception(), AlreadyClaimedError):
@@ -118,7 +118,7 @@ class DockerCluster(Cluster):
         }
 
     def _launch(self) -> dict[str, str]:
-        """The nodes' programs in their containers; returns the servers' versions."""
+        """Starts the nodes' programs in their containers; returns the servers' versions."""
         orders = node_orders(
             self._plan.nodes,
             programs_in_images(self._plan.kinds),
@@ -130,17 +130,18 @@ class DockerCluster(Cluster):
         run_id = self._plan.run_id
         try:
             placed = introduced(self._client, run_id, orders)
-            said = self.agent.ask("launch", placed, timeout_s=LAUNCH_TIMEOUT_S)
-            return msgspec.convert(said, dict[str, str])
+            versions = self.agent.ask("launch", placed, timeout_s=LAUNCH_TIMEOUT_S)
+            return msgspec.convert(versions, dict[str, str])
         except ClusterError:
-            introduced(self._client, run_id, orders)  # a container that ended explains it better
+            introduced(self._client, run_id, orders)  # reports a container that has exited
             raise
 
     def enter_command(self, node: str) -> str:
         return f"docker exec -it {self._names.container(node)} sh"
 
     def collect(self) -> None:
-        """By way of the engine alone: it may be on another machine, and the containers dead."""
+        """Copies the nodes' files through the engine, which may be on another machine, even from
+        containers that have exited."""
         with tempfile.TemporaryFile() as packed:
             with engine_trouble("collecting the nodes' files"):
                 chunks, _about = self._client.api.get_archive(self._names.agent, f"{RUN_FOLDER}/.")

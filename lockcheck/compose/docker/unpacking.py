@@ -1,6 +1,6 @@
-"""Unpacking what the engine hands over: files and folders, and only below where they belong.
+"""Unpacks archives from the engine: files and folders only, and none outside of the target.
 
-By hand, since tarfile's own `filter="data"` came with Python 3.11.4, and Debian 12 has 3.11.2.
+tarfile's own `filter="data"` came with Python 3.11.4, and Debian 12 has 3.11.2.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from lockcheck.errors import ClusterError
 
 
 def unpack(packed: IO[bytes], target: Path) -> None:
-    """Links and devices are left out: we write none, and none can be trusted."""
+    """Leaves out links and devices: we write none, and none can be trusted."""
     try:
         with tarfile.open(fileobj=packed) as tar:
             for member in tar:

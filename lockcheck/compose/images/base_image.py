@@ -1,7 +1,7 @@
 """The base of our images: suites of Debian, from a registry or from a Debian mirror.
 
-If no registry answers (at an air-gapped site), debootstrap makes one from the mirror that this host
-installs its packages from, and the engine imports it: that takes half a minute, once.
+If no registry answers (at an air-gapped site), debootstrap builds it from this host's Debian mirror
+and the engine imports it: that takes half a minute, once.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from lockcheck.errors import ClusterError
 if TYPE_CHECKING:
     import docker
 
-NO_BASE = "no base image"  # because of what this host lacks
+NO_BASE = "no base image"  # the beginning of the message
 OWN_REPOSITORY = "lockcheck/base"
 NAMED_BY = "LOCKCHECK_BASE_IMAGE"  # the base of the usual suite
 REGISTRY_TIMEOUT_S = 10
@@ -34,7 +34,7 @@ FOLDER_PREFIX = "debootstrap-"
 
 
 def base_image(client: docker.DockerClient, suite: str, say: Say) -> str:
-    """The name of an image in the engine to build on. Any base that is there is good enough."""
+    """The name of a base image in the engine, which is pulled or made if there is none yet."""
     named, own = _wanted(suite), f"{OWN_REPOSITORY}:{suite}"
     for name in (named, own):
         if is_there(client, name):
@@ -51,7 +51,7 @@ def _wanted(suite: str) -> str:
 
 
 def _pull(image: str, suite: str, say: Say) -> bool:
-    """False if no registry offers it; asked with a short timeout before the long download."""
+    """False if no registry offers it: asked with a short timeout before the long download."""
     try:
         with closing(connect(REGISTRY_TIMEOUT_S)) as quick, engine_trouble("asking the registry"):
             quick.images.get_registry_data(image)
@@ -89,9 +89,9 @@ def _check_debootstrap_can_run(suite: str) -> None:
 
 @contextmanager
 def _empty_folder() -> Iterator[Path]:
-    """In the cache folder, since the system's temporary folder is often mounted without devices.
+    """In the cache folder, since the system's temporary folder is often mounted nodev.
 
-    The caller holds the lock for builds, so a folder that exists was left by a killed build.
+    The caller holds the lock for builds, so folders found there were left by killed builds.
     """
     for left in cache_folder().glob(FOLDER_PREFIX + "*"):
         shutil.rmtree(left)
@@ -100,7 +100,7 @@ def _empty_folder() -> Iterator[Path]:
 
 
 def _import(tree: Path, suite: str) -> None:
-    """Streamed through tar: the engine may be on another machine, and the tree is large."""
+    """Streams the tree through tar: it is large, and the engine may be on another machine."""
     needless = [f"--exclude=./{path}/*" for path in ("dev", "var/cache/apt", "var/lib/apt/lists")]
     command = ["tar", "--numeric-owner", *needless, "-C", str(tree), "-c", "."]
     with (
@@ -114,5 +114,5 @@ def _import(tree: Path, suite: str) -> None:
             tag=suite,
             changes=[f"LABEL {IMAGE_LABEL}=base", 'CMD ["bash"]'],
         )
-        # The import answers 200 even to a broken stream.
+        # The engine answers 200 even to a broken stream.
         client.images.get(f"{OWN_REPOSITORY}:{suite}")

@@ -1,7 +1,5 @@
-"""Our images in the engine: which exist, and how they are built.
-
-Built through the engine's API, so neither a docker command nor a local engine is needed.
-"""
+"""Builds our images in the engine, through its API: neither a docker command nor a local engine is
+needed."""
 
 from __future__ import annotations
 
@@ -44,15 +42,14 @@ __all__ = ["bring_images", "build_images", "image_tag", "missing_images"]
 
 
 def missing_images(kinds: Iterable[Kind]) -> list[str]:
-    """The images of this version of lockcheck that runs with these kinds of server need, and that
-    the engine does not have."""
+    """The images that runs with these kinds of server need, and that the engine does not have."""
     with closing(connect()) as client:
         return [name for name in image_names(kinds) if not is_there(client, image_tag(name))]
 
 
 def build_images(kinds: Iterable[Kind], say: Say) -> None:
-    """Everything that runs on Docker with these kinds of server need: their images, those of the
-    clients and the storage, and Compose if it is missing."""
+    """Builds all that runs with these kinds of server need: their images, those of the clients and
+    the storage; and fetches Compose if it is missing."""
     bring_images(image_names(kinds), say)
     if find_compose() is None:
         _fetch_compose(say)
@@ -71,14 +68,14 @@ def bring_images(names: Iterable[str], say: Say) -> dict[str, str]:
 
 
 def _keep(client: docker.DockerClient, wanted: Recipe) -> bool:
-    """False if it does not exist. Its base may not exist either, and would be built again."""
+    """Marks the image and the images of ours below it as in use; False if it does not exist."""
     if wanted.parent:
         _keep(client, wanted.parent)
     return keep(client, wanted.tag)
 
 
 def _bring(client: docker.DockerClient, wanted: Recipe, say: Say) -> str:
-    """Its tag. Another process may have built it while this one waited."""
+    """Builds the image unless another process has built it meanwhile; returns its tag."""
     if _keep(client, wanted):
         return wanted.tag
     base = (
@@ -118,14 +115,14 @@ def _packages_for(client: docker.DockerClient, each: Recipe, say: Say) -> Path |
 
 
 def _check_log(name: str, messages: Iterable[Mapping[str, object]]) -> None:
-    """A failed build answers 200, too, and says so at the end of its log."""
+    """Raises ClusterError for a failed build, which is reported at the end of its log only."""
     log: list[str] = []
     for message in messages:
         log += str(message.get("stream", "")).splitlines()
         if "error" in message:
-            last_words = "\n    ".join(line for line in log[-LAST_LINES:] if line.strip())
+            output = "\n    ".join(line for line in log[-LAST_LINES:] if line.strip())
             raise ClusterError(
-                f"building the image {name} failed: {message['error']}\n    {last_words}",
+                f"building the image {name} failed: {message['error']}\n    {output}",
                 cure="fix what the log says, then: lockcheck images build",
             )
 

@@ -1,4 +1,4 @@
-"""Where lockcheck keeps things that are slow to make: XDG_CACHE_HOME/lockcheck."""
+"""The cache folder of lockcheck, XDG_CACHE_HOME/lockcheck, and a lock between its processes."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from lockcheck.errors import ClusterError
 
 
 def cache_folder() -> Path:
+    """The folder, which is created if need be."""
     root = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     folder = Path(root) / "lockcheck"
     try:
@@ -25,7 +26,7 @@ def cache_folder() -> Path:
 
 @contextmanager
 def only_one_at_a_time(name: str) -> Iterator[None]:
-    """Waits for another lockcheck of this user that does the same; released even if it dies."""
+    """A lock of this user's processes, by name; the kernel releases it if its holder dies."""
     import fcntl
 
     with (cache_folder() / f"{name}.lock").open("w") as lock:

@@ -1,4 +1,4 @@
-"""debootstrap, which makes a Debian tree from a mirror: installed here, or fetched.
+"""Runs debootstrap, which makes a Debian tree from a mirror: the installed one, or one fetched.
 
 It is a shell script in a Debian package, and works without being installed.
 """
@@ -18,7 +18,7 @@ from lockcheck.compose.runtime import Say
 from lockcheck.errors import ClusterError
 
 LAST_LINES = 8
-WHERE_ROOTS_PROGRAMS_ARE = "/usr/sbin:/usr/bin:/sbin:/bin"  # not on every PATH
+ROOTS_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"  # partly missing from many users' PATH
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ def what_prevents_it() -> tuple[str, str]:
 
 
 def make_tree(tree: Path, suite: str, architecture: str, scratch: Path, say: Say) -> None:
-    """`scratch` is a folder to fetch into, if need be."""
+    """Makes a Debian tree in the folder `tree`; fetches debootstrap into `scratch` if need be."""
     apt = Apt(scratch)
     if installed := shutil.which("debootstrap"):
         debootstrap = Debootstrap(installed)
@@ -69,10 +69,10 @@ def fetched(apt: Apt, unpacked: Path) -> Debootstrap:
 
 
 def run_debootstrap(debootstrap: Debootstrap, tree: Path, of: Debian, say: Say) -> None:
-    """In namespaces of its own, so that its mounts and processes cannot outlive it."""
+    """Runs it in new namespaces, so that its mounts and processes cannot outlive it."""
     apart = ["unshare", "--mount", "--pid", "--fork", "--kill-child"]
     make = [debootstrap.program, "--variant=minbase", f"--arch={of.architecture}"]
-    path = f"{os.environ.get('PATH', os.defpath)}:{WHERE_ROOTS_PROGRAMS_ARE}"
+    path = f"{os.environ.get('PATH', os.defpath)}:{ROOTS_PATH}"
     lines: list[str] = []
     with subprocess.Popen(
         [*apart, *make, of.suite, str(tree), *of.mirror],
@@ -87,19 +87,19 @@ def run_debootstrap(debootstrap: Debootstrap, tree: Path, of: Debian, say: Say) 
                 _say_stage(line, say)
             process.wait()
         finally:
-            process.kill()  # nothing happens to one that has ended
+            process.kill()  # no effect if it has exited
     if process.returncode == 0:
         return
-    last_words = "\n    ".join(lines[-LAST_LINES:])
+    output = "\n    ".join(lines[-LAST_LINES:])
     raise ClusterError(
-        f"debootstrap could not make the base image of Debian {of.suite}:\n    {last_words}",
+        f"debootstrap could not make the base image of Debian {of.suite}:\n    {output}",
         cure="`apt-get update` should work on this host: its Debian mirror is the one used; or "
         f"name one that has Debian {of.suite} in {MIRROR_VARIABLE}",
     )
 
 
 def _say_stage(line: str, say: Say) -> None:
-    """debootstrap reports each of hundreds of packages: people want its four stages."""
+    """Reports the four stages of debootstrap, not each of its hundreds of packages."""
     stages = {
         "Retrieving InRelease": "debootstrap: reading the mirror's index",
         "Checking component main": "debootstrap: fetching and checking the packages",

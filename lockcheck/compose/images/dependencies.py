@@ -1,7 +1,7 @@
-"""The Python packages of the client image, brought from this host.
+"""The Python packages of the client image, installed into a folder on this host.
 
-pip runs here and not in the image: here it is configured for whatever is between this host and its
-package index (a proxy, a mirror, a company's own certificate).
+pip runs here and not in the image: here it is configured for the way to the package index (a proxy,
+a mirror, a company's own certificate).
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from lockcheck.errors import ClusterError
 from lockcheck.servers import SERVERS
 
 IMAGE_PYTHON = "3.13"  # Debian trixie's
-MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}  # as the engine and as wheels name them
+MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}  # the engine's names, and the wheels'
 PLATFORMS = ("manylinux_2_28", "manylinux_2_17", "manylinux2014")
 LAST_LINES = 6
 OWN_NAME = "lockcheck"
 
 
 def requirements() -> list[str]:
-    """What the client image needs: in this host's versions if it has them."""
+    """The packages that the client image needs, in this host's versions if it has them."""
     pinned: dict[str, str] = {}
     drivers = (each for extra in SERVERS for each in _of(extra))  # of every kind of server
     own = [*_unconditional(OWN_NAME), *drivers]
@@ -41,14 +41,14 @@ def requirements() -> list[str]:
         try:
             pinned[name] = f"{name}=={metadata.version(name)}"
         except metadata.PackageNotFoundError:
-            pinned[name] = text  # not for this host's system, maybe for the image's
+            pinned[name] = text  # not installed on this host: its system may not need it
             continue
         to_visit += [each for each in _unconditional(name) if _is_installed(_name_of(each))]
     return sorted(pinned.values())
 
 
 def _unconditional(distribution: str) -> list[str]:
-    """Without those of extras. Other conditions are about this host, not the image."""
+    """Its requirements without those of extras; other markers would be about this host."""
     return [text for text in metadata.requires(distribution) or () if "extra ==" not in text]
 
 
@@ -58,7 +58,7 @@ def _of(extra: str) -> list[str]:
 
 
 def _name_of(text: str) -> str:
-    """The canonical form, so that one package has one name."""
+    """The canonical name in a requirement, so that one package has one name."""
     found = re.match(r"[\w.-]+", text)
     return re.sub(r"[-_.]+", "-", found.group()).lower() if found else text
 
@@ -91,7 +91,7 @@ def _clear(shelf: Path) -> None:
 
 
 def _install(wanted: list[str], architecture: str, tree: Path) -> None:
-    """Under another name first, so that whatever is found as `tree` is complete."""
+    """Under another name first, so that a `tree` that exists is complete."""
     with tempfile.TemporaryDirectory(dir=tree.parent) as name:
         complete = Path(name) / "packages"
         _run_pip([*_pip_options(architecture), f"--target={complete}", *wanted])
@@ -122,8 +122,8 @@ def _run_pip(arguments: list[str]) -> None:
         [*pip, "install", *arguments], capture_output=True, text=True, check=False
     )
     if done.returncode != 0:
-        last_words = "\n    ".join(done.stderr.strip().splitlines()[-LAST_LINES:])
+        output = "\n    ".join(done.stderr.strip().splitlines()[-LAST_LINES:])
         raise ClusterError(
-            f"pip could not fetch the client image's packages:\n    {last_words}",
+            f"pip could not fetch the client image's packages:\n    {output}",
             cure="`pip download click` should work on this host first",
         )

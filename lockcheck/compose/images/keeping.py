@@ -1,9 +1,9 @@
-"""Which of our images stay in the engine: those that an installation of lockcheck has marked.
+"""Keeps the images in the engine that installations of lockcheck have marked, and removes others.
 
-Checkouts of different versions, users and machines may share an engine, and none may remove what
-another one uses. So each marks the images that it uses with a tag of its own, again in every run.
-The engine keeps the books: a tag moves to the image that gets it next, and each image has the time
-when it was last tagged, which shows those that nobody uses any more.
+Different checkouts, users and machines may share an engine, and none may remove an image that
+another one uses. So each installation marks the images that it uses with a tag of its own, again in
+every run. A tag moves to the image that gets it next, and the engine records when each image was
+last tagged: so unused ones are known.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ OURS = "lockcheck/"
 BASE = f"{OURS}base:"
 MARK = ":for-"
 NO_TAG = "<none>:<none>"
-SPARED_S = 600  # a run that is just starting may use an image without a mark
+SPARED_S = 600  # a run that is starting may use an image that it has not marked yet
 FORGOTTEN_S = 30 * 24 * 3600
 
 
@@ -56,12 +56,13 @@ def _unless_missing(image: str, look: Callable[[], object]) -> bool:
 
 
 def installation() -> str:
-    """A checkout in an environment on a machine: it needs one image of each kind."""
+    """Identifies a checkout in an environment on a machine, which needs one image of each kind."""
     whose = "\0".join([platform.node(), str(PACKAGE), sys.prefix])
     return hashlib.sha256(whose.encode()).hexdigest()[:12]
 
 
 def mark_on(image: str, by: str) -> str:
+    """The tag by which an installation marks the image."""
     return f"{image.partition(':')[0]}{MARK}{by}"
 
 
@@ -72,14 +73,15 @@ class OurImage:
     image_id: str
     tags: frozenset[str]
     in_container: bool
-    idle_s: float  # since it was made or last marked
+    idle_s: float  # since it was built or last marked
 
 
-def of_no_more_use(held: Iterable[OurImage]) -> list[OurImage]:
-    return [image for image in held if _is_of_no_more_use(image)]
+def unused(held: Iterable[OurImage]) -> list[OurImage]:
+    """The images that may be removed."""
+    return [image for image in held if _is_unused(image)]
 
 
-def _is_of_no_more_use(image: OurImage) -> bool:
+def _is_unused(image: OurImage) -> bool:
     if image.in_container or not all(tag.startswith(OURS) for tag in image.tags):
         return False
     if any(tag.startswith(BASE) for tag in image.tags):
@@ -89,13 +91,13 @@ def _is_of_no_more_use(image: OurImage) -> bool:
 
 
 def remove_old(client: docker.DockerClient) -> None:
-    for image in of_no_more_use(images_held(client)):
+    for image in unused(images_held(client)):
         remove(client, image.tags or {image.image_id})
 
 
 def images_held(client: docker.DockerClient) -> list[OurImage]:
     with engine_trouble("looking for old images"):
-        now = _time(client.info()["SystemTime"])  # the engine's clock, which dates the images
+        now = _time(client.info()["SystemTime"])  # the engine's clock, by which images are dated
         used = {each["ImageID"] for each in client.api.containers(all=True)}
         ids = [each["Id"] for each in client.api.images(filters={"label": IMAGE_LABEL})]
         return [
@@ -103,7 +105,7 @@ def images_held(client: docker.DockerClient) -> list[OurImage]:
                 image_id=about["Id"],
                 tags=frozenset(about["RepoTags"] or ()) - {NO_TAG},
                 in_container=about["Id"] in used,
-                idle_s=(now - _last_asked_for(about, now)).total_seconds(),
+                idle_s=(now - _last_used(about, now)).total_seconds(),
             )
             for about in _inspected(client, ids)
         ]
@@ -113,12 +115,12 @@ def _inspected(client: docker.DockerClient, ids: Iterable[str]) -> Iterator[dict
     import docker
 
     for image_id in ids:
-        with suppress(docker.errors.ImageNotFound):  # somebody else removed it just now
+        with suppress(docker.errors.ImageNotFound):  # another process has just removed it
             yield client.api.inspect_image(image_id)
 
 
-def _last_asked_for(about: dict[str, Any], now: datetime) -> datetime:
-    """In an engine that does not tell, images with a tag never get old."""
+def _last_used(about: dict[str, Any], now: datetime) -> datetime:
+    """When it was built or last tagged; `now` for a tagged one if the engine records no time."""
     made = _time(about["Created"])
     match about.get("Metadata"):
         case {"LastTagTime": str(tagged)} if not tagged.startswith("0001-"):

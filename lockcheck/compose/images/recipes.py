@@ -1,4 +1,4 @@
-"""What goes into each of our images, and the tag that results from it."""
+"""The content of each of our images, and the tag that results from it."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from lockcheck.servers.kind import Kind
 
 PACKAGE = Path(__file__).parents[2]
 IMAGES_FOLDER = Path(__file__).parent
-USUAL_SUITE = "trixie"  # of Debian: the base of all images that do not ask for another one
+USUAL_SUITE = "trixie"  # of Debian: the base of all images without a suite of their own
 COMPOSE_IMAGE = "compose"  # only to fetch Compose, and removed afterwards
-PYTHON_IMAGE = "python"  # what `client` is built on: changes with its packages only
-BUILT_HERE = {".so", ".dylib"}  # for this machine, not for the image; clients need none
+PYTHON_IMAGE = "python"  # the base of `client`: changes with its packages only
+BUILT_HERE = {".so", ".dylib"}  # compiled for this machine; the clients need none
 
 
 def image_names(kinds: Iterable[Kind]) -> list[str]:
@@ -32,7 +32,7 @@ def image_names(kinds: Iterable[Kind]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """`files` are the build's context; `packages` are added to it, by name and version."""
+    """`files` are the build context; `packages` are added to it, by name and version."""
 
     name: str  # "etcd"; or "etcd:bookworm", if it is built on that suite of Debian
     files: dict[str, bytes]
@@ -45,8 +45,8 @@ class Recipe:
 
     @property
     def tag(self) -> str:
-        """A digest of the content: an image with this tag is current, whoever built it and when.
-        Each suite has a repository of its own, since one image is kept in each."""
+        """With a digest of the content: an image with this tag is current. Each suite has a
+        repository of its own, since one image is kept in each."""
         content = hashlib.sha256("\n".join(self.packages).encode())
         if self.parent is not None:
             content.update(self.parent.tag.encode())
@@ -84,7 +84,7 @@ def _files_below(folder: Path) -> dict[str, bytes]:
 
 
 def _installation_record() -> dict[str, bytes]:
-    """So that lockcheck is installed in the image as it is here, its entry points included."""
+    """The files of the dist-info folder, so that the image has lockcheck's entry points, too."""
     installed = metadata.distribution("lockcheck")
     folder = f"site/lockcheck-{installed.version}.dist-info"
     texts = {name: installed.read_text(name) for name in ("METADATA", "entry_points.txt")}
@@ -92,7 +92,7 @@ def _installation_record() -> dict[str, bytes]:
 
 
 def build_context(of: Recipe, packages: Path | None) -> IO[bytes]:
-    """A tar that is the same on all machines and at all times."""
+    """The recipe's files as a tar, which is reproducible on all machines."""
     context = tempfile.TemporaryFile()  # noqa: SIM115  # closed by the caller, and gone with it
     with tarfile.open(fileobj=context, mode="w") as tar:
         for path, data in sorted(of.files.items()):

