@@ -174,8 +174,8 @@ def not_linearizable() -> Case:
         4 cas:x 40-41! [7,8]
         4 add:x 42-43? 9
         2 write:x 50- 3""")
-    circle = Because(1, 2, "it was read"), Because(2, 3, "it ended before")
-    answer = Answer(False, "zones", "1 was read after 2", circle=circle)
+    cycle = Because(1, 2, "it was read"), Because(2, 3, "it ended before")
+    answer = Answer(False, "zones", "1 was read after 2", cycle=cycle)
     proof = Proof(register(), answer, dict(enumerate(told.operations)))
     return found(
         Code.NOT_LINEARIZABLE, somebody_elses(told), operations=(0, 1, 2, 3),

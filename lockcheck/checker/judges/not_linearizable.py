@@ -21,7 +21,7 @@ from lockcheck.history import F, Hold, Operation, Terms
 from lockcheck.history.table import NOTHING, Table
 from lockcheck.words import by_node, full_stop, operation_words, plain
 
-MOST_STEPS = 12  # of an order or a circle that are written out
+MOST_STEPS = 12  # of an order or a cycle that are written out
 MOST_LOOKED_BACK = 1_000  # operations, for what stands in the way of one
 
 
@@ -145,15 +145,15 @@ def _in_full(finding: Finding) -> Iterator[str]:
     if (proof := finding.proof) is None:
         return
     answer, of = proof.answer, proof.operations
-    if not (answer.circle or answer.prefix):
+    if not (answer.cycle or answer.prefix):
         return
     yield f"Judged by the model {proof.model.name}: {proof.model.meaning}."
-    if answer.circle:
-        for link in answer.circle[:MOST_STEPS]:
+    if answer.cycle:
+        for link in answer.cycle[:MOST_STEPS]:
             before, after = of[link.before], of[link.after]
             why = by_node(link.reason, (before, after))
             yield f"{operation_words(before)} has to come before {operation_words(after)}: {why}."
-        yield "That is a circle, so no order can be right."
+        yield "That is a cycle, so no order can be right."
     elif answer.prefix:
         yield f"The longest order that is right has {len(answer.prefix)} operations; it ends with:"
         yield from (operation_words(of[row]) for row in answer.prefix[-MOST_STEPS:])
@@ -202,7 +202,7 @@ its holder once the lease has run out; until then it may not.
 
 Three engines, the fastest that can tell: `sweep` for locks, `zones` for registers whose written
 values are all different, both in little more time than it takes to sort; and `search` for
-everything, for as long as `--patience` lasts. The evidence is a circle of operations each of which
+everything, for as long as `--patience` lasts. The evidence is a cycle of operations each of which
 has to come before the next, or the longest order that is right and the operation that it cannot go
 past.
 

@@ -1,10 +1,10 @@
-"""Is there an order of the operations that explains the answers?
+"""Decides whether some order of the operations explains the answers (linearizability).
 
-`models`  what the objects are
+`models`  the objects: locks, registers, sets, counters
 `sweep`   locks, near-linear
 `zones`   registers whose written values are unique, near-linear; `constraints` explains them
-`search`  anything, as long as patience lasts
-`decide`  one call: each object apart, by the fastest engine that can tell
+`search`  any object, as long as patience lasts
+`decide`  one call: each object by itself, by the fastest engine that can decide it
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""From the rows of a table to the calls that a model knows, equal ones being one class."""
+"""Turns rows of a table into calls of a model; equal calls form a class."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from lockcheck.history.table import (
     among,
 )
 
-# They tell about the state and never change it; but where there are leases, a renewal does.
+# They look at the state and never change it; but with leases, a renewal does.
 LOOKS = (Op.READ, Op.RENEW)
-NOBODY = -2  # no process: the model does not ask who called
+NO_PROCESS = -2  # the model does not look at the caller
 WIDEST = 1 << 31  # the product of two such numbers fits into 64 bits
 
 
@@ -34,7 +34,7 @@ class Calls:
 
     rows: Ints  # of the table
     start: Ints  # nanoseconds
-    end: Ints  # NEVER where nobody confirmed it
+    end: Ints  # NEVER where no_process confirmed it
     kind: Codes  # an index of `classes`
     classes: tuple[Call, ...]  # all different
 
@@ -46,17 +46,17 @@ class Calls:
 
 
 def calls_of(table: Table, model: Model, until: Ints | None = None) -> Calls:
-    """`until`: up to when each granted acquire and renewal promised it, if the model has leases.
+    """The calls of a table. `until`: for each granted acquire and renewal the end of its promise,
+    if the model has leases.
 
-    What failed did not happen. What nobody confirmed and only looks leaves no trace: whether
-    it took effect makes no difference to anybody.
+    A failed operation did not happen. An unconfirmed one that only looks has no effect either way.
     """
     confirmed = _confirmed(table)
     known = among(table.f, model.operations)
     matters = known & (confirmed | ((table.outcome == Outcome.INFO) & ~among(table.f, LOOKS)))
     rows = np.flatnonzero(matters)
     rows = rows[np.argsort(table.start[rows], kind="stable")]
-    columns = _telling(table.take(rows), model)
+    columns = _distinguishing(table.take(rows), model)
     if until is not None:
         columns = np.vstack((columns, _promised(table.take(rows), until[rows])))
     kind, first = _numbered(columns)
@@ -65,19 +65,20 @@ def calls_of(table: Table, model: Model, until: Ints | None = None) -> Calls:
     return Calls(rows, table.start[rows], table.end[rows], kind, classes)
 
 
-def _telling(table: Table, model: Model) -> Ints:
-    """The columns that make calls differ, without what the model does not look at."""
+def _distinguishing(table: Table, model: Model) -> Ints:
+    """The columns in which calls of different classes differ, without what the model does not look
+    at."""
     confirmed = _confirmed(table)
     reads, writes = table.f == Op.READ, table.f == Op.CAS
     granted = confirmed & (table.f == Op.ACQUIRE)
-    nobody = np.full(len(table), NOBODY)
+    no_process = np.full(len(table), NO_PROCESS)
     columns = (
         table.f,
-        table.process if model.owners else nobody,
+        table.process if model.owners else no_process,
         np.where(reads, NOTHING, table.argument),
         np.where(writes, table.second, NOTHING),
         np.where(reads, table.result, NOTHING),
-        np.where(granted, table.token, NO_TOKEN) if model.tokens else nobody,
+        np.where(granted, table.token, NO_TOKEN) if model.tokens else no_process,
         confirmed,
         table.outcome == Outcome.EITHER,
     )
@@ -94,7 +95,7 @@ def _promised(table: Table, until: Ints) -> Ints:
 
 
 def _numbered(columns: Ints) -> tuple[Codes, NDArray[np.intp]]:
-    """Equal columns have equal numbers, in the order in which they are first seen."""
+    """Numbers for columns: equal ones are equal, in the order of their first appearance."""
     kind, kinds = np.zeros(columns.shape[1], dtype=np.int64), 1
     for row in columns if columns.size else ():
         codes, count = row, int(row.max()) - int(row.min()) + 1
@@ -113,7 +114,7 @@ def _numbered(columns: Ints) -> tuple[Codes, NDArray[np.intp]]:
 
 
 def _renumbered(values: Ints) -> tuple[Ints, int]:
-    """Numbers from 0 on, as many as there are values."""
+    """The values as numbers from 0 up to the number of distinct ones."""
     distinct, codes = np.unique(values, return_inverse=True)
     return codes.astype(np.int64), len(distinct)
 
@@ -135,7 +136,7 @@ def _call(column: list[int], symbols: Symbols, model: Model) -> Call:
 
 
 def _elements(symbols: Symbols, result: int) -> Hashable:
-    """A list of values as the set of them; no answer at all tells of no elements."""
+    """A list as the set of its elements; no answer as the empty set."""
     value = symbols.value(result)
     if value is not None and not isinstance(value, list):
         return symbols.hashable(result)

@@ -1,15 +1,15 @@
-"""Why no order of the operations on a register explains their answers: a circle of constraints.
+"""Explains why no order of a register's operations fits their answers: a cycle of constraints.
 
-The engine knows who is at fault, so the graph is made of a handful of operations, and of every rule
-that says which of two has to come first:
+The engine knows which operations are at fault, so the graph has a handful of operations, and an
+edge for every rule that requires one of two to come first:
 
 - real time: one ended before the other began;
-- a value is seen after it was written, and by nobody after a cas has replaced it;
+- a value is seen after it was written, and not after a cas has replaced it;
 - along a piece (see `pieces`) what comes earlier by cas comes earlier;
-- a piece comes in one go: where one operation of it has to come before one of another piece, all
+- a piece is contiguous: where one operation of it has to come before one of another piece, all
   have to; and the piece that the initial value began comes before all others.
 
-Its shortest circle, those rules being preferred that take the fewest words, is the explanation.
+The explanation is its shortest cycle, by rules that take the fewest words.
 """
 
 from __future__ import annotations
@@ -33,29 +33,31 @@ ALL_PAIRS = 12  # operations; of more only neighbours are compared
 
 
 def explain(table: Table, parts: Sequence[OperationPart]) -> Answer:
-    """`parts` are those of one key that cannot all be put in an order."""
-    circle = _shortest_circle(list(_edges(table, parts)))
+    """The answer for one key, whose `parts` cannot all be put in an order."""
+    cycle = _shortest_cycle(list(_edges(table, parts)))
     words = Sentences(table)
-    rows = {part.row for edge in circle for part in (edge.before, edge.after, *edge.witness)}
+    rows = {part.row for edge in cycle for part in (edge.before, edge.after, *edge.witness)}
     return Answer(
         False,
         ENGINE,
-        reason=words.why_not(circle),
+        reason=words.why_not(cycle),
         rows=tuple(sorted(rows)),
-        circle=tuple(
-            Because(edge.before.row, edge.after.row, words.because(edge)) for edge in circle
+        cycle=tuple(
+            Because(edge.before.row, edge.after.row, words.because(edge)) for edge in cycle
         ),
     )
 
 
 def unwritten(table: Table, row: int, witness: int | None = None) -> Answer:
-    """Nobody wrote what `row` saw; where nobody confirmed it, `witness` saw that it was done."""
+    """The answer for a value that was never written but seen by `row`; if `row` was not confirmed,
+    `witness` shows that it happened."""
     rows = (row,) if witness is None else tuple(sorted((row, witness)))
     return Answer(False, ENGINE, reason=Sentences(table).unwritten(row, witness), rows=rows)
 
 
 def _edges(table: Table, parts: Sequence[OperationPart]) -> Iterator[Edge]:
-    """Of each two operations the easiest rule. Many are a circle of cas, and need only that."""
+    """For each two operations the easiest rule. A long list is a cycle of cas, which needs only
+    neighbours."""
     many = len(parts) > ALL_PAIRS
     pairs = pairwise((*parts, parts[0])) if many else permutations(parts, 2)
     ended = [] if many else [pair for pair in permutations(parts, 2) if _ended(table, *pair)]
@@ -97,17 +99,17 @@ def _rules(
             yield Edge(*pair, rule, (one, other))
 
 
-def _shortest_circle(edges: Sequence[Edge]) -> list[Edge]:
+def _shortest_cycle(edges: Sequence[Edge]) -> list[Edge]:
     import networkx as nx
 
     graph = nx.DiGraph()
     for edge in edges:
         graph.add_edge(edge.before.row, edge.after.row, edge=edge, weight=int(edge.rule))
-    circles = []
+    cycles = []
     for edge in edges if len(graph) <= ALL_PAIRS else edges[:1]:
         ends = edge.after.row, edge.before.row
         if nx.has_path(graph, *ends):
             cost, way = nx.single_source_dijkstra(graph, *ends)
-            circles.append((cost + edge.rule, way))
-    _, rows = min(circles)
+            cycles.append((cost + edge.rule, way))
+    _, rows = min(cycles)
     return [graph.edges[pair]["edge"] for pair in pairwise((*rows, rows[0]))]

@@ -1,5 +1,4 @@
-"""One call for all engines: a history falls apart into its objects, and each gets the fastest
-engine that can tell."""
+"""Splits a history into its objects, and decides each with the fastest engine that can."""
 
 from __future__ import annotations
 
@@ -10,14 +9,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from lockcheck.checker.linearizability.answer import Answer, Patience, endless
-from lockcheck.checker.linearizability.keepers import has_keepers, in_their_clients_name, woven
+from lockcheck.checker.linearizability.keepers import as_clients, has_keepers, merged_renewals
 from lockcheck.checker.linearizability.models import LOCKING, SEARCH, SWEEP, ZONES, Model
 from lockcheck.checker.linearizability.search.search import search
 from lockcheck.checker.linearizability.sweep.sweep import sweep
 from lockcheck.checker.linearizability.zones import zones
 from lockcheck.history.table import NEVER, Ints, Table, among
 
-CROSSING = "a keeper's renewal was under way while its client may have been granted it anew"
+CROSSING = "a keeper's renewal was under way while its client may have been granted the lock again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +25,8 @@ class Decision:
 
     model: Model
     objects: int
-    engines: Mapping[str, int]  # how many objects each of them told
-    answers: Mapping[int, Answer]  # by the symbol of the key: what is not, or could not be decided
+    engines: Mapping[str, int]  # how many objects each engine decided
+    answers: Mapping[int, Answer]  # by key symbol: not linearizable, or undecided
 
     @property
     def linearizable(self) -> bool | None:
@@ -39,47 +38,47 @@ class Decision:
 def decide(
     table: Table, model: Model, until: Ints | None = None, patience: Patience = endless
 ) -> Decision:
-    """`until`: for each granted acquire and renewal the moment up to which it was promised."""
+    """Decides all objects. `until`: for each granted acquire and renewal the end of its promise."""
     rows = np.flatnonzero(among(table.f, model.operations))
     part = table if len(rows) == len(table) else table.take(rows)
     promised = None if until is None else until[rows]
     objects = _objects(part)
     if model.operations == LOCKING and has_keepers(part):
         engine, answers = _with_keepers(part, model, promised)
-        part = in_their_clients_name(part)
+        part = as_clients(part)
     else:
         engine, answers = _at_once(part, model, promised)
-    told = Counter({engine: objects})
+    engines = Counter({engine: objects})
     for key in [key for key, answer in answers.items() if answer.linearizable is None]:
         answer = _searched(part, key, model, promised, patience)
-        told.subtract({engine: 1})
-        told.update({SEARCH: 1})
+        engines.subtract({engine: 1})
+        engines.update({SEARCH: 1})
         if answer.linearizable:
             del answers[key]
         else:
             answers[key] = answer
-    renamed = {key: _renumbered(answer, rows) for key, answer in answers.items()}
-    return Decision(model, objects, +told, renamed)
+    answers = {key: _renumbered(answer, rows) for key, answer in answers.items()}
+    return Decision(model, objects, +engines, answers)
 
 
 def _with_keepers(table: Table, model: Model, until: Ints | None) -> tuple[str, dict[int, Answer]]:
     if not model.owners:
-        return _at_once(in_their_clients_name(table), model, until)
-    threads = woven(table, until)
-    engine, answers = _at_once(threads.table, model, threads.until)
-    answers = {key: _renumbered(answer, threads.rows) for key, answer in answers.items()}
-    return engine, answers | dict.fromkeys(threads.crossing, Answer(None, engine, CROSSING))
+        return _at_once(as_clients(table), model, until)
+    merged = merged_renewals(table, until)
+    engine, answers = _at_once(merged.table, model, merged.until)
+    answers = {key: _renumbered(answer, merged.rows) for key, answer in answers.items()}
+    return engine, answers | dict.fromkeys(merged.ambiguous, Answer(None, engine, CROSSING))
 
 
 def _objects(table: Table) -> int:
-    """How many keys there are; a count of each number is cheaper than sorting them."""
+    """The number of keys; counting each number is faster than sorting them."""
     if len(table) == 0:
         return 0
     return int(np.count_nonzero(np.bincount(table.key + 1)))
 
 
 def _at_once(table: Table, model: Model, until: Ints | None) -> tuple[str, dict[int, Answer]]:
-    """All objects of a history by one of the engines that need not search."""
+    """Decides all objects with an engine that does not search; others are left to the search."""
     if model.engine == SWEEP:
         return SWEEP, dict(sweep(table, model, until))
     if model.engine == ZONES:
@@ -100,16 +99,16 @@ def _searched(
 
 
 def _renumbered(answer: Answer, rows: Ints) -> Answer:
-    """The same with rows of the table that `rows` were taken of."""
+    """The same answer with rows of the table from which `rows` were taken."""
 
     def of(own: tuple[int, ...]) -> tuple[int, ...]:
         return tuple(int(rows[i]) for i in own)
 
-    circle = tuple(
+    cycle = tuple(
         replace(link, before=int(rows[link.before]), after=int(rows[link.after]))
-        for link in answer.circle
+        for link in answer.cycle
     )
     stuck_on = None if answer.stuck_on is None else int(rows[answer.stuck_on])
     return replace(
-        answer, rows=of(answer.rows), circle=circle, prefix=of(answer.prefix), stuck_on=stuck_on
+        answer, rows=of(answer.rows), cycle=cycle, prefix=of(answer.prefix), stuck_on=stuck_on
     )

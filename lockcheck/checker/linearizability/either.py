@@ -1,8 +1,8 @@
-"""Locks of which some operations are as right if they did nothing: a state is all that it may be.
+"""Locks where some operations may have done nothing: the state is the set of all possible states.
 
-What takes effect leads from each state in which it is legal to the next one. What may have done
-nothing leaves them as they are, too. A lease that ends by itself may as well not end yet, so what
-that leads to is added; where several may end, the one that may soonest is the next.
+A call leads from each possible state in which it is legal to the next one. If it may have done
+nothing, the states before it stay possible, too. A lease that may end may also not have ended, so
+the state after its end is added; where several may end, the one with the earliest promise is next.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ States: TypeAlias = frozenset[State]
 
 
 def either(model: Model) -> Model:
-    """The same lock; the calls tell what may have done nothing."""
+    """The same lock, but calls marked `either` may have done nothing."""
 
     def step(state: State, call: Call) -> State | Illegal:
         before = _states(state)

@@ -1,14 +1,15 @@
-"""Renewals by a keeper, put into the sequence of the client whose hold they extend.
+"""Merges a keeper's renewals into the operations of its client.
 
-The engines that do not search take each client's operations one after the other. A keeper renews
-whenever it likes: mostly between its client's operations on the lock, and then it is one of them.
-Where it does not, its renewal, answered ok between `s` and `e`, says that its client held the lock
-at some moment in between. If no acquire of that client can take effect in that time, the client
-can only have let go, not come in: whoever held it later held it at `s`. So the renewal may be taken
-to happen at `s`, and what ends the hold to happen after that: to ask for it later asks for more,
-and lets nobody in sooner, since its promise runs from `s` anyway. That is exact.
+The engines that do not search process each client's operations one after the other. A keeper's
+renewal mostly comes between its client's operations on the lock, and then it is one of them. If it
+overlaps one, its renewal, answered ok between `s` and `e`, shows that its client held the lock at
+some moment in between. If no acquire of that client can take effect in that time, the client can
+only have released: the hold that was renewed existed at `s`. So the renewal may be taken to happen
+at `s`, and the end of the hold after that. That admits no other orders, since the promise runs from
+`s` anyway: it is exact.
 
-Where an acquire can, it may be about either hold: that takes a search.
+If an acquire can take effect in that time, the renewal may be about either hold: that takes a
+search.
 """
 
 from __future__ import annotations
@@ -26,46 +27,50 @@ def has_keepers(table: Table) -> bool:
     return not np.array_equal(table.owner, table.process)
 
 
-def in_their_clients_name(table: Table) -> Table:
-    """For engines that do not mind if two operations of one client are under way together."""
+def as_clients(table: Table) -> Table:
+    """The table with keepers' renewals as their clients' operations; a client's operations may
+    overlap."""
     return replace(table, process=table.owner)
 
 
 @dataclass(frozen=True, slots=True)
-class Woven:
+class MergedRenewals:
+    """The operations of locks without overlaps between keepers and clients."""
+
     table: Table
     until: Ints | None
-    rows: Ints  # of the table that was given, for each row
-    crossing: frozenset[int]  # keys of which it does not tell all
+    rows: Ints  # for each row its row in the given table
+    ambiguous: frozenset[int]  # keys where a renewal may be about either of two holds
 
 
-def woven(table: Table, until: Ints | None) -> Woven:
-    """The operations of a lock, each client's one after the other as far as they were before."""
-    own = in_their_clients_name(table)
-    weaving = _Weaving.of(own, until)
-    for spot in weaving.involved():
-        weaving.place(spot)
-    return weaving.done()
+def merged_renewals(table: Table, until: Ints | None) -> MergedRenewals:
+    """Merges the renewals of keepers, so that each client's operations follow one another as
+    before."""
+    own = as_clients(table)
+    merge = _Merge.of(own, until)
+    for spot in merge.involved():
+        merge.place(spot)
+    return merge.done()
 
 
 @dataclass(slots=True)
-class _Weaving:
+class _Merge:
     table: Table
     until: Ints | None
     start: Ints
     end: Ints
-    order: Ints  # rows of what happened, or may have, client after client
-    client: Ints  # the number of each, in that order, and where it begins
+    order: Ints  # rows of what happened, or may have, client after client; a spot indexes it
+    client: Ints  # the number of each spot's client, and the first spot of each client
     first: Ints
-    acquired: Ints  # the last spot up to each that is a confirmed acquire
+    acquired: Ints  # for each spot the last one up to it that is a confirmed acquire
     released: Ints
-    unsure_ns: dict[int, int]  # when a client first asked for it and was never answered
+    unsure_ns: dict[int, int]  # by client: the first acquire without an answer
     kept: NDArray[np.bool_]
     placed: dict[tuple[int, int], int] = field(default_factory=dict)  # client, time: the row
-    crossing: set[int] = field(default_factory=set)
+    ambiguous: set[int] = field(default_factory=set)
 
     @staticmethod
-    def of(table: Table, until: Ints | None) -> _Weaving:
+    def of(table: Table, until: Ints | None) -> _Merge:
         ok = table.outcome == Outcome.OK
         maybe = (table.outcome == Outcome.INFO) & (table.f != Op.RENEW)
         rows = np.flatnonzero((table.f <= Op.RENEW) & (ok | maybe))
@@ -77,8 +82,8 @@ class _Weaving:
         f, sure = table.f[order], ok[order]
         unsure = np.flatnonzero(~sure & (f == Op.ACQUIRE))[::-1]
         asked = zip(client[unsure].tolist(), table.start[order[unsure]].tolist(), strict=True)
-        telling = (table.f != Op.RENEW) | ok  # a renewal that was not confirmed tells nothing
-        return _Weaving(
+        kept = (table.f != Op.RENEW) | ok  # an unconfirmed renewal proves nothing
+        return _Merge(
             table,
             None if until is None else until.copy(),
             table.start.copy(),
@@ -89,11 +94,11 @@ class _Weaving:
             _last(sure & (f == Op.ACQUIRE)),
             _last(sure & (f == Op.RELEASE)),
             dict(asked),
-            telling,
+            kept,
         )
 
     def involved(self) -> list[int]:
-        """Renewals that were under way together with something else of their client."""
+        """The renewals that overlap another operation of their client."""
         start, end = self.table.start[self.order], self.table.end[self.order]
         if len(start) == 0:
             return []
@@ -105,12 +110,12 @@ class _Weaving:
 
     def place(self, spot: int) -> None:
         row = int(self.order[spot])
-        if self._may_come_in(spot):
-            self.crossing.add(int(self.table.key[row]))
+        if self._may_be_granted(spot):
+            self.ambiguous.add(int(self.table.key[row]))
             return
         self._take(spot, row)
 
-    def _may_come_in(self, spot: int) -> bool:
+    def _may_be_granted(self, spot: int) -> bool:
         """Whether an acquire of its client can take effect while the renewal is under way."""
         start, end = (int(column[self.order[spot]]) for column in (self.start, self.end))
         client = int(self.client[spot])
@@ -120,7 +125,7 @@ class _Weaving:
         return bool(last >= self.first[client] and self.end[self.order[last]] > start)
 
     def _past(self, client: int, time_ns: int) -> int:
-        """The spot after the last one of the client that began by then."""
+        """The spot after the client's last one that began by then."""
         low = int(self.first[client])
         high = int(self.first[client + 1]) if client + 1 < len(self.first) else len(self.order)
         starts = self.table.start[self.order[low:high]]
@@ -135,25 +140,25 @@ class _Weaving:
         same = self.placed.setdefault((client, start), row)
         if same == row:
             return
-        # Of two at one moment one says as much as both.
+        # Of two renewals at one moment one suffices.
         self.kept[row] = False
         if self.until is not None:
             self.until[same] = max(self.until[same], self.until[row])
 
-    def done(self) -> Woven:
+    def done(self) -> MergedRenewals:
         rows = np.flatnonzero(self.kept)
         rows = rows[np.lexsort((self.end[rows], self.start[rows]))]
         changed = replace(self.table, start=self.start, end=self.end)
-        return Woven(
+        return MergedRenewals(
             changed.take(rows),
             None if self.until is None else self.until[rows],
             rows,
-            frozenset(self.crossing),
+            frozenset(self.ambiguous),
         )
 
 
 def _last(which: NDArray[np.bool_]) -> Ints:
-    """For each spot the last one up to it that is one of these; -1 for none."""
+    """For each spot the last one up to it that is marked; -1 if there is none."""
     spots = np.where(which, np.arange(len(which)), -1)
     latest: Ints = np.maximum.accumulate(spots) if len(spots) else spots
     return latest

@@ -1,13 +1,13 @@
-"""Locks whose grants end by themselves, from the moment on up to which they were promised.
+"""Models of locks with leases: a grant may end by itself once its promise is over.
 
-The promise is a part of the state. A confirmed renewal puts it off, and says that the lock had not
-ended before; what nobody confirmed was promised nothing. Where a lock counts who entered how often,
-all of that ends at once.
+The promise is a part of the state. A confirmed renewal extends it, and shows that the lock had not
+ended before; an unconfirmed one promises nothing. Where a lock counts how often its owner entered,
+all levels end at once.
 
-A lock that only counts knows as much of each grant as its lease needs: whose it is. Who gives one
-back gives back its own, if that is not over; else that which was promised for longest, so that what
-remains can end as soon as can be. Where several may end by themselves, the one that may for longest
-does: what remains of the others can end then, too.
+A lock that only counts keeps the client and the promise of each grant. A client that releases gives
+back its own grant, if it still has one; else the one with the longest promise, so that the others
+can end as early as possible. Where several grants may end by themselves, the one with the earliest
+promise ends first.
 """
 
 from __future__ import annotations
@@ -19,20 +19,21 @@ from lockcheck.checker.linearizability.models import Call, Illegal, LockState, M
 from lockcheck.history.table import NEVER, Op
 
 NO_PROMISE = -NEVER
-Grants: TypeAlias = tuple[tuple[int, State], ...]  # up to when, and to whom; the first to end first
+Grants: TypeAlias = tuple[tuple[int, State], ...]  # (promised until, client), earliest first
 
 
 class Leased(NamedTuple):
     lock: State
-    promised: int  # up to when; NEVER while it is free
+    promised: int  # until when; NEVER while the lock is free
 
 
 def unleased(state: State) -> State:
+    """The state of the lock without its promise."""
     return state.lock if isinstance(state, Leased) else state
 
 
 def leased(model: Model) -> Model:
-    """The same lock, with leases; the calls tell up to when they promised it."""
+    """The same lock with leases; each call carries the end of its promise."""
     if model.owners:
         return _owned(model)
     return _counted(model)
@@ -53,7 +54,7 @@ def _owned(model: Model) -> Model:
     def lapse(state: State) -> State:
         assert isinstance(state, Leased)  # noqa: S101
         lock = state.lock
-        freed = LockState(None, 0, lock.token, told=False) if isinstance(lock, LockState) else None
+        freed = LockState(None, 0, lock.token, exact=False) if isinstance(lock, LockState) else None
         return Leased(freed, NEVER)
 
     def rank(state: State) -> Rank:

@@ -1,10 +1,9 @@
-"""What the objects are: about ten lines each, from a state and an operation to the next state.
+"""The objects as models: about ten lines each, from a state and a call to the next state.
 
-A model is asked only about operations that took effect: what failed did not happen, and what
-nobody confirmed is tried both ways by the engines (`confirmed` is False then, there is no answer
-to look at, and a model may refuse it where an order is as right with it later, or without it).
-States and operations can be keys of dicts. A read and a renewal look at the state and never change
-it: the engines rely on that.
+A model only sees operations that took effect. A failed one did not happen, and an unconfirmed one
+is tried both ways by the engines: then `confirmed` is False, there is no answer to look at, and a
+model may refuse it if an order without it, or with it later, is as good. States and calls are
+hashable. A read and a renewal look at the state and never change it: the engines rely on that.
 """
 
 from __future__ import annotations
@@ -24,18 +23,18 @@ class Call(NamedTuple):
 
     f: Op
     process: Hashable = None
-    argument: Hashable = None  # what to write, or to add; of a cas the value that it expects
-    second: Hashable = None  # of a cas the value that it writes
-    result: Hashable = None  # what was answered: of a read the value
+    argument: Hashable = None  # the value to write or add; of a cas the expected one
+    second: Hashable = None  # of a cas the new value
+    result: Hashable = None  # of a read the value
     token: int | None = None
     confirmed: bool = True
-    either: bool = False  # it is as right if it did nothing
-    until: int | None = None  # up to when the lock was promised by it, where there are leases
+    either: bool = False  # it may have done nothing
+    until: int | None = None  # with leases: until when it promised the lock
 
 
 @dataclass(frozen=True, slots=True)
 class Illegal:
-    reason: str  # how it is instead: "process 3 holds it"
+    reason: str  # the state that it contradicts: "process 3 holds it"
 
 
 State = Hashable
@@ -43,12 +42,12 @@ StepFunction = Callable[[State, Call], State | Illegal]
 
 
 class Rank(NamedTuple):
-    """What of a state tells that all that can follow another one can follow it, too: they are
-    alike, and neither of these is higher."""
+    """Orders states: of two that are `alike`, all that can follow the higher one can follow the
+    lower one, too. Lower means that no other field is higher."""
 
     alike: Hashable
-    token: int = 0  # the last one
-    promised: int = NEVER  # from when on `lapse` can follow
+    token: int = 0  # the last one granted
+    promised: int = NEVER  # `lapse` can follow from then on
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +56,13 @@ class Model:
     meaning: str
     initial: State
     step: StepFunction
-    operations: frozenset[Op]  # that it knows: the engines leave out all others
-    owners: bool = False  # who releases matters, so who called is a part of the call
-    tokens: bool = False  # what token was told matters
-    many: bool = False  # a read is answered with any number of values, in any order
-    reentrant: bool = False  # whoever holds it may be granted it again
-    rank: Callable[[State], Rank] | None = None  # None: a state is like no other
-    lapse: Callable[[State], State] | None = None  # what a lease that ends by itself makes of it
+    operations: frozenset[Op]  # that it knows: engines ignore all others
+    owners: bool = False  # the caller matters, so it is a part of the call
+    tokens: bool = False  # the granted token matters
+    many: bool = False  # a read returns any number of values, in any order
+    reentrant: bool = False  # its owner may be granted it again
+    rank: Callable[[State], Rank] | None = None  # None: no two states are alike
+    lapse: Callable[[State], State] | None = None  # the state after a lease ended by itself
     noun: str = ""  # what a sentence calls such an object; empty: the model's name
     engine: str = SEARCH  # the fast ones judge the models that they know: the search judges any
 
@@ -73,7 +72,7 @@ STORING = frozenset({Op.READ, Op.WRITE, Op.CAS})
 
 
 def semaphore(permits: int) -> Model:
-    """Counts: whoever releases, there is one more to take."""
+    """A lock that counts: any client may release it."""
 
     def step(held: State, call: Call) -> State | Illegal:
         assert isinstance(held, int)  # noqa: S101 - the states are this model's own
@@ -90,7 +89,7 @@ def semaphore(permits: int) -> Model:
 
 
 def permits_of(model: Model) -> int:
-    """How many may hold it at once."""
+    """How many clients may hold it at once."""
     state, permits = model.initial, 0
     while not isinstance(after := model.step(state, Call(Op.ACQUIRE)), Illegal):
         state, permits = after, permits + 1
@@ -110,30 +109,30 @@ def _who(owner: State) -> str:
 
 
 class LockState(NamedTuple):
-    """State of the locks that count: who holds it how many times, and the last token.
+    """State of a lock whose owner counts its levels or whose grants have tokens.
 
-    A token that was not told is the smallest that it can be: whatever fits a larger one fits that.
+    An unknown token is the smallest that it can be: whatever fits a larger one fits that.
     """
 
     owner: Hashable
     times: int
-    token: int | None  # None: no token was told so far
-    told: bool  # it is this one, not one that is as large or larger
+    token: int | None  # the last one; None: none is known so far
+    exact: bool  # it is this token; otherwise this one or a larger one
 
 
-FREE = LockState(None, 0, None, told=False)
+FREE = LockState(None, 0, None, exact=False)
 
 
 def _rank(state: State) -> Rank:
-    """A lower last token allows more; but who enters again is told that of the hold."""
+    """A lower last token allows more; but entering again returns the token of the hold."""
     assert isinstance(state, LockState)  # noqa: S101 - the states are this model's own
-    bound = state.token if state.told and state.times else None
+    bound = state.token if state.exact and state.times else None
     token = NO_TOKEN if state.token is None else state.token
     return Rank((state.owner, state.times, bound), token)
 
 
 def _owned(name: str, meaning: str, *, many: bool, fenced: bool) -> Model:
-    """A lock whose owner counts how often it entered, whose grants have tokens, or both."""
+    """A lock whose owner counts its levels, whose grants have tokens, or both."""
 
     def step(state: State, call: Call) -> State | Illegal:
         assert isinstance(state, LockState)  # noqa: S101 - the states are this model's own
@@ -143,7 +142,7 @@ def _owned(name: str, meaning: str, *, many: bool, fenced: bool) -> Model:
             return _leave(state, call)
         if state.times:
             return _enter_again(state, call) if many else Illegal("the caller holds it already")
-        return _grant(state, call) if fenced else LockState(call.process, 1, None, told=False)
+        return _grant(state, call) if fenced else LockState(call.process, 1, None, exact=False)
 
     model = Model(name, meaning, FREE, step, LOCKING, owners=True, tokens=fenced, engine=SWEEP)
     noun = f"{'reentrant ' if many else ''}lock{' with tokens' if fenced else ''}"
@@ -156,33 +155,35 @@ def _leave(state: LockState, call: Call) -> State | Illegal:
     if call.f is Op.RENEW:
         return state
     if state.times == 1:
-        return LockState(None, 0, state.token, told=False)
+        return LockState(None, 0, state.token, exact=False)
     return state._replace(times=state.times - 1)
 
 
 def _enter_again(state: LockState, call: Call) -> State | Illegal:
-    """The token of a hold stays the same; who is told it here for the first time has it now.
+    """A further level. The token of a hold stays the same; a token that is seen here first is the
+    hold's.
 
-    What nobody confirmed is of no use but right before the release that would be the last one: so
-    it can wait until then."""
+    An unconfirmed level only matters right before the release that would otherwise be the last, so
+    it can wait until then.
+    """
     if not call.confirmed and state.times > 1:
         return Illegal("the caller holds it more than once already")
     inside = state._replace(times=state.times + 1)
-    if call.token is None or (state.told and call.token == state.token):
+    if call.token is None or (state.exact and call.token == state.token):
         return inside
-    if state.told or (state.token is not None and call.token < state.token):
-        than = "" if state.told else " or higher"
+    if state.exact or (state.token is not None and call.token < state.token):
+        than = "" if state.exact else " or higher"
         return Illegal(f"the token of this hold is {state.token}{than}")
-    return inside._replace(token=call.token, told=True)
+    return inside._replace(token=call.token, exact=True)
 
 
 def _grant(state: LockState, call: Call) -> State | Illegal:
     last = state.token
-    if call.token is None:  # not told, or not confirmed
-        return LockState(call.process, 1, None if last is None else last + 1, told=False)
+    if call.token is None:  # unknown
+        return LockState(call.process, 1, None if last is None else last + 1, exact=False)
     if last is not None and call.token <= last:
         return Illegal(f"token {last} was granted before")
-    return LockState(call.process, 1, call.token, told=True)
+    return LockState(call.process, 1, call.token, exact=True)
 
 
 def register(initial: Hashable = None) -> Model:
@@ -205,7 +206,7 @@ def _register(value: State, call: Call) -> State | Illegal:
 
 
 def value_words(value: Hashable) -> str:
-    """What `Symbols.hashable` made, as JSON."""
+    """A value that `Symbols.hashable` made, as JSON."""
     if isinstance(value, frozenset):
         return f"[{', '.join(sorted(map(value_words, value)))}]"
     if isinstance(value, tuple):
@@ -214,7 +215,7 @@ def value_words(value: Hashable) -> str:
 
 
 def _set(elements: State, call: Call) -> State | Illegal:
-    """A read answers with all of its elements, in any order."""
+    """A read returns all elements, in any order."""
     assert isinstance(elements, frozenset)  # noqa: S101 - the states are this model's own
     if call.f is Op.ADD:
         return elements | {call.argument}
@@ -249,7 +250,7 @@ OWNER_MUTEX = Model(
 REENTRANT = _owned("reentrant", "its owner may enter again", many=True, fenced=False)
 FENCED = _owned("fenced", "each grant has a higher token", many=False, fenced=True)
 REENTRANT_FENCED = _owned(
-    "reentrant-fenced", "both: who enters again is told the same token", many=True, fenced=True
+    "reentrant-fenced", "both: entering again returns the same token", many=True, fenced=True
 )
 ADDING = frozenset({Op.ADD, Op.READ})
 SET = Model("set", "what was added is read", frozenset(), _set, ADDING, many=True)
@@ -257,7 +258,7 @@ COUNTER = Model("counter", "what was added is read as a sum", 0, _counter, ADDIN
 
 SEMAPHORE, REGISTER, CAS_REGISTER = semaphore(2), register(), cas_register()
 
-# By the names that `--model` and the terms of a history know.
+# By the names that `--model` and the terms of a history use.
 MODELS = Registry(
     "lockcheck.models",
     Model,

@@ -1,8 +1,8 @@
-"""Values that cas joined: a piece is what one write began and each cas went on with.
+"""Pieces: a value that was written, with the chain of cas that went on from it.
 
-Between a value and what a cas made of it there is nothing else, so a piece comes in one go: the
-write, the reads of its value, the cas, the reads of what that wrote, the next cas. Only the reads
-of one value may change places. All pieces of all keys are followed at once.
+Nothing comes between a value and the cas that replaces it, so a piece is contiguous: the write, the
+reads of its value, the cas, the reads of what that wrote, the next cas. Only reads of the same
+value may change places. The pieces of all keys are found at once.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from enum import Enum
 
 import numpy as np
 
-from lockcheck.checker.linearizability.written import NOBODY, Mask, Rows, Written
+from lockcheck.checker.linearizability.written import UNWRITTEN, Mask, Rows, Written
 
 
 class MistakeKind(Enum):
@@ -22,15 +22,14 @@ class MistakeKind(Enum):
     TWICE = "a value that was seen was written more than once"
     ORDER = "an operation ended before what has to come before it began"
     RIVALS = "a value that was there only once was replaced twice"
-    CIRCLE = "cas could only follow each other in a circle"
+    CYCLE = "cas could only follow each other in a cycle"
     ZONES = "two values were each there both before and after the other"
 
 
 @dataclass(frozen=True, slots=True)
 class Mistakes:
-    """Of one kind, on many keys: the two that are at odds, or twice the same. A piece is given by
-    the row that began it.
-    """
+    """All mistakes of one kind: on each key two rows that contradict each other, or one row twice.
+    A piece is given by the row that began it."""
 
     kind: MistakeKind
     rows: Rows
@@ -39,45 +38,45 @@ class Mistakes:
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
-    taking: Rows  # those who take part in one, in the order of their invocations
-    piece: Rows  # of every row: which row began its piece, NOBODY where it is in none
-    depth: Rows  # of those who wrote: how many cas led to it
+    members: Rows  # the rows that are in a piece, in the order of their invocations
+    piece: Rows  # by row: the row that began its piece, or UNWRITTEN if it is in none
+    depth: Rows  # of rows that wrote: the number of cas before them
     mistakes: tuple[Mistakes, ...]
 
 
 def pieces(story: Written) -> Pieces:
     columns, source = story.columns, story.source
-    linked = np.flatnonzero(story.happened & columns.wrote & (source != NOBODY))
+    linked = np.flatnonzero(story.happened & columns.wrote & (source != UNWRITTEN))
     rivals, goes_on = _rivals(linked, source)
     root, depth = _followed(linked, source)
     joined = np.zeros(len(columns), dtype=np.bool_)
     joined[linked] = True
-    round_and_round = linked[joined[root[linked]]]
+    cyclic = linked[joined[root[linked]]]
     torn = np.zeros(len(columns.keys), dtype=np.bool_)
-    for rows in (rivals.rows, round_and_round):
+    for rows in (rivals.rows, cyclic):
         torn[columns.key[rows]] = True
-    members = np.flatnonzero((joined | goes_on) & ~torn[columns.key])
-    reads = np.flatnonzero(story.happened & ~columns.wrote & (source != NOBODY))
-    taking = np.flatnonzero(story.happened & (columns.wrote | (source != NOBODY)))
-    piece = np.full(len(columns), NOBODY, dtype=np.intp)
-    piece[taking] = root[np.where(columns.wrote, np.arange(len(columns)), source)[taking]]
-    circles = Mistakes(MistakeKind.CIRCLE, round_and_round, round_and_round)
-    order = _out_of_order(story, reads, _line(members, root, depth), depth)
-    return Pieces(taking, piece, depth, (order, rivals, circles))
+    writers = np.flatnonzero((joined | goes_on) & ~torn[columns.key])
+    reads = np.flatnonzero(story.happened & ~columns.wrote & (source != UNWRITTEN))
+    members = np.flatnonzero(story.happened & (columns.wrote | (source != UNWRITTEN)))
+    piece = np.full(len(columns), UNWRITTEN, dtype=np.intp)
+    piece[members] = root[np.where(columns.wrote, np.arange(len(columns)), source)[members]]
+    cycles = Mistakes(MistakeKind.CYCLE, cyclic, cyclic)
+    order = _out_of_order(story, reads, _line(writers, root, depth), depth)
+    return Pieces(members, piece, depth, (order, rivals, cycles))
 
 
 def _rivals(linked: Rows, source: Rows) -> tuple[Mistakes, Mask]:
-    """Who replaced a value that another one replaced; and which rows wrote what was replaced."""
-    successor = np.full(len(source), NOBODY, dtype=np.intp)
+    """The rows that replaced a value which another row replaced, and which rows wrote replaced
+    values."""
+    successor = np.full(len(source), UNWRITTEN, dtype=np.intp)
     successor[source[linked]] = linked
     late = linked[successor[source[linked]] != linked]
-    return Mistakes(MistakeKind.RIVALS, late, successor[source[late]]), successor != NOBODY
+    return Mistakes(MistakeKind.RIVALS, late, successor[source[late]]), successor != UNWRITTEN
 
 
 def _followed(linked: Rows, source: Rows) -> tuple[Rows, Rows]:
-    """From each cas back to the write that began its piece, by pointers that jump twice as far
-    each time. In a circle they end anywhere on it.
-    """
+    """For each cas the write that began its piece, and its depth, by pointer jumping. In a cycle
+    the pointers end anywhere on it."""
     root, depth = np.arange(len(source)), np.zeros(len(source), dtype=np.intp)
     root[linked], depth[linked] = source[linked], 1
     for _ in range(len(linked).bit_length() + 1):
@@ -91,26 +90,26 @@ def _followed(linked: Rows, source: Rows) -> tuple[Rows, Rows]:
     return root, depth
 
 
-def _line(members: Rows, root: Rows, depth: Rows) -> Rows:
-    """The rows that wrote, piece by piece, each in the order of its cas. Never a sort."""
-    length = np.bincount(root[members], minlength=len(root))
+def _line(writers: Rows, root: Rows, depth: Rows) -> Rows:
+    """The rows that wrote, piece by piece, each in the order of its cas; without a sort."""
+    length = np.bincount(root[writers], minlength=len(root))
     place = np.cumsum(length) - length
-    line = np.empty_like(members)
-    line[place[root[members]] + depth[members]] = members
+    line = np.empty_like(writers)
+    line[place[root[writers]] + depth[writers]] = writers
     return line
 
 
 def _out_of_order(story: Written, reads: Rows, line: Rows, depth: Rows) -> Mistakes:
-    """What ended before something began that comes earlier in its piece.
+    """The operations that ended before one that comes earlier in their piece began.
 
-    Of all that comes earlier only that which began last matters, and rows are in the order in which
-    they began: so times need no ranks, and the largest row so far is what is looked for.
+    Of all earlier ones only the one that began last matters. Rows are in the order in which they
+    began, so times need no ranks: the largest row so far is the one.
     """
     columns, source = story.columns, story.source
     before_reads = np.arange(len(columns))  # of a row that wrote: of it and all before it
     before = line
     if len(line):
-        last = np.full(len(columns), NOBODY, dtype=np.intp)
+        last = np.full(len(columns), UNWRITTEN, dtype=np.intp)
         np.maximum.at(last, source[reads], reads)
         so_far = _largest_so_far(np.stack((line, last[line]), axis=1), depth[line] == 0)
         before_reads[line] = so_far[:, 0]
@@ -122,7 +121,7 @@ def _out_of_order(story: Written, reads: Rows, line: Rows, depth: Rows) -> Mista
 
 
 def _largest_so_far(rows: Rows, begins: Mask) -> Rows:
-    """By pairs, through each piece from where it begins."""
+    """The running maximum within each piece, over pairs of columns."""
     bits = int(rows.max()).bit_length() + 1
     number = np.cumsum(begins) << bits
     packed = number[:, np.newaxis] | (rows + 1)

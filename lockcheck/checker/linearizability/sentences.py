@@ -1,4 +1,4 @@
-"""What is said of operations on a register, and of what makes one of them come before another."""
+"""Sentences about operations on a register, and about why one of them comes before another."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ MANY = 4  # operations in a sentence
 
 @dataclass(frozen=True, slots=True)
 class OperationPart:
-    """What an operation is in the story of its register."""
+    """What an operation did to its register."""
 
     row: int  # of the table
-    source: int | None  # the row that wrote what it saw, or INITIAL; None: it saw nothing
-    piece: int | None = None  # the row that began its piece, or INITIAL; None: it cannot be told
-    stage: int = 0  # within its piece: even for who wrote, one more for who read that
+    source: int | None  # the row that wrote the value it saw, or INITIAL; None: it saw none
+    piece: int | None = None  # the row that began its piece, or INITIAL; None: unknown
+    stage: int = 0  # within its piece: even for a write, one more for reads of its value
 
 
 class Rule(IntEnum):
-    """Why one comes before another; the easier it is to understand, the less it costs."""
+    """Why one operation comes before another; rules that are easier to understand cost less."""
 
     ENDED = 2  # the one ended before the other began
-    SAW = 3  # what the one wrote
-    REPLACED = 4  # what the one saw
+    SAW = 3  # the other saw what the one wrote
+    REPLACED = 4  # the other replaced what the one saw
     FIRST = 5  # the one is in the piece of the initial value
     LED = 6  # both are in the same piece
     OVER = 7  # one of the same piece as the one ended before the other began
@@ -41,9 +41,7 @@ class Edge:
     before: OperationPart
     after: OperationPart
     rule: Rule
-    witness: tuple[
-        OperationPart, OperationPart
-    ]  # the two whose times tell; elsewhere the same as the first two
+    witness: tuple[OperationPart, OperationPart]  # the two whose times prove it
 
 
 def replaces(table: Table, row: int) -> bool:
@@ -55,55 +53,55 @@ class Sentences:
     table: Table
 
     def unwritten(self, row: int, witness: int | None) -> str:
-        said = f"{self._did(row)}, but nobody wrote {self._seen(row)}"
-        return said if witness is None else f"{said}; that it did shows as {self._did(witness)}"
+        text = f"{self._did(row)}, but nobody wrote {self._seen(row)}"
+        return text if witness is None else f"{text}; that it did shows as {self._did(witness)}"
 
-    def why_not(self, circle: Sequence[Edge]) -> str:
-        rules = sorted(edge.rule for edge in circle)
+    def why_not(self, cycle: Sequence[Edge]) -> str:
+        rules = sorted(edge.rule for edge in cycle)
         if rules[-1] is Rule.SAW and rules[0] is Rule.SAW:
             return (
-                f"{self._list(circle)}: each needs the one before it, the first one needs the last"
+                f"{self._list(cycle)}: each needs the one before it, the first one needs the last"
             )
         if rules == [Rule.REPLACED] * 2:
-            return f"{self._list(circle)}, but {self._once(circle[0].before)}"
+            return f"{self._list(cycle)}, but {self._once(cycle[0].before)}"
         if len(rules) == 2 and rules[0] is Rule.ENDED:
-            ended, other = sorted(circle, key=lambda edge: edge.rule)
+            ended, other = sorted(cycle, key=lambda edge: edge.rule)
             return self._too_late(ended, other)
-        return "; ".join(self.because(edge) for edge in circle)
+        return "; ".join(self.because(edge) for edge in cycle)
 
     def _too_late(self, ended: Edge, other: Edge) -> str:
-        """Who came later should have come before, by the other rule."""
+        """The later operation should have come first by the other rule."""
         early, late = ended.before, ended.after
-        said = self._in_turn(early, late)
+        text = self._in_turn(early, late)
         if other.rule is Rule.SAW:
-            return said
+            return text
         but = {
             Rule.REPLACED: self._once(late),
             Rule.FIRST: self._first(late),
             Rule.LED: self._led(other),
         }.get(other.rule)
-        return f"{said}, but {but}" if but else self._between(early, late, other)
+        return f"{text}, but {but}" if but else self._between(early, late, other)
 
     def _between(self, early: OperationPart, late: OperationPart, other: Edge) -> str:
-        """A value, then another, then the first one again."""
+        """A value, then another one, then the first one again."""
         one, another = other.witness
         if other.rule is Rule.OVER:
-            said = self._in_turn(one, early, late)
+            text = self._in_turn(one, early, late)
         elif other.rule is Rule.APART:
-            said = self._in_turn(early, late, another)
+            text = self._in_turn(early, late, another)
         else:
-            said = f"{self._in_turn(early, late)}; but also: {self._in_turn(one, another)}"
+            text = f"{self._in_turn(early, late)}; but also: {self._in_turn(one, another)}"
         pairs = (other.before, one), (other.after, another)
         joined = [
             self._piece(*pair) for pair in pairs if self._left(pair[0]) != self._left(pair[1])
         ]
-        return "; ".join((said, *joined))
+        return "; ".join((text, *joined))
 
     def because(self, edge: Edge) -> str:
         before, after = self._the(edge.before), self._the(edge.after)
         one, other = (self._the(part) for part in edge.witness)
         ended = f"{one} ended before {other} began"
-        said = {
+        text = {
             Rule.ENDED: ended,
             Rule.SAW: f"{after} saw what {before} wrote",
             Rule.REPLACED: f"{after} replaced what {before} saw",
@@ -111,7 +109,7 @@ class Sentences:
             Rule.LED: self._led(edge),
         }
         first, then = self._left(edge.before), self._left(edge.after)
-        return said.get(edge.rule) or f"all on {first} came before all on {then}, since {ended}"
+        return text.get(edge.rule) or f"all on {first} came before all on {then}, since {ended}"
 
     def _led(self, edge: Edge) -> str:
         steps = edge.after.stage // 2 - edge.before.stage // 2
@@ -131,20 +129,20 @@ class Sentences:
     def _in_turn(self, *parts: OperationPart) -> str:
         return ", and only then ".join(self._did(part.row) for part in parts)
 
-    def _list(self, circle: Sequence[Edge]) -> str:
-        did = [self._did(edge.before.row) for edge in circle]
+    def _list(self, cycle: Sequence[Edge]) -> str:
+        did = [self._did(edge.before.row) for edge in cycle]
         more = [f"{len(did) - MANY} more like them"] if len(did) > MANY else []
         *first, last = did[:MANY] + more
         return f"{', '.join(first)} and {last}"
 
     def _did(self, row: int) -> str:
         who, seen, left = self._who(row), self._seen(row), self._text(self._left_symbol(row))
-        said = {
+        text = {
             Op.READ: f"{who} read {seen}",
             Op.WRITE: f"{who} wrote {left}",
             Op.CAS: f"{who} replaced {seen} by {left}",
         }[Op(self.table.f[row])]
-        return f"{said} (unconfirmed)" if self.table.outcome[row] == Outcome.INFO else said
+        return f"{text} (unconfirmed)" if self.table.outcome[row] == Outcome.INFO else text
 
     def _the(self, part: OperationPart) -> str:
         f = Op(self.table.f[part.row])
@@ -152,7 +150,7 @@ class Sentences:
         return f"{self._who(part.row)}'s {f.name.lower()} {old} {self._left(part)}"
 
     def _left(self, part: OperationPart) -> str:
-        """The value that was there when it was done."""
+        """The value after the operation."""
         return self._text(self._left_symbol(part.row))
 
     def _left_symbol(self, row: int) -> int:

@@ -1,16 +1,15 @@
-"""Who wrote what each operation on a register saw: columns over all keys at once.
+"""Finds the write of every value that a register's operations saw, for all keys at once.
 
-Three things are settled here, before any time is looked at:
+Three things are settled here, before times matter:
 
-What failed did not happen. A read that nobody confirmed told nothing to anybody.
+A failed operation did not happen. An unconfirmed read proves nothing.
 
-A write (or cas) that nobody confirmed counts if and only if its value was seen. If it was, it
-happened, because nobody else writes that value. If it was not, it may be taken as never done, and
-that is exact: in an order that has it nobody sees its value, so the next operation that is not
-another one of its kind is a plain write, to which it makes no difference what it replaces. Take it
-away, and the order is as legal as before.
+An unconfirmed write (or cas) counts if and only if its value was seen. If it was, it happened,
+because no other operation writes that value. If it was not, it may be taken as never done, and that
+is exact: in an order that contains it no operation sees its value, so the next operation of another
+kind is a plain write, which may replace any value. Without it, the order is as legal as before.
 
-A cas that replaces a value by itself is a read of it. Nobody confirmed it: it is nothing at all.
+A cas from a value to the same value is a read; unconfirmed, it is nothing at all.
 """
 
 from __future__ import annotations
@@ -28,28 +27,28 @@ Rows: TypeAlias = NDArray[np.intp]
 
 T = TypeVar("T", bound=np.generic)
 
-BEFORE = -(1 << 62)  # when initial values were written: before everything
-NOBODY = -1  # wrote what was seen
+BEFORE = -(1 << 62)  # when initial values were written: before all operations
+UNWRITTEN = -1  # in place of the row that wrote a value
 
 
 @dataclass(frozen=True, slots=True)
 class RegisterColumns:
-    """What happened, or may have, in the order of the invocations.
+    """The operations that happened, or may have, in the order of their invocations.
 
-    The first rows are no operations: there is one for each key, and it writes the initial value.
-    So of two rows the later one never began earlier, whatever they are.
+    The first rows are not operations: there is one for each key, which writes the initial value. So
+    a later row never began earlier.
     """
 
     keys: Codes  # their symbols
-    rows: Rows  # of the table, for each that is an operation
+    rows: Rows  # of the table, for each operation
     key: Rows  # an index of `keys`
     start: Ints  # nanoseconds
     end: Ints
-    sure: Mask  # somebody confirmed it
-    wrote: Mask  # it changed the value, if it happened
-    looked: Mask  # it saw a value
-    new: Codes  # what it wrote
-    seen: Codes  # what it saw
+    sure: Mask  # it was confirmed
+    wrote: Mask  # it changes the value, if it happened
+    looked: Mask  # it sees a value
+    new: Codes  # the value that it writes
+    seen: Codes  # the value that it sees
 
     def __len__(self) -> int:
         return len(self.key)
@@ -57,10 +56,12 @@ class RegisterColumns:
 
 @dataclass(frozen=True, slots=True)
 class Written:
+    """Which row wrote the value that each row saw."""
+
     columns: RegisterColumns
-    source: Rows  # the row that wrote what this one saw, NOBODY also where it saw nothing
+    source: Rows  # the row that wrote what this one saw, or UNWRITTEN
     happened: Mask
-    twice: Rows  # rows that wrote, or may have, a value that was seen and that another one wrote
+    twice: Rows  # rows that wrote, or may have, a seen value that another row wrote, too
 
 
 def written(table: Table, initial: int) -> Written:
@@ -95,7 +96,7 @@ def _columns(table: Table, initial: int) -> RegisterColumns:
 
 
 def _dense(symbols: Codes) -> tuple[Codes, Rows]:
-    """The symbols that occur, and for each place which of them it is. Never a sort."""
+    """The symbols that occur, and for each place the index of its symbol; without a sort."""
     lowest = int(symbols.min(initial=0))
     present = np.zeros(int(symbols.max(initial=0)) - lowest + 1, dtype=np.bool_)
     present[symbols - lowest] = True
@@ -105,7 +106,8 @@ def _dense(symbols: Codes) -> tuple[Codes, Rows]:
 
 
 def _sources(columns: RegisterColumns, symbols: int) -> tuple[Rows, Rows, Rows]:
-    """Who wrote what was seen; who wrote it too, and in whose stead it would have been named."""
+    """The row that wrote what each row saw; the rows that wrote a value which another row wrote,
+    too, and that other row."""
     writers, lookers = np.flatnonzero(columns.wrote), np.flatnonzero(columns.looked)
     width = symbols + 1
     code = columns.key[writers] * width + columns.new[writers] + 1
@@ -114,33 +116,32 @@ def _sources(columns: RegisterColumns, symbols: int) -> tuple[Rows, Rows, Rows]:
     if span > 8 * len(columns):  # a table of all pairs of a key and a value would not be small
         pairs, numbers = np.unique(np.concatenate((code, asked)), return_inverse=True)
         code, asked, span = numbers[: len(code)], numbers[len(code) :], len(pairs)
-    writer = np.full(span, NOBODY, dtype=np.intp)
+    writer = np.full(span, UNWRITTEN, dtype=np.intp)
     writer[code] = writers
-    source = np.full(len(columns), NOBODY, dtype=np.intp)
+    source = np.full(len(columns), UNWRITTEN, dtype=np.intp)
     source[lookers] = writer[asked]
     named = writer[code]
     return source, writers[named != writers], named[named != writers]
 
 
 def _was_seen(columns: RegisterColumns, source: Rows) -> Mask:
-    """Whose value was seen by what certainly happened.
+    """The rows whose value was seen by an operation that certainly happened.
 
-    A cas that nobody confirmed and whose value was seen did happen, so it saw a value in its turn,
-    and so on. Pointers that jump twice as far each time find them all in a few steps, however long
-    the way is.
+    An unconfirmed cas whose value was seen did happen, so it saw a value in its turn, and so on:
+    followed by pointer jumping.
     """
     seen = np.zeros(len(columns), dtype=np.bool_)
     seen[_known(source[columns.sure])] = True
     unsure = np.flatnonzero(~columns.sure & columns.looked)
-    jump = np.full(len(columns) if len(unsure) else 0, NOBODY, dtype=np.intp)
+    jump = np.full(len(columns) if len(unsure) else 0, UNWRITTEN, dtype=np.intp)
     jump[unsure] = source[unsure]
     for _ in range(len(unsure).bit_length() + 1):
-        unsure = unsure[jump[unsure] != NOBODY]
+        unsure = unsure[jump[unsure] != UNWRITTEN]
         seen[_known(jump[unsure[seen[unsure]]])] = True
         jump[unsure] = jump[jump[unsure]]
     return seen
 
 
 def _known(source: Rows) -> Rows:
-    known: Rows = source[source != NOBODY]
+    known: Rows = source[source != UNWRITTEN]
     return known

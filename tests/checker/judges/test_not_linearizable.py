@@ -147,10 +147,10 @@ def test_the_check_by_itself_finds_the_same() -> None:
     assert found == list(judge(given).of(Code.NOT_LINEARIZABLE))
 
 
-def test_a_circle_is_written_out() -> None:
+def test_a_cycle_is_written_out() -> None:
     [finding] = judged(UNEXPLAINED["an old value"][0]).findings
     assert sum("has to come before" in step for step in in_full(finding)) >= 2
-    assert in_full(finding)[-1] == "That is a circle, so no order can be right."
+    assert in_full(finding)[-1] == "That is a cycle, so no order can be right."
 
 
 def test_the_longest_order_is_written_out() -> None:

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from random import Random
 
 from lockcheck.checker.linearizability.decide import decide
-from lockcheck.checker.linearizability.keepers import in_their_clients_name
+from lockcheck.checker.linearizability.keepers import as_clients
 from lockcheck.checker.linearizability.models import MODELS, Model, semaphore
 from tests.checker.linearizability.brute import brute
 from tests.checker.linearizability.brute_leases import brute_with_leases
@@ -30,7 +30,7 @@ def expected_and_told(model: Model, seed: int, *, leases: bool) -> tuple[bool, b
     table, until = drawn(Random(seed), leases=leases)
     if model.reentrant or not model.owners:
         table = some_either(Random(seed), table)
-    own = in_their_clients_name(table)
+    own = as_clients(table)
     expected = brute_with_leases(own, model, until) if leases else brute(own, model)
     return expected, decide(table, model, until if leases else None).linearizable
 

@@ -81,7 +81,9 @@ def _ended(model: Model, state: Leased, by: int) -> Iterator[Leased]:
 
 def _freed(model: Model, lock: State) -> State:
     return (
-        LockState(None, 0, lock.token, told=False) if isinstance(lock, LockState) else model.initial
+        LockState(None, 0, lock.token, exact=False)
+        if isinstance(lock, LockState)
+        else model.initial
     )
 
 

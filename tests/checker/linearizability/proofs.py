@@ -45,7 +45,7 @@ class Proof:
         at = row if stage == 0 else self.source(row)
         passed = set()
         while at is not None and self.seen(at) is not None:
-            assert at not in passed, "a piece that goes in a circle has no beginning"
+            assert at not in passed, "a piece that goes in a cycle has no beginning"
             passed.add(at)
             at, stage = self.source(at), stage + 2
         return at, stage
@@ -102,17 +102,17 @@ class Proof:
         assert answer.reason
         assert list(answer.rows) == sorted(set(answer.rows))
         assert set(answer.rows) <= set(self.happened())
-        if answer.circle:
+        if answer.cycle:
             self._check_circle(answer)
         else:
             self._check_unwritten(answer)
 
     def _check_circle(self, answer: Answer) -> None:
-        circle = answer.circle
-        for one, following in zip(circle, (*circle[1:], circle[0]), strict=True):
+        cycle = answer.cycle
+        for one, following in zip(cycle, (*cycle[1:], cycle[0]), strict=True):
             assert one.after == following.before
-        assert len({each.before for each in circle}) == len(circle) > 1
-        for each in circle:
+        assert len({each.before for each in cycle}) == len(cycle) > 1
+        for each in cycle:
             assert {each.before, each.after} <= set(answer.rows)
             assert self.holds(each), each
 

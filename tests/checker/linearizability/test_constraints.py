@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lockcheck.checker.linearizability.answer import Answer, Because
-from lockcheck.checker.linearizability.zones import LONGEST_CIRCLE, zones
+from lockcheck.checker.linearizability.zones import LONGEST_CYCLE, zones
 from lockcheck.history.table import NOTHING, Table
 from tests.checker.dsl import table
 from tests.checker.linearizability.proofs import Proof
@@ -97,7 +97,7 @@ def test_each_constraint_says_why() -> None:
     what = table("0 write 1-2 5\n1 cas 1-9 [5,6]\n1 write 3-4 9\n2 read 5-6 = 6")
     answer = explained(what)
     assert answer.rows == (0, 2, 3)
-    one, other = answer.circle
+    one, other = answer.cycle
     assert one == Because(2, 3, "process 1's write of 9 ended before process 2's read of 6 began")
     assert (other.before, other.after) == (3, 2)
     assert other.reason == (
@@ -113,15 +113,15 @@ def test_a_long_value_is_cut() -> None:
 
 
 def test_a_long_circle_of_cas_is_told_briefly() -> None:
-    what = circle_of_cas(LONGEST_CIRCLE)
+    what = circle_of_cas(LONGEST_CYCLE)
     answer = explained(what)
-    assert len(answer.circle) == LONGEST_CIRCLE
-    assert f"{LONGEST_CIRCLE - 4} more like them" in answer.reason
+    assert len(answer.cycle) == LONGEST_CYCLE
+    assert f"{LONGEST_CYCLE - 4} more like them" in answer.reason
     Proof(what, what.symbols.number("x")).check(answer)
-    answer = explained(circle_of_cas(LONGEST_CIRCLE + 1))
+    answer = explained(circle_of_cas(LONGEST_CYCLE + 1))
     assert answer.linearizable is False
     assert answer.reason
-    assert not answer.circle
+    assert not answer.cycle
 
 
 def circle_of_cas(steps: int) -> Table:
@@ -140,7 +140,7 @@ def test_many_explanations_are_proofs() -> None:
 
 
 def check_all(what: Table) -> int:
-    failed = {key: answer for key, answer in zones(what).items() if answer.told}
+    failed = {key: answer for key, answer in zones(what).items() if answer.decided}
     for key, answer in failed.items():
         Proof(what, key).check(answer)
     return len(failed)
@@ -156,7 +156,7 @@ def test_a_proof_is_of_a_few_operations_however_many_there_are() -> None:
         what = table_of(stale)
         ((key, answer),) = zones(what).items()
         assert len(answer.rows) <= 4
-        assert len(answer.circle) == 2
+        assert len(answer.cycle) == 2
         Proof(what, key).check(answer)
 
 
@@ -183,8 +183,8 @@ def test_the_test_would_notice() -> None:
     answer = explained(what)
     proof = Proof(what, NOTHING)
     proof.check(answer)
-    one, other = answer.circle
-    for circle in (
+    one, other = answer.cycle
+    for cycle in (
         (one, one),
         (one,),
         (replace(one, before=one.after, after=one.before), other),
@@ -195,12 +195,12 @@ def test_the_test_would_notice() -> None:
         (one, replace(other, reason="null was the initial value, which comes before all")),
     ):
         with pytest.raises(AssertionError):
-            proof.check(replace(answer, circle=circle))
+            proof.check(replace(answer, cycle=cycle))
     with pytest.raises(AssertionError):
-        proof.check(replace(answer, circle=()))
+        proof.check(replace(answer, cycle=()))
 
 
 def test_correct_histories_need_none() -> None:
     for seed in range(200):
         rows = correct(random.Random(seed).randrange, most=40)
-        assert not any(answer.told for answer in zones(table_of(rows)).values())
+        assert not any(answer.decided for answer in zones(table_of(rows)).values())

@@ -102,7 +102,7 @@ def test_a_circle_keeps_the_names_of_its_rows() -> None:
     )
     decision = decide(told, REGISTER)
     (answer,) = decision.answers.values()
-    assert {row for link in answer.circle for row in (link.before, link.after)} <= {1, 2, 4}
+    assert {row for link in answer.cycle for row in (link.before, link.after)} <= {1, 2, 4}
     assert {1, 2, 4} >= set(answer.rows) >= {2, 4}
 
 

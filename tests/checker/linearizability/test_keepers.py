@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lockcheck.checker.linearizability.decide import decide
-from lockcheck.checker.linearizability.keepers import has_keepers, in_their_clients_name, woven
+from lockcheck.checker.linearizability.keepers import as_clients, has_keepers, merged_renewals
 from lockcheck.checker.linearizability.models import MODELS, Model, semaphore
 from lockcheck.checker.linearizability.sweep.sweep import sweep
 from lockcheck.history.ordering import BEFORE_ALL, latest_before
@@ -46,7 +46,7 @@ def told(table: Table, model: Model, until: Ints | None = None) -> bool | None:
 @given(data=st.data())
 def test_keepers(model: Model, data: st.DataObject) -> None:
     table, _ = data.draw(kept())
-    assert told(table, model) is brute(in_their_clients_name(table), model)
+    assert told(table, model) is brute(as_clients(table), model)
 
 
 @pytest.mark.parametrize("model", OWNED + COUNTED, ids=name_of)
@@ -54,7 +54,7 @@ def test_keepers(model: Model, data: st.DataObject) -> None:
 @given(data=st.data())
 def test_keepers_of_leases(model: Model, data: st.DataObject) -> None:
     table, until = data.draw(kept(most=5, leases=True))
-    expected = brute_with_leases(in_their_clients_name(table), model, until)
+    expected = brute_with_leases(as_clients(table), model, until)
     assert told(table, model, until) is expected
 
 
@@ -97,7 +97,7 @@ def test_what_keepers_do_most_of_the_time_is_told(model: Model, leases: bool) ->
         answer = told(table, model, until if leases else None)
         answers[answer] += 1
         if len(table) <= 9:
-            own = in_their_clients_name(table)
+            own = as_clients(table)
             expected = brute_with_leases(own, model, until) if leases else brute(own, model)
             assert answer is expected
     assert answers[None] == 0
@@ -137,7 +137,7 @@ def test_what_a_keeper_was_promised_binds(renewal: str, expected: bool) -> None:
 def test_a_table_without_keepers_is_left_as_it_is() -> None:
     table, until = leased("0 acquire 0-2 \n 0 renew 3-4")
     assert not has_keepers(table)
-    same = woven(table, until)
+    same = merged_renewals(table, until)
     assert same.rows.tolist() == [0, 1]
     assert sweep(same.table, MODELS["owner-mutex"], same.until).get(NOTHING) is None
     assert has_keepers(replace(table, owner=table.owner + 1))

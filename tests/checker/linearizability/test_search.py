@@ -214,7 +214,7 @@ def test_what_ran_then_is_named_in_order() -> None:
     ],
 )
 def test_every_operation_has_words(call: Call, said: str) -> None:
-    assert search_evidence.said_of(call) == said
+    assert search_evidence.done_words(call) == said
 
 
 def test_when_patience_ends_it_says_how_far_it_came() -> None:

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from lockcheck.checker.linearizability.answer import endless
-from lockcheck.checker.linearizability.keepers import in_their_clients_name
+from lockcheck.checker.linearizability.keepers import as_clients
 from lockcheck.checker.linearizability.models import MODELS, OWNER_MUTEX, Model
 from lockcheck.checker.linearizability.search.search import search
 from lockcheck.checker.linearizability.search.window import SIZES, window
@@ -22,7 +22,7 @@ def test_a_part_that_has_no_order_is_a_part_of_what_has_none(model: Model, lease
     refuted = 0
     for seed in range(150):
         whole, until = drawn(Random(seed), leases=leases)
-        whole = in_their_clients_name(whole)
+        whole = as_clients(whole)
         promised = until if leases else None
         right = search(whole, model, until=promised).linearizable
         for size in (3, 5):

@@ -165,7 +165,7 @@ def test_rejected(lines: str) -> None:
 def test_left_to_others(lines: str) -> None:
     (answer,) = zones(table(lines)).values()
     assert answer.linearizable is None
-    assert not answer.told
+    assert not answer.decided
     assert answer.engine == "zones"
     assert answer.reason == MistakeKind.TWICE.value
 
@@ -348,7 +348,7 @@ def test_only_so_many_keys_are_explained_at_length() -> None:
     ]
     stale = [f"0 read:k{i} 1-2 = 1" for i in range(EXPLAINED + 50)]
     told = by_key(table(*twins, *stale))
-    answers = [answer for _, answer in told.values() if answer is not None and answer.told]
+    answers = [answer for _, answer in told.values() if answer is not None and answer.decided]
     assert len(answers) == EXPLAINED + 50
     assert not any(answer.linearizable for answer in answers)
     assert sum(bool(answer.rows) for answer in answers) == EXPLAINED

@@ -1,4 +1,5 @@
-"""Why there is no order: the longest that was found, and what it could not go past."""
+"""Explains a failed search: the longest order that was found, and the operation that it cannot get
+past."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from lockcheck.checker.linearizability.search.plan import (
 )
 from lockcheck.history.table import Op, Table
 
-SOME = 3  # states that are told, of all in which the operation does not fit
+SOME = 3  # states that are named, of all in which the operation does not fit
 
 
 def answer_from(
@@ -43,14 +44,14 @@ def _running(plan: SearchPlan, place: int) -> list[int]:
 def _reason(table: Table, calls: Calls, stuck: int, transitions: Transitions, found: Found) -> str:
     kind = int(calls.kind[stuck])
     reasons = {transitions.why_not(kind, state): None for state in found.states}
-    told = [*list(reasons)[:SOME], *(["another"] if len(reasons) > SOME else [])]
+    states = [*list(reasons)[:SOME], *(["another"] if len(reasons) > SOME else [])]
     process = table.symbols.value(int(table.process[calls.rows[stuck]]))
-    said = said_of(calls.classes[kind])
-    return f"process {process} {said}, but in every order that fits {' or '.join(told)}"
+    done = done_words(calls.classes[kind])
+    return f"process {process} {done}, but in every order that fits {' or '.join(states)}"
 
 
-def said_of(call: Call) -> str:
-    """An operation in words, with what its answer told."""
+def done_words(call: Call) -> str:
+    """The operation in words, with its result: `read 3`."""
     token = "" if call.token is None else f" with token {call.token}"
     words = {
         Op.ACQUIRE: f"acquired it{token}",
@@ -67,9 +68,8 @@ def said_of(call: Call) -> str:
 
 
 class Replay:
-    """The order that a path stands for. What only looks is not on it: it took effect as soon as
-    it was legal.
-    """
+    """Rebuilds the order that a path stands for. Operations that only look are not on the path:
+    they took effect as soon as they were legal."""
 
     def __init__(self, calls: Calls, plan: SearchPlan, transitions: Transitions) -> None:
         self._calls, self._plan, self._transitions = calls, plan, transitions
@@ -78,8 +78,8 @@ class Replay:
             for number in range(len(plan.maybe))
         ]
         self._seen = 0
-        self._looks = bool(plan.looks.any())  # else no state has to be known
-        self._looking: list[int] = []  # names of what only looks, was called, and did not fit yet
+        self._looks = bool(plan.looks.any())  # otherwise no state is needed
+        self._looking: list[int] = []  # names of called ones that only look and did not fit yet
         self._state = 0
         self._order: list[int] = []
 
@@ -103,7 +103,7 @@ class Replay:
     def _let(self, last: int) -> None:
         maybe = NONE - 1 - last
         if maybe == len(self._maybes):
-            return  # where there are leases nothing only looks
+            return  # with leases no operation only looks
         index = int(self._plan.returns[last]) if last >= 0 else next(self._maybes[maybe])
         self._order.append(index)
         if self._looks:

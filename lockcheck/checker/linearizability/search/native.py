@@ -1,4 +1,4 @@
-"""The general search, in C: it does the same as `search_python`, which says why it is right."""
+"""The general search in C: the same as `python.py`, which explains why it is right."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lockcheck.history.table import NEVER, NO_TOKEN
 
 STUCK, LINEARIZABLE, IMPATIENT, OUT_OF_MEMORY, RAISED = range(5)
 FAILED = -2
-FIRST = -2  # in place of a class: the initial state
+FIRST = -2  # in place of a class: asks for the initial state
 ANSWERS = {LINEARIZABLE: True, STUCK: False}
 
 
@@ -46,7 +46,7 @@ class NativeLock(ctypes.Structure):
     _fields_ = (("many", c_int32), ("fenced", c_int32), ("calls", c_void_p))
 
 
-# Those that C knows: whether their owner may enter again, and whether their grants have tokens.
+# The locks that C knows: (their owner may enter again, their grants have tokens).
 LOCKS = {
     "owner-mutex": (False, False),
     "reentrant": (True, False),
@@ -57,8 +57,8 @@ LOCKS = {
 
 class Limits(ctypes.Structure):
     _fields_ = (
-        ("many", c_int64),  # configurations at once, from which on the earliest go on first
-        ("most_bytes", c_int64),  # for all that the search keeps, if that was not enough
+        ("many", c_int64),  # configurations at once, above which the earliest go on first
+        ("most_bytes", c_int64),  # that the search may keep
     )
 
 
@@ -77,8 +77,9 @@ class FoundColumns(ctypes.Structure):
     )
 
 
-class Questions:
-    """What C asks of Python. No exception goes through C: the first is kept until it is left."""
+class Callbacks:
+    """The functions that C calls. No exception passes through C: the first is kept and raised
+    afterwards."""
 
     def __init__(self, transitions: Transitions, patience: Patience) -> None:
         self._transitions = transitions
@@ -119,19 +120,19 @@ def native_search(
     if not len(plan.kind):
         return Found(linearizable=True, place=0)
     lock = LockColumns(transitions) if transitions.model.name in LOCKS else None
-    questions = Questions(transitions, patience)
+    callbacks = Callbacks(transitions, patience)
     limits = Limits(many, patience.most_bytes)
     found = FoundColumns()
     library.lockcheck_search(
         byref(_columns(plan)),
         None if lock is None else byref(lock.columns),
-        questions.model,
-        questions.patience,
+        callbacks.model,
+        callbacks.patience,
         byref(limits),
         byref(found),
     )
     try:
-        questions.raise_again()
+        callbacks.raise_again()
         return _found(found, lock)
     finally:
         library.lockcheck_search_free(byref(found))
@@ -150,13 +151,13 @@ def _columns(plan: SearchPlan) -> PlanColumns:
 
 
 def _address(column: NDArray[np.integer]) -> int:
-    """Not by `ndarray.ctypes`: for all columns that takes longer than a short search."""
+    """The array's address; `ndarray.ctypes` for all columns takes longer than a short search."""
     address: int = column.__array_interface__["data"][0]
     return address
 
 
 class LockColumns:
-    """The classes of calls as C wants them, and states that C found as the model has them."""
+    """Translates classes of calls for C, and states from C back to the model's."""
 
     def __init__(self, transitions: Transitions) -> None:
         self._transitions = transitions
@@ -172,10 +173,10 @@ class LockColumns:
         return call.f, self._owners[call.process], token, until, call.confirmed
 
     def number(self, held: list[int]) -> int:
-        owner, times, token, told, promised = held
+        owner, times, token, exact, promised = held
         who = self._processes[owner] if times else None
         known = None if token == NO_TOKEN else token
-        state: State = LockState(who, times, known, told=bool(told))
+        state: State = LockState(who, times, known, exact=bool(exact))
         if not isinstance(unleased(self._transitions.model.initial), LockState):
             state = (who,) if times else None
         if self._transitions.model.lapse is not None:

@@ -1,7 +1,7 @@
-"""What a search does when: the returns in their order, what was called before each.
+"""The input of a search: the returns in their order, and the calls before each.
 
 A confirmed operation is named by the place of its return among all returns: operation 0 returns
-first. So the operations that have yet to return at place `p` are those whose name is `p` or more.
+first. So the operations that have yet to return at place `p` have the names `p` and above.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ LAPSE = -1  # where a class is asked for: the end of a lease
 
 @dataclass(frozen=True, slots=True)
 class SearchPlan:
-    """Of each return, in order: */ of each call, in order: **"""
+    """Columns of each return, in order: *; of each call, in order: **."""
 
     kind: Int32s  # * the class of its operation
-    slot: Int32s  # * its bit in the masks; used again by others once it has returned
+    slot: Int32s  # * its bit in the masks; reused once it has returned
     twin: Int32s  # * the equal operation that returns last before it, or NONE
-    called: Int32s  # * how many calls there were by then
-    time: Ints  # * when it was
+    called: Int32s  # * the number of calls by then
+    time: Ints  # * its time
     calls: Int32s  # ** the name of the operation; -1 - u for one of `maybe` class u
     looks: NDArray[np.int8]  # of each class: it never changes the state
     maybe: Int32s  # the classes of operations that may or may not have taken effect
@@ -41,13 +41,13 @@ class SearchPlan:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """How a search ended."""
+    """The result of a search."""
 
     linearizable: bool | None
     place: int  # the furthest return that was reached
-    path: tuple[tuple[int, int], ...] = ()  # to there: what took effect, before which return
-    states: tuple[int, ...] = ()  # that it can be reached in
-    exhausted: bool = False  # it was given up for want of memory, not of patience
+    path: tuple[tuple[int, int], ...] = ()  # to there: (what took effect, before which return)
+    states: tuple[int, ...] = ()  # the possible states there
+    exhausted: bool = False  # it ended for lack of memory, not of patience
 
 
 def plan_of(calls: Calls) -> SearchPlan:
@@ -79,7 +79,8 @@ def plan_of(calls: Calls) -> SearchPlan:
 
 
 def _slots(calls: list[int], called: list[int]) -> tuple[Int32s, int]:
-    """The lowest one that is free, so that there are as many as ever ran at once."""
+    """The lowest free slot for each, so that there are as many slots as operations ever ran at
+    once."""
     slot = np.zeros(len(called), dtype=np.int32)
     free: list[int] = []
     used = seen = 0
@@ -104,8 +105,8 @@ def _twins(kind: Int32s) -> Int32s:
 
 
 class Transitions:
-    """The model as a table that is filled as it is needed: states and classes are numbers, and so
-    is what is alike in the ranks of the states."""
+    """The model as a table that is filled on demand: states, classes and `Rank.alike` are
+    numbers."""
 
     def __init__(self, model: Model, calls: Calls) -> None:
         self.states: list[State] = []
@@ -119,7 +120,7 @@ class Transitions:
     def step(self, kind: int, state: int) -> int:
         """The number of the next state, or ILLEGAL."""
         if kind == LAPSE:
-            assert self.model.lapse is not None  # noqa: S101 - what never lapses is not asked
+            assert self.model.lapse is not None  # noqa: S101 - called only if it can lapse
             return self.number(self.model.lapse(self.states[state]))
         after = self.model.step(self.states[state], self.classes[kind])
         return ILLEGAL if isinstance(after, Illegal) else self.number(after)

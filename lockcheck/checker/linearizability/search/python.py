@@ -1,9 +1,9 @@
-"""The general search, in plain Python: just-in-time linearization (G. Lowe, 2017).
+"""The general search in plain Python: just-in-time linearization (G. Lowe, 2017).
 
-Returns are gone through in their order. A configuration is a state, the set of the operations
-running now that have taken effect already (a mask), and which of the unconfirmed ones have. What
-returns has to have taken effect: if it has not yet, operations are let take effect one after
-another until it has, in all ways there are. Nothing takes effect earlier than that, except:
+Returns are processed in their order. A configuration is a state, the set of the running operations
+that have taken effect already (a mask), and the unconfirmed ones that have. An operation that
+returns has to have taken effect: if it has not yet, operations take effect one after another until
+it has, in all possible ways. Nothing takes effect earlier than that, except:
 
 * An operation that only looks takes effect as soon as it is legal. In any order, it can be moved
   to there: the state is the same with it and without.
@@ -13,16 +13,17 @@ What need not be tried, and why:
 * Of equal operations that run at once, the one that returns first goes first. In an order where
   it does not, the two can change places: both ran at the earlier place, and the later place is
   before the earlier return.
-* An unconfirmed operation never goes where it would not change the state: leaving it out is as
-  good. Of equal ones, the one that was called first goes first, as above.
-* A configuration beside one with the same or fewer unconfirmed operations used, whose state is
-  the same or one that allows more (`Rank`): what can follow here can follow there.
+* An unconfirmed operation never takes effect where it would not change the state: leaving it out is
+  as good. Of equal ones, the one that was called first goes first, as above.
+* A configuration with the same mask as another one that used the same or fewer unconfirmed
+  operations, and whose state is the same or allows more (`Rank`): what can follow here can follow
+  there.
 
-A lease that ends by itself is one more way to go on: as an operation that was called at the moment
-up to which it was promised.
+A lease that ends by itself is one more way to go on, like an operation that was called when the
+promise was over.
 
-The furthest configurations go on first, so that an order is found early if there are many; if too
-many configurations wait, the earliest go on first, which lets us forget those that came before.
+The furthest configurations go on first, so that an order is found early if there are many. If too
+many configurations wait, the earliest go on first, so that earlier places can be forgotten.
 """
 
 from __future__ import annotations
@@ -40,30 +41,30 @@ from lockcheck.checker.linearizability.search.plan import (
 )
 from lockcheck.checker.linearizability.search.running import Running
 
-MANY = 1_000_000  # configurations at once, from which on the earliest go on first
-BYTES = 350  # that each takes, about
+MANY = 1_000_000  # configurations at once, above which the earliest go on first
+BYTES = 350  # of each configuration, about
 PATIENCE_EVERY = 4096
 
 
 @dataclass(eq=False, slots=True)
 class Configuration:
-    place: int  # the return that is next, whose operation has not taken effect
+    place: int  # the next return, whose operation has not taken effect
     state: int
     mask: int
     used: int  # a bit for each unconfirmed operation, in the order of their calls
     parent: Configuration | None
     last: int  # what took effect last
-    tried: int = 0  # how many of the operations that could go on from here
+    tried: int = 0  # how many ways to go on
     dominated: bool = False
 
 
 @dataclass(slots=True)
 class Frontier:
-    """The configurations in which a return is next."""
+    """The configurations whose next return is the same."""
 
     seen: dict[tuple[int, int], list[Configuration]] = field(default_factory=dict)
     waiting: list[Configuration] = field(default_factory=list)
-    first: int = 0  # of those waiting that has not been tried in all ways
+    first: int = 0  # the first one waiting that has ways left to try
 
     def next(self) -> Configuration | None:
         while self.first < len(self.waiting) and self.waiting[self.first].dominated:
@@ -115,7 +116,7 @@ class Search:
         )
 
     def _following(self) -> Configuration | None:
-        """Which configuration goes on: None if there is none."""
+        """The configuration that goes on next; None if there is none."""
         while self._lowest < self._furthest and not self._waiting(self._lowest):
             self._forget(self._lowest)
             self._lowest += 1
@@ -138,7 +139,7 @@ class Search:
             self._places[number] = None
 
     def _try(self, configuration: Configuration) -> Configuration | None:
-        """The next way to go on from a configuration."""
+        """Tries the next way to go on from a configuration."""
         self._running.move(configuration.place)
         writers, maybes = self._running.writers, self._running.maybes
         tried = configuration.tried
@@ -155,14 +156,14 @@ class Search:
         return None
 
     def _dive(self, configuration: Configuration | None) -> None:
-        """What returns next takes effect at once if it can: other ways are tried later."""
+        """Lets what returns next take effect at once while it can: other ways are tried later."""
         while configuration is not None and not self._looks[self._kind[configuration.place]]:
             self._running.move(configuration.place)
             configuration.tried = 1
             configuration = self._let(configuration, configuration.place)
 
     def _let(self, before: Configuration, name: int) -> Configuration | None:
-        """Let an operation take effect, if it may."""
+        """Lets an operation take effect, if it may."""
         if before.mask & self._bit[name] or self._is_behind(self._twin[name], before):
             return None
         after = self._step(self._kind[name], before.state)
@@ -171,7 +172,7 @@ class Search:
         return self._enter(before, after, before.mask | self._bit[name], before.used, name)
 
     def _is_behind(self, twin: int, before: Configuration) -> bool:
-        """An equal operation that returns earlier runs as well, and has not taken effect."""
+        """Whether an equal operation that returns earlier runs, too, and has not taken effect."""
         runs = twin >= before.place and self._running.is_called(twin)
         return runs and not before.mask & self._bit[twin]
 
@@ -194,7 +195,7 @@ class Search:
     def _enter(
         self, before: Configuration | None, state: int, mask: int, used: int, last: int
     ) -> Configuration | None:
-        """The configuration that follows: None if it was seen before."""
+        """The configuration that follows; None if it was seen before."""
         place = called = 0
         if before is not None:
             place, called = before.place, self._called[before.place]
@@ -207,7 +208,7 @@ class Search:
         return self._add(Configuration(place, state, mask, used, before, last))
 
     def _settle(self, place: int, state: int, mask: int, called: int) -> tuple[int, int]:
-        """Go past the returns of what has taken effect, up to one that has not."""
+        """Goes past the returns of operations that have taken effect, up to one that has not."""
         while place < len(self._kind):
             until = self._called[place]
             mask |= self._legal_looks(self._calls[called:until], state)
@@ -234,8 +235,8 @@ class Search:
         return after
 
     def _add(self, new: Configuration) -> Configuration | None:
-        """Unless one as good was seen: with the same or fewer unconfirmed operations, in a state
-        that allows as much."""
+        """Adds a configuration, unless one as good was seen: with the same or fewer unconfirmed
+        operations, in a state that allows as much."""
         place = self._places[new.place]
         if place is None:
             place = self._places[new.place] = Frontier()
@@ -253,7 +254,7 @@ class Search:
         return new
 
     def _covers(self, one: Configuration, other: Configuration) -> bool:
-        """Of two that are alike."""
+        """Whether `one` is as good as `other`; they are alike."""
         if one.used & ~other.used:
             return False
         _, token, promised = self._transitions.ranks[one.state]
@@ -262,7 +263,7 @@ class Search:
 
 
 def _path(end: Configuration) -> list[tuple[int, int]]:
-    """What took effect, and at which return it did."""
+    """What took effect, and at which return."""
     path = []
     while end.parent is not None:
         path.append((end.last, end.parent.place))

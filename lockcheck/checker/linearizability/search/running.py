@@ -1,4 +1,4 @@
-"""Which operations run when a search is at a return; it moves from one return to the next."""
+"""Which operations run while a search is at a return; moves from one return to the next."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from lockcheck.checker.linearizability.search.plan import SearchPlan
 
 class Running:
     def __init__(self, plan: SearchPlan) -> None:
-        self.writers: list[int] = []  # what runs and may change the state, in order of the returns
-        self.lookers: list[int] = []  # what runs and only looks
+        self.writers: list[int] = []  # running ones that may change the state, by their returns
+        self.lookers: list[int] = []  # running ones that only look
         self.maybes: list[int] = []  # classes of unconfirmed operations that were called
         self._maybe_kind: list[int] = plan.maybe.tolist()
         self._calls: list[int] = plan.calls.tolist()
         self._called: list[int] = plan.called.tolist()
         self._looks = plan.looks[plan.kind].tolist()
         self._place = 0
-        self._when = [0] * len(self._looks)  # each operation's place among the calls
-        self._bits: list[list[int]] = [[] for _ in self._maybe_kind]  # the operations of a class
-        self._until: list[list[int]] = [[] for _ in self._maybe_kind]  # and their calls' places
+        self._when = [0] * len(self._looks)  # by operation: its place among the calls
+        self._bits: list[list[int]] = [[] for _ in self._maybe_kind]  # by class: its operations
+        self._until: list[list[int]] = [[] for _ in self._maybe_kind]  # and their places
         self._class_bits = [0] * len(self._maybe_kind)
         self._number_calls()
         self._call(0, self._called[0] if self._called else 0)
@@ -42,9 +42,8 @@ class Running:
         return self._when[name] < self._called[self._place]
 
     def use_one_more(self, number: int, used: int) -> int | None:
-        """With the first operation of the class that is not used yet; None if all that were
-        called are.
-        """
+        """`used` with the first operation of the class that is not in it; None if all called ones
+        are."""
         count = (used & self._class_bits[number]).bit_count()
         called = self._until[number]
         if count == len(called) or called[count] >= self._called[self._place]:

@@ -1,4 +1,4 @@
-"""The general engine: any model, any history, as long as it takes or patience lasts."""
+"""The general engine: any model, any history, as long as patience lasts."""
 
 from __future__ import annotations
 
@@ -20,27 +20,25 @@ from lockcheck.history.table import NEVER, Ints, Outcome, Table
 from lockcheck.native import core
 
 ENGINE = "search"
-BRIEF = 50  # times that patience is asked before a part of the history is looked at
+BRIEF = 50  # calls of `may_go_on` before a window of the history is tried
 
 
 def search(
     table: Table, model: Model, patience: Patience = endless, until: Ints | None = None
 ) -> Answer:
-    """Of the operations on one object: whoever has several calls this for each of them.
-
-    `until`: up to when each granted acquire and renewal promised the lock, where it has leases.
-    """
+    """Decides one object. `until`: for each granted acquire and renewal the end of its promise,
+    with leases."""
     if until is not None:
         model = leased(model)
     if (table.outcome == Outcome.EITHER).any():
         model = either(model)
-        # A renewal tells which of its states it may be: so it does not only look.
+        # A renewal narrows down the possible states: so it does not only look.
         until = np.full(len(table), NEVER) if until is None else until
     if not model.owners:
         return _searched(table, model, patience, until)[0]
     brief = Brief(patience)
     answer, stuck_ns = _searched(table, model, brief.patience, until)
-    if answer.told or not brief.over:
+    if answer.decided or not brief.over:
         return answer
     for size in SIZES:
         part = window(table, until, stuck_ns, size)
@@ -51,11 +49,11 @@ def search(
 
 
 class Brief:
-    """Patience for few questions, each some thousand steps of a search."""
+    """Patience for a few calls of `may_go_on`, each after some thousand steps."""
 
     def __init__(self, patience: Patience) -> None:
         self.patience = replace(patience, may_go_on=self._may_go_on)
-        self._in_all = patience
+        self._whole = patience
         self._left = BRIEF
 
     @property
@@ -64,7 +62,7 @@ class Brief:
 
     def _may_go_on(self) -> bool:
         self._left -= 1
-        return not self.over and self._in_all.may_go_on()
+        return not self.over and self._whole.may_go_on()
 
 
 def _refuted(part: Window, model: Model, patience: Patience) -> Answer | None:
@@ -82,7 +80,7 @@ def _refuted(part: Window, model: Model, patience: Patience) -> Answer | None:
 def _searched(
     table: Table, model: Model, patience: Patience, until: Ints | None
 ) -> tuple[Answer, int]:
-    """And when the operation was answered that no order could go past so far."""
+    """The answer, and when the operation returned that no order got past so far."""
     if not patience.may_go_on():
         return Answer(linearizable=None, engine=ENGINE, reason="patience ran out before"), 0
     calls = calls_of(table, model, until)

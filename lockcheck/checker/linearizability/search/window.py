@@ -1,16 +1,16 @@
-"""A part of a lock's history for which there is no order even if anything may have been before.
+"""A window of a lock's history that has no order whatever happened before.
 
-Where a search takes long, it is mostly because there is no order, and all ways to have come to the
-operation that it cannot go past are tried, from the beginning on. A few operations before that one
-are enough to see it, as a rule. They are taken by themselves: what was under way when they begin
-may have happened or not, the last token is not known, and whoever does something in this time may
-have been granted the lock before, as often as it does. That allows more than what was before; so if
-there is no order of these, there is none of all.
+If a search takes long, mostly there is no order, and all ways to reach the operation that it cannot
+get past are tried, from the beginning on. A few operations before that one usually suffice to show
+it. They are searched by themselves: operations under way when they begin may have happened or not,
+the last token is unknown, and each client may have been granted the lock before, as often as it has
+operations in the window. That allows more than the real past; so if there is no order of these,
+there is none of all.
 
-As often is enough: of more grants than that, a client gives back the others by releases that nobody
-confirmed, or not at all. Then both may be left out, those releases from the first one on: it still
-has one left for each of its confirmed operations to come. And none is of use but right before one
-of these.
+That many grants suffice: of more than that, a client gives back the others by unconfirmed releases,
+or not at all. Then both may be left out, those releases from the first one on: the client still has
+a grant for each of its confirmed operations to come. And a grant is only needed right before one of
+these.
 """
 
 from __future__ import annotations
@@ -26,13 +26,15 @@ SIZES = (60, 600)  # operations
 
 @dataclass(frozen=True, slots=True)
 class Window:
+    """The operations of the window, preceded by the possible earlier grants."""
+
     table: Table
     until: Ints | None
-    rows: Ints  # of the whole table; -1 for what may have been before
+    rows: Ints  # of the whole table; -1 for a possible earlier grant
 
 
 def window(table: Table, until: Ints | None, last_ns: int, size: int) -> Window | None:
-    """The last operations that began by `last_ns`, so many; None where that is all there are."""
+    """The last `size` operations that began by `last_ns`; None if there are no more than that."""
     beyond = int(np.searchsorted(table.start, last_ns, "right"))
     first = beyond - size
     if first <= 0:
@@ -42,7 +44,7 @@ def window(table: Table, until: Ints | None, last_ns: int, size: int) -> Window 
     unsure = (table.outcome[rows] == Outcome.INFO) | (table.start[rows] < since_ns)
     unsure |= table.end[rows] > last_ns
     there = (table.outcome[rows] != Outcome.FAIL) & (table.end[rows] >= since_ns)
-    held = rows[there & ~unsure]  # each of these may be about a grant from before,
+    held = rows[there & ~unsure]  # each may be about an earlier grant,
     there &= (table.f[rows] != Op.ACQUIRE) | (table.start[rows] >= since_ns)  # this one or another
     rows, unsure = rows[there], unsure[there]
     both = table.take(np.concatenate((held, rows)))

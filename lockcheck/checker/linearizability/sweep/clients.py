@@ -1,7 +1,7 @@
 """The operations of a lock in the order of its clients: each client's own ones next to each other.
 
-What failed did not happen and is left out, and so is a renewal that nobody confirmed: it changes
-nothing and asserts nothing. `spots` are places in this order; a client is one process at one key.
+Failed operations did not happen and are left out, and so are unconfirmed renewals, which change and
+prove nothing. `spots` are places in this order; a client is one process at one key.
 """
 
 from __future__ import annotations
@@ -18,21 +18,23 @@ Flags = NDArray[np.bool_]
 Spots = NDArray[np.intp]
 
 NOWHERE = -1
-NO_PROMISE = -NEVER  # of an operation that promises nothing: before everything
+NO_PROMISE = -NEVER  # of an operation without a promise
 
 
 @dataclass(frozen=True, slots=True)
 class Clients:
+    """All operations, client after client."""
+
     table: Table
     row: Spots  # of the table, for each spot
     f: Bytes
     starts: Spots  # the first spot of each client
-    marks: Spots  # the spots that were answered ok
-    maybe_acquired: Spots  # nobody confirmed these
+    marks: Spots  # the spots of confirmed operations
+    maybe_acquired: Spots  # unconfirmed acquires and releases
     maybe_released: Spots
-    until: Ints | None  # for each mark: the promise of a grant or renewal
-    overlapping: Spots  # those that begin before their client's last one has ended
-    going_on: Spots  # those that begin in the instant in which it ends, or after no answer at all
+    until: Ints | None  # for each mark: the end of the promise of a grant or renewal
+    overlapping: Spots  # those that begin before their client's previous one ended
+    going_on: Spots  # those that begin exactly when it ended, or after an unconfirmed one
 
     @staticmethod
     def of(table: Table, until: Ints | None) -> Clients:
@@ -65,30 +67,30 @@ class Clients:
         return self.table.key[self.row[spots]].astype(np.int64)
 
     def start(self, spots: Spots) -> Ints:
-        """NEVER for NOWHERE."""
+        """The start of each spot; NEVER for NOWHERE."""
         return np.where(spots == NOWHERE, NEVER, self.table.start[self.row[spots]])
 
     def end(self, spots: Spots) -> Ints:
         return np.where(spots == NOWHERE, NEVER, self.table.end[self.row[spots]])
 
     def token(self, spots: Spots) -> Ints:
-        told = self.table.token[self.row[spots]]
-        told[self.f[spots] != Op.ACQUIRE] = NO_TOKEN
-        return told
+        token = self.table.token[self.row[spots]]
+        token[self.f[spots] != Op.ACQUIRE] = NO_TOKEN
+        return token
 
 
 def _by_client(table: Table) -> tuple[Spots, Spots]:
-    """The rows that matter, client by client, and where each of these begins."""
+    """The rows that matter, client by client, and the first spot of each client."""
     locking = table.f <= Op.RENEW
-    told = table.outcome == Outcome.OK
-    matters = locking & (told | ((table.outcome == Outcome.INFO) & (table.f != Op.RENEW)))
+    confirmed = table.outcome == Outcome.OK
+    matters = locking & (confirmed | ((table.outcome == Outcome.INFO) & (table.f != Op.RENEW)))
     rows = np.flatnonzero(matters)
     client = _numbers(table, rows)
     order = order_by(client)
     client = client[order]
     first = np.ones(len(rows), bool)
     np.not_equal(client[1:], client[:-1], out=first[1:])
-    del client  # of ten million rows each column counts
+    del client  # with ten million rows each column counts
     return rows[order], np.flatnonzero(first)
 
 

@@ -1,19 +1,19 @@
-"""Holds: stretches of a client's confirmed operations between which nobody else may have the lock.
+"""Holds: spans of a client's confirmed operations during which no other client may have the lock.
 
-A hold begins with a granted acquire, renewals follow, and a release ends it. Where no release was
-confirmed, it may have ended when one was invoked that nobody confirmed, or by itself from the
-moment on up to which it was promised: that is the earliest, and the earlier the lock is free the
-more orders are left. An acquire that nobody confirmed is taken as never granted, unless what the
-client does next needs it: to leave it out takes nothing from anybody and keeps nobody out. A client
-that in the middle of a hold asked for a release, then for the lock again, is taken at its word.
+A hold begins with a granted acquire, renewals follow, and a release ends it. Without a confirmed
+release, it may have ended when an unconfirmed one was invoked, or by itself once its promise was
+over: the earliest of these is taken, since the earlier the lock is free the more orders are left.
+An unconfirmed acquire is taken as never granted, unless the client's next operation needs it:
+leaving it out keeps no client out. A client that in the middle of a hold asked for a release, then
+for the lock again, is assumed to have released it.
 
 The first operation of a hold has taken effect by `begin` (its answer), the last not before `end`
-(the invocation of what ended the hold). One hold can come before another exactly when the other's
-`begin` is not before its own `end`. So a hold whose `end` is after its `begin` keeps everybody
-else out for that time, and another one fits in at a moment of its own choice between the two.
+(the invocation of what ended the hold). One hold can come before another exactly if the other's
+`begin` is not before its own `end`. So a hold whose `end` is after its `begin` excludes all others
+for that time, and any other hold fits in at a moment of its choice between the two.
 
-That is one explanation of what happened, and for clients that do one thing after another, and
-nothing more after what nobody confirmed, the only one there is.
+That is one explanation of the answers. For clients that do one operation at a time, and nothing
+after an unconfirmed one, it is the only one.
 """
 
 from __future__ import annotations
@@ -28,10 +28,12 @@ from lockcheck.history.table import NEVER, Ints, Op
 
 @dataclass(frozen=True, slots=True)
 class SweepHolds:
+    """The holds of all clients, as columns."""
+
     clients: Clients
-    first: Spots  # of its first confirmed operation
-    last: Spots  # of its last one: its release, where that was confirmed
-    cut: Spots  # of the release that nobody confirmed but that ended it, or NOWHERE
+    first: Spots  # its first confirmed operation
+    last: Spots  # its last one: the release, if that was confirmed
+    cut: Spots  # the unconfirmed release that ended it, or NOWHERE
     begin: Ints
     end: Ints
     token: Ints
@@ -56,7 +58,7 @@ class SweepHolds:
 
 
 def holds_of(clients: Clients, *, tokens: bool) -> tuple[SweepHolds, Spots]:
-    """And the spots that nothing explains: without a grant, or granted twice."""
+    """The holds, and the spots without an explanation: used without a grant, or granted twice."""
     marks = clients.marks
     f = clients.f[marks]
     fresh = np.zeros(len(marks) + 1, bool)
@@ -64,7 +66,7 @@ def holds_of(clients: Clients, *, tokens: bool) -> tuple[SweepHolds, Spots]:
     fresh = fresh[:-1]
     free = fresh.copy()
     free[1:] |= f[:-1] == Op.RELEASE
-    begins = free | (f == Op.ACQUIRE) | _left_and_back(clients, fresh)
+    begins = free | (f == Op.ACQUIRE) | _released_and_reacquired(clients, fresh)
     first = np.flatnonzero(begins)
     last = np.append(first[1:], len(marks))[: len(first)] - 1
     end, cut, unended = _ends(clients, first, last)
@@ -76,8 +78,9 @@ def holds_of(clients: Clients, *, tokens: bool) -> tuple[SweepHolds, Spots]:
     return SweepHolds(clients, marks[first], marks[last], cut, begin, end, token), unexplained
 
 
-def _left_and_back(clients: Clients, fresh: Flags) -> Flags:
-    """For each mark whether its client asked for a release since its last one, and then for it."""
+def _released_and_reacquired(clients: Clients, fresh: Flags) -> Flags:
+    """For each mark whether its client asked for a release since its previous one, and then
+    acquired."""
     marks, acquired, released = clients.marks, clients.maybe_acquired, clients.maybe_released
     back = np.zeros(len(marks), bool)
     if len(acquired) == 0 or len(released) == 0:
@@ -89,7 +92,8 @@ def _left_and_back(clients: Clients, fresh: Flags) -> Flags:
 
 
 def _asked_before(clients: Clients, which: Spots, fresh: Flags) -> Flags:
-    """Of these marks: whether since its client's last one it asked for it, and nobody answered."""
+    """For each of these marks whether its client had an unanswered acquire since its previous
+    one."""
     spots = clients.marks[which]
     first = clients.starts[clients.client(spots)]
     since = np.where(fresh[which], first, clients.marks[which - 1])
@@ -98,8 +102,8 @@ def _asked_before(clients: Clients, which: Spots, fresh: Flags) -> Flags:
 
 
 def _ends(clients: Clients, first: Spots, last: Spots) -> tuple[Ints, Spots, Spots]:
-    """When each hold can have ended; by which unconfirmed release; and the marks that were granted
-    again although nothing can have ended the hold before."""
+    """The earliest end of each hold; the unconfirmed release that ended it; and the marks that were
+    granted again although nothing can have ended the hold before."""
     marks = clients.marks
     end, cut = clients.start(marks[last]), np.full(len(last), NOWHERE)
     open_ones = np.flatnonzero(clients.f[marks[last]] != Op.RELEASE)
@@ -122,7 +126,7 @@ def _ends(clients: Clients, first: Spots, last: Spots) -> tuple[Ints, Spots, Spo
 
 
 def _next_of(clients: Clients, some: Spots, spots: Spots, beyond: Spots) -> Spots:
-    """Of each spot the next of these, of the same client and before `beyond`; or NOWHERE."""
+    """For each spot the next one of `some`, of the same client and before `beyond`; or NOWHERE."""
     following = np.append(some, len(clients.row))[np.searchsorted(some, spots)]
     own = clients.client(np.minimum(following, len(clients.row) - 1)) == clients.client(spots)
     return np.where((following < beyond) & own, following, NOWHERE)

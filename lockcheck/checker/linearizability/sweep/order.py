@@ -1,8 +1,8 @@
-"""Can all holds come one after the other? Holds that keep others out must not overlap, and all
-others need a moment outside of them.
+"""Decides whether all holds can come one after the other: holds that exclude others must not
+overlap, and each other hold needs a moment outside of them.
 
-Nothing more is needed: ordered by the later one of their two moments, holds for which that is true
-follow each other. For keys without a conflict no order is made up, only two columns are sorted.
+That suffices: holds for which it is true can be ordered by the later one of their two times. For
+keys without a conflict no order is computed, only two columns are sorted.
 """
 
 from __future__ import annotations
@@ -20,28 +20,29 @@ from lockcheck.history.table import Ints
 
 @dataclass(frozen=True, slots=True)
 class Collision:
-    """Neither of two holds can come before the other; or, in `reason`, why the first may not."""
+    """Two holds neither of which can come before the other; or, with a `reason`, the first may
+    not."""
 
-    one: int  # a number of the holds
+    one: int  # the index of a hold
     other: int
-    at: int  # ns: by then it was there to see
+    at: int  # ns: when it became visible
     reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class SortKeys:
-    """Key and time in one number that sorts like the two of them."""
+    """Key and time in one number that sorts like the pair."""
 
     begin: Ints
     end: Ints
     bits: int
-    low: int  # of the keys
+    low: int  # the lowest key
 
     @staticmethod
     def of(holds: SweepHolds, key: Ints) -> SortKeys:
         begin, end = holds.begin, holds.end
         low, top = int(min(begin.min(), end.min())), int(begin.max()) + 1
-        end = np.minimum(end, top)  # what ends after the last beginning ends too late for all
+        end = np.minimum(end, top)  # what ends after the last begin ends too late for all
         lowest, highest = int(key.min()), int(key.max())
         bits = (top - low).bit_length()
         if bits + (highest - lowest).bit_length() > 62:
@@ -75,7 +76,7 @@ def keys_in_conflict(holds: SweepHolds) -> Ints:
 
 
 def holds_by_key(holds: SweepHolds) -> Iterator[tuple[int, Spots]]:
-    """The numbers of the holds of each key."""
+    """The keys, and the indices of the holds of each."""
     key = holds.key
     if len(key) == 0:
         return
@@ -89,7 +90,7 @@ def holds_by_key(holds: SweepHolds) -> Iterator[tuple[int, Spots]]:
 
 
 def collisions(holds: SweepHolds) -> Iterator[Collision]:
-    """Of the holds of one key: the earliest of each kind, if there are any."""
+    """The earliest collision of each kind among the holds of one key."""
     excluding = np.flatnonzero(holds.end > holds.begin)
     order = excluding[np.argsort(holds.begin[excluding], kind="stable")]
     begin, end = holds.begin[order], holds.end[order]

@@ -1,23 +1,23 @@
-"""Mutexes and semaphores of which nobody knows who holds them: they only count.
+"""Decides mutexes and semaphores without owners or leases, exactly: they only count.
 
-Nothing is done before it has to be. When an operation reaches its answer, it is done; an acquire
-that finds no permit first has a release done that was invoked by then, a release that finds
-nothing held first an acquire, and among those the one whose own answer comes first. What nobody
-confirmed never has to be done: it comes last, as if its answer came after everything.
+Nothing is done before it has to be. An operation is done when it reaches its answer. An acquire
+that finds no permit first has a release done that was invoked by then, and a release that finds
+nothing held first an acquire: of several the one whose own answer comes first. An unconfirmed
+operation never has to be done: it comes last, as if its answer came after everything.
 
 Why that finds an order whenever there is one: take any order, cut off at some moment. By induction
-it has done at least as many acquires and at least as many releases as this sweep has. What it did
-more in pairs, the sweep can still do in pairs whenever it likes, since an acquire and a release
-after each other (in one of the two directions) are always legal. What it did more of one kind, the
-sweep has left and may do at once. If an acquire has to be done and all permits are held here, that
-order has done one acquire more than the sweep, so by the number of permits one release more too:
-there is one that was invoked by then and is not done here. The same for releases with nothing held.
-Which of a kind is done only matters for when the others have to be: the first deadline first.
+it has done at least as many acquires and at least as many releases as this sweep. What it did more
+in pairs, the sweep can still do in pairs at any time, since an acquire and a release after each
+other (in one of the two directions) are always legal. What it did more of one kind, the sweep has
+left and may do at once. If an acquire has to be done and all permits are held here, that order has
+done one acquire more than the sweep, so by the number of permits one release more, too: there is
+one that was invoked by then and is not done here. The same holds for releases with nothing held.
+Which one of a kind is done only matters for the deadlines of the others: the first deadline first.
 
-A renewal asserts that something is held at some moment: it is content with the first such moment
-between its invocation and its answer, and has an acquire done when there was none.
+A renewal asserts that something is held at some moment: it takes the first such moment between its
+invocation and its answer, and has an acquire done if there was none.
 
-Leases are not judged here: what ends by itself is one grant, not any.
+Leases are not judged here: what ends by itself is a certain grant, not any.
 """
 
 from __future__ import annotations
@@ -42,23 +42,23 @@ class Stuck:
 
 
 def keys_crowded(holds: SweepHolds, permits: int) -> Ints:
-    """Keys for which each client giving back only what it was granted itself, as late as can be
-    taken and as early as can be given back, is too many at some moment. To see that takes no order
-    of events but only how many there were by when."""
+    """The keys with too many holders at some moment if each client releases only its own grants,
+    acquires as late as possible and releases as early as possible. That takes no order of events,
+    only counts."""
     if len(holds) == 0:
         return np.zeros(0, np.int64)
     time = np.concatenate((np.maximum(holds.end, holds.begin), holds.begin))
     given, short = np.repeat([1, 0], len(holds)), np.tile(holds.end <= holds.begin, 2)
     key = np.tile(holds.key, 2)
-    # At one moment what ends comes first; but what lasts no longer than that has to begin.
+    # At equal times ends come first, but a hold without duration has to begin before it ends.
     order = order_by(key, time, np.where(given, 2 * short, 1))
-    held = np.cumsum(1 - 2 * given[order])  # every key's begins at 0 again: all are given back
+    held = np.cumsum(1 - 2 * given[order])  # each key starts at 0 again: all holds end
     return np.unique(key[order][held > permits])
 
 
 @dataclass(slots=True)
-class Counter:
-    """The sweep over one key. What waits has been invoked and is not done."""
+class PermitSweep:
+    """The sweep over one key. Waiting operations have been invoked and are not done."""
 
     permits: int
     start: list[int]
@@ -82,7 +82,7 @@ class Counter:
         heappush(self.acquires if f == Op.ACQUIRE else self.releases, (self.end[row], row))
 
     def answered(self, row: int) -> bool:
-        """Whether it can be done, at the latest moment that it has."""
+        """Whether the operation can be done, at the latest possible moment."""
         f = self.f[row]
         if f == Op.RENEW:
             return row not in self.renewals or self._acquire()
@@ -117,7 +117,8 @@ class Counter:
         del self.holding[:1]
 
     def _next(self, waiting: list[tuple[int, int]]) -> int | None:
-        """The one with the first deadline; what was done when it had to be is still in here."""
+        """The waiting operation with the first deadline; those that are done already are
+        skipped."""
         while waiting:
             _, row = heappop(waiting)
             if not self.done[row]:
@@ -127,9 +128,9 @@ class Counter:
 
 
 def stuck(table: Table, rows: Ints, permits: int) -> Stuck | None:
-    """The first operation of one key that cannot be done; None where all can."""
+    """The first operation of one key that cannot be done; None if all can."""
     f, start, end = table.f[rows], table.start[rows], table.end[rows]
-    counter = Counter(permits, start.tolist(), end.tolist(), f.tolist())
+    counter = PermitSweep(permits, start.tolist(), end.tolist(), f.tolist())
     for event in _events(start, end):
         row = event >> 1
         if not event & 1:
@@ -142,8 +143,8 @@ def stuck(table: Table, rows: Ints, permits: int) -> Stuck | None:
 
 
 def _events(start: Ints, end: Ints) -> list[int]:
-    """Twice the row for what is invoked, one more for what is answered; ties are concurrent, so
-    invocations come first."""
+    """Twice the row for an invocation, one more for an answer; at equal times invocations come
+    first."""
     answered = np.flatnonzero(end < NEVER)
     what = np.concatenate((np.arange(len(start)) * 2, answered * 2 + 1))
     time = np.concatenate((start, end[answered]))
@@ -152,7 +153,8 @@ def _events(start: Ints, end: Ints) -> list[int]:
 
 
 def relevant(table: Table) -> Flags:
-    told = table.outcome == Outcome.OK
+    """The confirmed operations on locks, and the unconfirmed ones that may have changed one."""
+    confirmed = table.outcome == Outcome.OK
     maybe = (table.outcome == Outcome.INFO) & (table.f != Op.RENEW)
-    wanted: Flags = (table.f <= Op.RENEW) & (told | maybe)
+    wanted: Flags = (table.f <= Op.RENEW) & (confirmed | maybe)
     return wanted

@@ -1,10 +1,10 @@
-"""The near-linear judge of locks: sorting, and a few passes over columns, for all keys at once.
+"""Decides locks in near-linear time: sorting, and a few passes over columns, for all keys at once.
 
-It looks at one explanation of the answers, that of `sweep_holds`. Where that works there is an
-order, whatever the model: who gives back what it was granted, and enters once, does right by each
-of them. Where it does not, it was the only one if the lock has an owner that enters once, and each
-of its clients does one thing after another, and nothing more after what nobody confirmed. Locks
-that only count are counted (`sweep_permits`); all else is left to the search.
+It tries one explanation of the answers, that of `holds`. Where that works there is an order,
+whatever the model: a client that releases what it was granted, and enters once, conforms to each of
+them. Where it does not, it was the only explanation if the lock has an owner that enters once, and
+each client does one operation at a time, and nothing after an unconfirmed one. Locks that only
+count are counted (`permits`); all others are left to the search.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ from lockcheck.history.ordering import order_by
 from lockcheck.history.table import Ints, Op, Outcome, Table
 
 SWEEP = "sweep"
-LEFT = "it takes a search to tell"
+NEEDS_SEARCH = "it takes a search to decide"
 ONE_OF_MANY = "its answers exclude each other; so many objects are like this that none are named"
-MOST_EVIDENCE = 1_000  # keys; of all others only that they are not linearizable
+MOST_EVIDENCE = 1_000  # keys; the others are only counted as not linearizable
 
 
 def sweep(table: Table, model: Model, until: Ints | None = None) -> dict[int, Answer]:
-    """By the symbol of their keys, only those that are not linearizable or could not be told.
+    """The answers, by key symbol, of the objects that are not linearizable or could not be decided.
 
-    `until`: for each confirmed acquire and renewal up to when the lease was promised, NEVER where
-    there is none. Rows are in the order of `start`.
+    `until`: for each confirmed acquire and renewal the end of its promise, NEVER without a lease.
+    Rows are in the order of `start`.
     """
     clients = Clients.of(table, until)
     holds, unexplained = holds_of(clients, tokens=model.tokens)
@@ -53,19 +53,19 @@ def sweep(table: Table, model: Model, until: Ints | None = None) -> dict[int, An
     doubtful = np.union1d(wrong, clients.key(clients.overlapping))
     if not model.owners and until is None:
         unsure = np.isin(doubtful, table.key[table.outcome == Outcome.EITHER])
-        left = dict.fromkeys(doubtful[unsure].tolist(), _left())
+        left = dict.fromkeys(doubtful[unsure].tolist(), _needs_search())
         return left | _counted(table, permits_of(model), doubtful[~unsure])
     if not model.owners or _reentrant(model):
         intricate = doubtful
-    answers = dict.fromkeys(doubtful[np.isin(doubtful, intricate)].tolist(), _left())
+    answers = dict.fromkeys(doubtful[np.isin(doubtful, intricate)].tolist(), _needs_search())
     certain = doubtful[~np.isin(doubtful, intricate)]
     if len(certain):
         answers |= _judged(holds, unexplained, certain, model)
     return answers
 
 
-def _left() -> Answer:
-    return Answer(None, SWEEP, LEFT)
+def _needs_search() -> Answer:
+    return Answer(None, SWEEP, NEEDS_SEARCH)
 
 
 def _reentrant(model: Model) -> bool:
@@ -78,20 +78,20 @@ def _conflicts(holds: SweepHolds, model: Model) -> Ints:
         return keys_crowded(holds, permits_of(model))
     if not model.tokens:
         return keys_in_conflict(holds)
-    # Holds in the order of their tokens, the others put in where they have a place, are one order
-    # of all holds: where that agrees with the time, there is nothing else to look at.
+    # Holds in the order of their tokens, the others put in where they fit, are one order
+    # of all holds: where that agrees with the times, nothing else needs a look.
     return np.union1d(keys_out_of_order(holds), keys_without_room(holds))
 
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    at: int  # ns: by then it was there to see
+    at: int  # ns: when it became visible
     rows: tuple[int, ...]
     reason: str
 
 
 def _judged(holds: SweepHolds, unexplained: Spots, keys: Ints, model: Model) -> dict[int, Answer]:
-    """Keys for which there is no other explanation."""
+    """The answers for keys that have no other explanation."""
     clients = holds.clients
     named = keys[:MOST_EVIDENCE]
     mistakes: dict[int, list[Mistake]] = {}
@@ -102,7 +102,7 @@ def _judged(holds: SweepHolds, unexplained: Spots, keys: Ints, model: Model) -> 
     for key, which in holds_by_key(some):
         mistakes.setdefault(key, []).extend(_mistakes(some.take(which), model))
     answers = {key: _answer(mistakes[key]) for key in named.tolist()}
-    answers |= dict.fromkeys(keys[MOST_EVIDENCE:].tolist(), _left())
+    answers |= dict.fromkeys(keys[MOST_EVIDENCE:].tolist(), _needs_search())
     wrong = [clients.key(unexplained), keys_in_conflict(holds)]
     wrong += [keys_out_of_order(holds)] if model.tokens else []
     rest = np.intersect1d(keys[MOST_EVIDENCE:], np.concatenate(wrong)).tolist()
@@ -110,9 +110,10 @@ def _judged(holds: SweepHolds, unexplained: Spots, keys: Ints, model: Model) -> 
 
 
 def _answer(mistakes: list[Mistake]) -> Answer:
-    """Grants that were told no token may fit in another way than was tried."""
+    """The first mistake. Undecided if there is none: a grant without a known token may fit
+    elsewhere."""
     if not mistakes:
-        return _left()
+        return _needs_search()
     first = min(mistakes, key=lambda mistake: mistake.at)
     return Answer(False, SWEEP, first.reason, first.rows)
 
@@ -139,7 +140,7 @@ def _who(clients: Clients, spot: int) -> str:
 
 
 def _mistakes(holds: SweepHolds, model: Model) -> Iterator[Mistake]:
-    """Of one key."""
+    """The mistakes in the holds of one key."""
     for each in collisions(holds):
         yield _mistake(holds, each)
     if not model.tokens:
@@ -149,7 +150,7 @@ def _mistakes(holds: SweepHolds, model: Model) -> Iterator[Mistake]:
     place = None if wrong else placed(holds)
     if isinstance(place, int):
         who = _who(holds.clients, int(holds.first[place]))
-        reason = f"{who} was granted it without being told a token, and there is none left for it"
+        reason = f"{who} was granted it without a token, and no token is left for it"
         yield Mistake(int(holds.begin[place]), _rows(holds, place), reason)
 
 

@@ -1,10 +1,10 @@
-"""Tokens grow from grant to grant: so they tell the order of the holds, and time must agree.
+"""Tokens grow from grant to grant: they give the order of the holds, and times must agree with it.
 
-A grant whose token nobody was told (it was not confirmed, or its answer had none) takes one that
-is left: between the tokens 4 and 6 there can be one such grant, between 4 and 5 none. Each has a
-range of places between the holds with tokens that time allows it. Places are filled from the left,
-each with those that have to be gone first (earliest deadline): the usual exchange shows that if
-this fails, everything does.
+A grant with an unknown token (it was not confirmed, or its answer had none) takes a free one:
+between the tokens 4 and 6 there can be one such grant, between 4 and 5 none. Times allow each a
+range of places between the holds with tokens. Places are filled from the left, each with the grants
+whose range ends first (earliest deadline): the usual exchange argument shows that if this fails,
+everything does.
 """
 
 from __future__ import annotations
@@ -21,14 +21,16 @@ from lockcheck.history.table import NO_TOKEN, Ints
 
 
 def keys_out_of_order(holds: SweepHolds) -> Ints:
-    """Where the tokens do not agree with the time. Nothing here is about holds without tokens."""
-    told = np.flatnonzero(holds.token != NO_TOKEN)
-    if len(told) == 0:
+    """The keys where tokens contradict times; holds without tokens are not considered."""
+    known = np.flatnonzero(holds.token != NO_TOKEN)
+    if len(known) == 0:
         return np.zeros(0, np.int64)
     key, token = holds.key, holds.token
     words = SortKeys.of(holds, key)
     order = (
-        order_by(key, token) if len(told) == len(key) else told[order_by(key[told], token[told])]
+        order_by(key, token)
+        if len(known) == len(key)
+        else known[order_by(key[known], token[known])]
     )
     key, token = key[order], token[order]
     bad = (token[1:] == token[:-1]) & (key[1:] == key[:-1])
@@ -39,13 +41,13 @@ def keys_out_of_order(holds: SweepHolds) -> Ints:
 
 
 def keys_without_room(holds: SweepHolds) -> Ints:
-    """Where the grants whose tokens nobody was told find no order among the others."""
-    untold = holds.token == NO_TOKEN
-    concerned = np.unique(holds.clients.key(holds.first[untold]))
+    """The keys where grants with unknown tokens have no place among the others."""
+    unknown = holds.token == NO_TOKEN
+    concerned = np.unique(holds.clients.key(holds.first[unknown]))
     if len(concerned) == 0:
         return concerned
-    concerned_too = np.isin(holds.key, concerned, kind="table")
-    some = holds if concerned_too.all() else holds.take(concerned_too)
+    on_them = np.isin(holds.key, concerned, kind="table")
+    some = holds if on_them.all() else holds.take(on_them)
     bad = [key for key, which in holds_by_key(some) if not _fits(some.take(which))]
     return np.array(bad, dtype=np.int64)
 
@@ -54,25 +56,25 @@ def _fits(holds: SweepHolds) -> bool:
     places = placed(holds)
     if isinstance(places, int):
         return False
-    untold = holds.take(holds.token == NO_TOKEN)
-    order = np.lexsort((np.maximum(untold.begin, untold.end), places))
-    latest = np.maximum.accumulate(untold.end[order])
-    return not (untold.begin[order][1:] < latest[:-1]).any()
+    unknown = holds.take(holds.token == NO_TOKEN)
+    order = np.lexsort((np.maximum(unknown.begin, unknown.end), places))
+    latest = np.maximum.accumulate(unknown.end[order])
+    return not (unknown.begin[order][1:] < latest[:-1]).any()
 
 
 def placed(holds: SweepHolds) -> Ints | int:
-    """Of the holds of one key, those without tokens: before how many of the others each can come;
-    or the number of one that has no place."""
-    told = np.flatnonzero(holds.token != NO_TOKEN)
-    order = told[order_by(holds.token[told])]
+    """For each hold of one key without a token, how many of the others come before it; or the index
+    of one that has no place."""
+    known = np.flatnonzero(holds.token != NO_TOKEN)
+    order = known[order_by(holds.token[known])]
     begin, end, token = holds.begin[order], holds.end[order], holds.token[order]
-    untold = np.flatnonzero(holds.token == NO_TOKEN)
+    unknown = np.flatnonzero(holds.token == NO_TOKEN)
     latest = np.maximum.accumulate(end)
     soonest = np.minimum.accumulate(begin[::-1])[::-1]
-    lowest = np.searchsorted(soonest, holds.end[untold], "left")
-    highest = np.searchsorted(latest, holds.begin[untold], "right")
+    lowest = np.searchsorted(soonest, holds.end[unknown], "left")
+    highest = np.searchsorted(latest, holds.begin[unknown], "right")
     result = _filled(lowest.tolist(), highest.tolist(), token)
-    return np.array(result) if isinstance(result, list) else int(untold[result])
+    return np.array(result) if isinstance(result, list) else int(unknown[result])
 
 
 def _filled(lowest: list[int], highest: list[int], token: Ints) -> list[int] | int:
@@ -97,16 +99,17 @@ def _filled(lowest: list[int], highest: list[int], token: Ints) -> list[int] | i
 
 
 def _free(token: Ints, place: int) -> int:
-    """How many tokens are left between two that were told; before the first nobody counts."""
+    """How many tokens are free between two known ones; before the first and after the last there is
+    no limit."""
     if place in (0, len(token)):
         return 1 << 60
     return max(int(token[place]) - int(token[place - 1]) - 1, 0)
 
 
 def misplaced(holds: SweepHolds) -> Iterator[Collision]:
-    """Of the holds of one key: the earliest whose token is out of order, if there is any."""
-    told = np.flatnonzero(holds.token != NO_TOKEN)
-    order = told[np.argsort(holds.token[told], kind="stable")]
+    """The earliest hold of one key whose token is out of order, if there is any."""
+    known = np.flatnonzero(holds.token != NO_TOKEN)
+    order = known[np.argsort(holds.token[known], kind="stable")]
     begin, end, token = holds.begin[order], holds.end[order], holds.token[order]
     latest = np.maximum.accumulate(end)
     repeated = token[1:] == token[:-1]
@@ -125,7 +128,8 @@ def misplaced(holds: SweepHolds) -> Iterator[Collision]:
 
 
 def _reason(lower: int, higher: int, *, late: bool) -> str:
-    """None is needed where the lower one came first: then both were held at the same time."""
+    """Why the token is wrong; empty if the lower one came first: then both were held at the same
+    time."""
     if lower == higher:
         return f"token {lower} was granted twice"
     return f"token {lower} is lower than {higher}, but was held later" if late else ""
