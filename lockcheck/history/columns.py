@@ -155,7 +155,7 @@ class _Reader:
             based=self.column(BASED, np.int64),
             base=base,
             ledger=LedgerColumns(**ledger),
-            has_foreign_owners=bool(self._call("lent", ctypes.c_int32, self._handle)),
+            has_foreign_owners=bool(self._call("has_foreign_owners", ctypes.c_int32, self._handle)),
             began_ns=self._call("began", ctypes.c_int64, self._handle),
             end_ns=self._call("time", ctypes.c_int64, self._handle),
             events=self._call("events", ctypes.c_int64, self._handle),

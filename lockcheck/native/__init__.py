@@ -1,7 +1,7 @@
-"""The parts in C, where they were built; everything works without them, more slowly.
+"""The parts in C, if they were built; everything works without them, more slowly.
 
-They are loaded by ctypes from a library beside this file, which `hatch_build.py` makes from the
-`.c` files here. LOCKCHECK_PURE=1 does without.
+ctypes loads them from a library beside this file, which `hatch_build.py` builds from the `.c` files
+here. LOCKCHECK_PURE=1 turns them off.
 """
 
 from __future__ import annotations
@@ -12,25 +12,26 @@ import sys
 from functools import cache
 from pathlib import Path
 
-# Changes with every function of the library whose arguments change. One that was built before, and
-# was left here by an update, must not be called.
-ABI = 9
+# Grows whenever a function of the library is renamed or its arguments change: a library that was
+# built for an older version must not be called.
+ABI = 10
 PURE = "LOCKCHECK_PURE"
 FOLDER = Path(__file__).parent
 LIBRARY = FOLDER / ("_core.dll" if sys.platform == "win32" else "_core.so")
 
 
 def core() -> ctypes.CDLL | None:
-    """The library, or None where it was not built, or is not wanted."""
+    """The library; None if it was not built or is turned off."""
     return None if os.environ.get(PURE, "") not in ("", "0") else library_at(LIBRARY)
 
 
 @cache
 def library_at(path: Path) -> ctypes.CDLL | None:
+    """The library in this file; None if it cannot be used."""
     if not path.is_file():
         return None
     try:
         library = ctypes.CDLL(str(path))
         return library if library.lockcheck_abi() == ABI else None
-    except (OSError, AttributeError):  # built for another machine, or no library of ours
+    except (OSError, AttributeError):  # built for another machine, or another library
         return None

@@ -1,8 +1,8 @@
-/* What `__init__.py` expects to find: a library with another number is not used. */
+/* The number that `__init__.py` expects: a library with another one is not used. */
 
 #include <stdint.h>
 
 
 int32_t lockcheck_abi(void);
 
-int32_t lockcheck_abi(void) { return 9; }
+int32_t lockcheck_abi(void) { return 10; }

@@ -24,7 +24,7 @@ static int64_t alike(const Configurations *c, int32_t state) {
     return c->transitions->ranks[state].alike;
 }
 
-/* Configurations whose states are alike share one. */
+/* The bucket; configurations whose states are alike share one. */
 static size_t bucket(const Configurations *c, int32_t place, int32_t state, const uint64_t *mask) {
     uint64_t hash = mixed((uint64_t)(uint32_t)place << 32 | (uint32_t)alike(c, state));
     for (size_t i = 0; i < c->words; i++) hash = mixed(hash ^ mask[i]);
@@ -54,7 +54,7 @@ static void more_heads(Configurations *c, Exhausted *exhausted) {
         for (Number n = c->places[place].first; n; n = configuration(c, n)->following) chain(c, n);
 }
 
-/* Whether one that is as good was seen; those that `what` is better than need not go on. */
+/* Whether a configuration as good was seen; marks those that `what` is better than. */
 static int is_dominated(Configurations *c, const Counters *counters, const Configuration *what,
                         const uint64_t *mask) {
     Number number = c->heads[bucket(c, what->place, what->state, mask)];
@@ -88,14 +88,14 @@ static Number fresh(Configurations *c, Exhausted *exhausted) {
 
 Number configurations_add(Configurations *c, Exhausted *exhausted, const Counters *counters,
                           const Configuration *what, const uint64_t *mask) {
-    if (is_dominated(c, counters, what, mask)) return NOBODY;
+    if (is_dominated(c, counters, what, mask)) return NO_CONFIGURATION;
     if (c->seen >= c->size) more_heads(c, exhausted);
     Number number = fresh(c, exhausted);
     Configuration *it = configuration(c, number);
     *it = *what;
     memcpy(it->mask, mask, c->words * sizeof *mask);
     it->needed = 1;
-    it->following = NOBODY;
+    it->following = NO_CONFIGURATION;
     if (it->parent) configuration(c, it->parent)->needed++;
     chain(c, number);
     Place *place = &c->places[it->place];
@@ -117,7 +117,7 @@ Number configurations_waiting(Configurations *c, int32_t place) {
     return *waiting;
 }
 
-static void let_go(Configurations *c, Number number) {
+static void unreference(Configurations *c, Number number) {
     while (number) {
         Configuration *it = configuration(c, number);
         if (--it->needed) return;
@@ -134,7 +134,7 @@ void configurations_forget_lowest(Configurations *c) {
         next = configuration(c, number)->following;
         unchain(c, number);
         c->seen--;
-        let_go(c, number);
+        unreference(c, number);
     }
-    *place = (Place){NOBODY, NOBODY, NOBODY};
+    *place = (Place){NO_CONFIGURATION, NO_CONFIGURATION, NO_CONFIGURATION};
 }

@@ -1,7 +1,7 @@
 /* The configurations that a search has seen, at the returns that it has not left behind.
 
-   One of them is freed when its place was forgotten and nothing that came from it is left: the way
-   to each that is left can always be told. */
+   A configuration is freed when its place was forgotten and no descendant is left, so the path to
+   every remaining one is known. */
 
 #ifndef LOCKCHECK_CONFIGURATIONS_H
 #define LOCKCHECK_CONFIGURATIONS_H
@@ -17,15 +17,15 @@
 
 typedef uint32_t Number; /* of a configuration */
 
-enum { NOBODY = 0 };
+enum { NO_CONFIGURATION = 0 };
 
 typedef struct {
-    int32_t place; /* the return that is next, whose operation has not taken effect */
+    int32_t place; /* the next return, whose operation has not taken effect */
     int32_t state;
     int32_t last; /* what took effect last: a name, or -2 - u for one of the maybe class u */
     uint32_t used;
     Number parent;
-    uint32_t needed; /* by its place, and by each that came from it */
+    uint32_t needed; /* references: from its place, and from each child */
     Number chained;  /* the next of the same hash */
     Number following; /* the next at the same place */
     uint32_t tried;
@@ -39,14 +39,14 @@ typedef struct {
 
 typedef struct {
     char *memory;
-    size_t stride, room, count; /* number 0 is NOBODY */
+    size_t stride, room, count; /* number 0 is NO_CONFIGURATION */
     size_t words;               /* of each mask */
-    Number freed;               /* the first of those that can be used again */
+    Number freed;               /* the first one that can be reused */
     const Transitions *transitions;
     Number *heads;
     size_t size; /* of heads: a power of two */
     size_t seen; /* at the places that are not forgotten */
-    size_t compared; /* how often two of them were, so far */
+    size_t compared; /* comparisons so far */
     Place *places;
     int32_t lowest, furthest;
 } Configurations;
@@ -58,10 +58,10 @@ static inline Configuration *configuration(const Configurations *c, Number numbe
 void configurations_begin(Configurations *c, Exhausted *exhausted, const Transitions *transitions,
                           int32_t places, int32_t slots);
 void configurations_free(Configurations *c);
-/* Its number, or NOBODY if one as good was seen. `mask` is not one of the configurations' own. */
+/* The new number, or NO_CONFIGURATION if one as good was seen. `mask` must not be a configuration's. */
 Number configurations_add(Configurations *c, Exhausted *exhausted, const Counters *counters,
                           const Configuration *what, const uint64_t *mask);
-/* The first at a place that was not tried in all ways, or NOBODY. */
+/* The first at a place with ways left to try, or NO_CONFIGURATION. */
 Number configurations_waiting(Configurations *c, int32_t place);
 void configurations_forget_lowest(Configurations *c);
 

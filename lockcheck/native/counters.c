@@ -29,7 +29,7 @@ void counters_free(Counters *c) {
     free(c->table);
 }
 
-/* Where the count of a class is in its vector, or would have to be. */
+/* Where the count of a class is, or would be, in its vector. */
 static uint32_t place_of(const Counters *c, const Vector *v, int32_t of) {
     uint32_t low = 0, high = v->length;
     while (low < high) {
@@ -49,7 +49,7 @@ int32_t counters_of(const Counters *c, uint32_t vector, int32_t of) {
     return place < v->length && count->of == of ? count->count : 0;
 }
 
-/* A sum over all single operations, so that it follows from that of the vector with one less. */
+/* The hash of a vector is a sum, so that one more operation only adds to it. */
 static uint64_t hash_of(int32_t of, int32_t count) {
     uint64_t x = ((uint64_t)(uint32_t)of << 32 | (uint32_t)count) + 0x9E3779B97F4A7C15u;
     x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;

@@ -1,5 +1,5 @@
-/* How many unconfirmed operations of each class were used: each such vector is kept once and has a
-   number. Number 0 is of the one that used none. */
+/* Vectors of how many unconfirmed operations of each class were used. Each is kept once and has a
+   number; number 0 used none. */
 
 #ifndef LOCKCHECK_COUNTERS_H
 #define LOCKCHECK_COUNTERS_H
@@ -17,7 +17,7 @@ typedef struct {
 
 typedef struct {
     size_t first;
-    uint32_t length; /* its counts, those that are not 0, in the order of the classes */
+    uint32_t length; /* the number of non-zero counts; they are in the order of the classes */
     uint32_t total;
     uint64_t hash;
 } Vector;
@@ -27,7 +27,7 @@ typedef struct {
     size_t room_counts, used_counts;
     Vector *vectors;
     size_t room_vectors, used_vectors;
-    uint32_t *table; /* open addressing of the vectors' numbers, 0 where free */
+    uint32_t *table; /* open addressing of the vectors' numbers, 0 if free */
     size_t size;
 } Counters;
 

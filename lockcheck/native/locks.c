@@ -57,10 +57,10 @@ void locks_free(Locks *l) {
 static int enter_again(const Lock *lock, Held *held, const Call *call) {
     if (!lock->many || (!call->confirmed && held->times > 1)) return 0;
     held->times++;
-    if (call->token == NO_TOKEN || (held->told && call->token == held->token)) return 1;
-    if (held->told || call->token < held->token) return 0;
+    if (call->token == NO_TOKEN || (held->exact && call->token == held->token)) return 1;
+    if (held->exact || call->token < held->token) return 0;
     held->token = call->token;
-    held->told = 1;
+    held->exact = 1;
     return 1;
 }
 
@@ -69,8 +69,8 @@ static int grant(const Lock *lock, Held *held, const Call *call) {
     held->times = 1;
     held->promised = NO_PROMISE;
     if (!lock->fenced) return 1;
-    held->told = call->token != NO_TOKEN;
-    if (held->told) {
+    held->exact = call->token != NO_TOKEN;
+    if (held->exact) {
         if (call->token <= held->token) return 0;
         held->token = call->token;
     } else if (held->token != NO_TOKEN && held->token != INT64_MAX) {
@@ -82,7 +82,7 @@ static int grant(const Lock *lock, Held *held, const Call *call) {
 static void leave(Held *held) {
     held->owner = FREE.owner;
     held->times = 0;
-    held->told = 0;
+    held->exact = 0;
     held->promised = NEVER;
 }
 
@@ -110,8 +110,8 @@ int32_t locks_lapse(Locks *l, Exhausted *exhausted, int32_t state) {
 
 int32_t locks_alike(Locks *l, Exhausted *exhausted, int32_t state) {
     Held held = l->states[state];
-    if (!held.told || !held.times) held.token = NO_TOKEN;
-    held.told = -1; /* no state of the lock is like this */
+    if (!held.exact || !held.times) held.token = NO_TOKEN;
+    held.exact = -1; /* no real state has this value */
     held.promised = 0;
     return number_of(l, exhausted, &held);
 }

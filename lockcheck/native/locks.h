@@ -1,5 +1,5 @@
-/* Locks that have an owner, as `models.py` and `leases.py` say what they are: here so that Python
-   need not be asked of every grant, which has a token or a lease of its own. */
+/* Locks with an owner, the same as in `models.py` and `leases.py`: Python would be too slow, since
+   every grant has a token or a lease of its own. */
 
 #ifndef LOCKCHECK_LOCKS_H
 #define LOCKCHECK_LOCKS_H
@@ -13,14 +13,14 @@
 
 enum { ACQUIRE = 0, RELEASE = 1, RENEW = 2 };
 
-/* What is called, of each class: in the order of `search_native.py`. */
+/* The call of each class: in the order of `search/native.py`. */
 typedef struct {
     int64_t f, process, token, until, confirmed;
 } Call;
 
-/* All of one lock; `promised` is NEVER while it is free, and where there are no leases. */
+/* The state of a lock; `promised` is NEVER while it is free, and without leases. */
 typedef struct {
-    int64_t owner, times, token, told, promised;
+    int64_t owner, times, token, exact, promised;
 } Held;
 
 typedef struct {
@@ -33,17 +33,16 @@ typedef struct {
     Lock lock;
     Held *states; /* by their numbers */
     size_t count, room;
-    uint32_t *table; /* open addressing of the numbers, one more than each; 0 where free */
+    uint32_t *table; /* open addressing of the numbers plus 1; 0 if free */
     size_t size;
 } Locks;
 
 void locks_begin(Locks *l, Exhausted *exhausted, const Lock *lock);
 void locks_free(Locks *l);
-/* The number of the state that follows, or -1 where none can. */
+/* The number of the next state, or -1 if the call is illegal. */
 int32_t locks_step(Locks *l, Exhausted *exhausted, int32_t kind, int32_t state);
 int32_t locks_lapse(Locks *l, Exhausted *exhausted, int32_t state);
-/* The number that a state shares with those that differ in nothing but the last token and the
-   promise. */
+/* The number that a state shares with those that only differ in the last token and the promise. */
 int32_t locks_alike(Locks *l, Exhausted *exhausted, int32_t state);
 
 #pragma GCC visibility pop

@@ -1,5 +1,5 @@
-/* Arrays that grow, up to a limit for all of them. Whoever runs out of memory jumps back to where the
-   work was begun, which frees everything: nothing here has to be told whether it went well. */
+/* Arrays that grow, up to a limit for all of them. Without memory they jump back to where the work
+   began, which frees everything: no function here returns an error. */
 
 #ifndef LOCKCHECK_MEMORY_H
 #define LOCKCHECK_MEMORY_H
@@ -11,19 +11,19 @@
 
 typedef struct {
     jmp_buf out;
-    size_t left; /* bytes that may still be taken */
+    size_t left; /* bytes that may still be used */
 } Exhausted;
 
-/* So many bytes are taken, here or elsewhere. */
+/* Counts bytes that are used here or elsewhere. */
 void lockcheck_take(Exhausted *exhausted, size_t bytes);
 
 /* At least one byte, all zero. */
 void *lockcheck_zeroed(Exhausted *exhausted, size_t count, size_t size);
 
-/* One of those that is no longer needed. */
+/* Frees an array of these functions. */
 void lockcheck_give_back(Exhausted *exhausted, void *array, size_t count, size_t size);
 
-/* Room for `wanted` items, doubling `*room` if it has to grow and there is as much left. */
+/* The array with room for `wanted` items; doubles `*room` if it has to grow and enough is left. */
 void *lockcheck_grown(Exhausted *exhausted, void *array, size_t *room, size_t wanted, size_t size);
 
 #pragma GCC visibility pop

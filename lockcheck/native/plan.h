@@ -1,4 +1,4 @@
-/* The history as `search_plan.py` lays it out, which says what the columns mean. */
+/* The plan of a search: `search/plan.py` explains the columns. */
 
 #ifndef LOCKCHECK_PLAN_H
 #define LOCKCHECK_PLAN_H

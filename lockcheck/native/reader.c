@@ -1,12 +1,12 @@
 /* A history in JSON Lines, into columns.
  *
  * Reads events as lockcheck writes them, in any order of their fields, pairs each answer with its
- * invocation, and appends one row an operation. Whatever it is not sure of it refuses (`why` is
- * set): the caller then reads the file event by event, which is slow, and says what is wrong where.
- * So nothing here has to explain an error, and nothing here may accept what that reader refuses.
+ * invocation, and appends one row per operation. It refuses every line that it is not sure of:
+ * the caller then reads the file event by event, which is slow, and reports what is wrong. So
+ * nothing here has to explain an error, and nothing here may accept what that reader refuses.
  *
- * Lines that are no client's operation (faults, notices, the storage's ledger) are left to the
- * caller: it is told where they are.
+ * Lines that are not a client's operation (faults, notices) are left to the caller, by their
+ * offsets.
  */
 
 #include <stdint.h>
@@ -16,7 +16,6 @@
 enum { RENEW = 2, CAS = 5, OTHER = 8 }; /* as in OPERATIONS */
 enum { NO_OP_OPEN = -1, NOTHING = -1, DEEPEST = 64, LONGEST_LINE = 1 << 20 };
 enum { OK = 0, FAIL = 1, INFO = 2, INVOKE = 3 };
-enum refusal { FINE = 0, NOT_PLAIN = 1, OUT_OF_ORDER = 2, NOT_PAIRED = 3, NO_MEMORY = 4 };
 
 static const int64_t NEVER = (int64_t)1 << 61;
 static const int64_t NO_TOKEN = INT64_MIN;
@@ -30,8 +29,8 @@ enum column {
     F, OUTCOME, START, END, PROCESS, KEY, ARGUMENT, SECOND, RESULT, TOKEN, TTL_MS, OWNER, NODE,
     INVOKED_AT, ANSWERED_AT, SPECIAL_AT, SEEN_LAST, SYMBOL_AT,
     ODD_SYMBOL,
-    NUMBERED, NUMBER_, BASED, BASE, /* rows that a storage numbered, and that name their base */
-    TOLD_AT, TOLD_F, TOLD_OUTCOME, TOLD_SEQ, TOLD_OF, TOLD_KEY, TOLD_VALUE, TOLD_BASE, TOLD_WHY,
+    NUMBERED, NUMBER_, BASED, BASE, /* rows with a storage's number, and with a base */
+    LEDGER_AT, LEDGER_F, LEDGER_OUTCOME, LEDGER_SEQ, LEDGER_OF, LEDGER_KEY, LEDGER_VALUE, LEDGER_BASE, LEDGER_WHY,
     COLUMNS
 };
 
@@ -39,9 +38,9 @@ static const size_t WIDTH[COLUMNS] = {
     [F] = 1, [OUTCOME] = 1, [START] = 8, [END] = 8, [PROCESS] = 4, [KEY] = 4, [ARGUMENT] = 4,
     [SECOND] = 4, [RESULT] = 4, [TOKEN] = 8, [TTL_MS] = 4, [OWNER] = 4, [NODE] = 4, [INVOKED_AT] = 8,
     [ANSWERED_AT] = 8, [SPECIAL_AT] = 8, [SEEN_LAST] = 8, [SYMBOL_AT] = 8,
-    [ODD_SYMBOL] = 4, [NUMBERED] = 8, [NUMBER_] = 8, [BASED] = 8, [BASE] = 4, [TOLD_AT] = 8,
-    [TOLD_F] = 1, [TOLD_OUTCOME] = 1, [TOLD_SEQ] = 8, [TOLD_OF] = 4, [TOLD_KEY] = 4,
-    [TOLD_VALUE] = 4, [TOLD_BASE] = 4, [TOLD_WHY] = 4,
+    [ODD_SYMBOL] = 4, [NUMBERED] = 8, [NUMBER_] = 8, [BASED] = 8, [BASE] = 4, [LEDGER_AT] = 8,
+    [LEDGER_F] = 1, [LEDGER_OUTCOME] = 1, [LEDGER_SEQ] = 8, [LEDGER_OF] = 4, [LEDGER_KEY] = 4,
+    [LEDGER_VALUE] = 4, [LEDGER_BASE] = 4, [LEDGER_WHY] = 4,
 };
 
 typedef struct {
@@ -59,7 +58,7 @@ typedef struct {
 enum kind { ABSENT = 0, NULLED, TEXT, INTEGER, NUMBER, ODD };
 
 typedef struct {
-    Span raw; /* as it stands in the line, the quotes of a text included */
+    Span raw; /* as in the line, with the quotes of a string */
     int64_t integer;
     enum kind kind;
 } Value;
@@ -69,7 +68,7 @@ enum field {
     VALID_, FAULT_, OF_, REFUSED_, BLIND_, REST, FIELDS
 };
 
-/* What each may be, besides absent. A field that nobody knows may be anything. */
+/* The kinds that each field may have, besides absent. An unknown field may be anything. */
 #define MAY(kind) (1 << (kind))
 static const int ALLOWED[FIELDS] = {
     [TIME] = MAY(INTEGER),
@@ -82,14 +81,14 @@ static const int ALLOWED[FIELDS] = {
     [TOKEN_] = MAY(INTEGER) | MAY(NULLED),
     [SEQ_] = MAY(INTEGER) | MAY(NULLED),
     [TTL_] = MAY(INTEGER) | MAY(NULLED),
-    [SHARED_] = 0, /* what is shared is judged event by event */
+    [SHARED_] = 0, /* shared locks are judged event by event */
     [ERROR_] = MAY(TEXT) | MAY(NULLED),
     [BASE_] = ~0,
     [VALID_] = MAY(INTEGER) | MAY(NUMBER) | MAY(NULLED),
     [FAULT_] = MAY(INTEGER) | MAY(NULLED),
     [OF_] = MAY(INTEGER) | MAY(TEXT) | MAY(NULLED),
     [REFUSED_] = MAY(TEXT) | MAY(NULLED),
-    [BLIND_] = 0, /* as is what was released without a look at its owner */
+    [BLIND_] = 0, /* the same: releases that did not check the owner */
     [REST] = ~0,
 };
 
@@ -128,7 +127,7 @@ static int eight_plain(const char *at) {
     return (found & tops) == 0;
 }
 
-/* A text without anything that needs decoding: no escapes, no control characters, ASCII. */
+/* A string that needs no decoding: no escapes, no control characters, ASCII. */
 static int plain_text(Cursor *cursor) {
     if (!take(cursor, '"')) return 0;
     const char *at = cursor->at;
@@ -158,7 +157,7 @@ static int number(Cursor *cursor, Value *value) {
     if (digits == 0 || (digits > 1 && *first == '0')) return 0;
     value->kind = digits <= 19 && integer <= INT64_MAX ? INTEGER : NUMBER;
     if (value->kind == INTEGER) value->integer = negative ? -(int64_t)integer : (int64_t)integer;
-    if (negative && integer == 0) value->kind = NUMBER; /* -0 is written otherwise when it comes out */
+    if (negative && integer == 0) value->kind = NUMBER; /* -0 would be written differently again */
     if (take(cursor, '.')) {
         value->kind = NUMBER;
         if (!digit(cursor)) return 0;
@@ -272,8 +271,8 @@ static enum field field_named(Span name) {
     }
 }
 
-/* The name of a field and the colon after it; FIELDS where there is none. Names come in nearly the
- * same order in every line, so what stood in this place before is tried first. */
+/* The field whose name and colon come next; FIELDS if there is none. Names come in nearly the same
+ * order in every line, so the field that was in this place before is tried first. */
 static enum field name_at(Cursor *cursor, Expected *expected) {
     if (expected->length && cursor->end - cursor->at >= 16 &&
         memcmp(cursor->at, expected->name, (size_t)expected->length) == 0) {
@@ -293,7 +292,7 @@ static enum field name_at(Cursor *cursor, Expected *expected) {
     return field;
 }
 
-/* The fields of a line, each at most once; 0 where it is not such a line. */
+/* Reads the fields of a line, each at most once; 0 if the line is not like that. */
 static int fields_of(Cursor *cursor, Value *fields, Expected *expected) {
     if (!take(cursor, '{')) return 0;
     int place = 0;
@@ -313,7 +312,7 @@ static int fields_of(Cursor *cursor, Value *fields, Expected *expected) {
     return cursor->at == cursor->end;
 }
 
-/* --- the reader, and what it keeps ---------------------------------------------------------- */
+/* --- the reader and its state --------------------------------------------------------------- */
 
 typedef struct {
     Column columns[COLUMNS];
@@ -322,26 +321,22 @@ typedef struct {
     int64_t texts_length, texts_room;
     int32_t *slots;
     int64_t slots_room;
-    int32_t last_key_number, last_node_number; /* the line before's: mostly the same */
+    int32_t last_key_number, last_node_number; /* of the line before: mostly the same */
     Expected expected[PLACES];
     /* by the number of a process's symbol: its open operation */
     int64_t *open;
     int64_t open_room;
     int64_t time, read;
-    int64_t began; /* what is 0, where times count from 1970 */
+    int64_t began; /* time 0, if times count from 1970 */
     int64_t events;
-    int32_t why;
-    int32_t lent; /* what is no renewal is about somebody else's hold */
+    int32_t has_foreign_owners; /* operations other than renewals concern another's hold */
 } Reader;
 
 static int grow(Reader *reader, enum column which) {
     Column *column = &reader->columns[which];
     int64_t room = column->room ? column->room * 2 : 1024;
     char *data = realloc(column->data, (size_t)room * WIDTH[which]);
-    if (data == NULL) {
-        reader->why = NO_MEMORY;
-        return 0;
-    }
+    if (data == NULL) return 0;
     column->data = data;
     column->room = room;
     return 1;
@@ -356,10 +351,10 @@ static int grow(Reader *reader, enum column which) {
 
 #define AT(reader, which, type, row) (((type *)(reader)->columns[which].data)[row])
 
-/* Columns that say nothing in most histories have no rows before the first that does. */
+/* Columns that are empty in most histories have no rows before the first value. */
 static const enum column RARE[] = {ARGUMENT, SECOND, RESULT, TTL_MS, NODE, OWNER};
 
-/* So many rows, if it has any: nothing where nothing was said; the owner is the process itself. */
+/* Extends a column to this many rows with its usual value: NOTHING, or the process as the owner. */
 static int fill(Reader *reader, enum column which, int64_t rows) {
     for (int64_t row = reader->columns[which].length; row < rows; row++)
         PUT(reader, which, int32_t, which == OWNER ? AT(reader, PROCESS, int32_t, row) : NOTHING);
@@ -430,7 +425,7 @@ static int keep_text(Reader *reader, Span text) {
     return 1;
 }
 
-/* The number of a text, -2 where there is no memory for it. */
+/* The symbol of a text; -2 without memory. */
 static int32_t number_of(Reader *reader, Span text) {
     if (2 * (symbol_count(reader) + 1) > reader->slots_room && !rehash(reader)) return -2;
     uint64_t mask = (uint64_t)(reader->slots_room - 1);
@@ -481,12 +476,12 @@ static int outcome_named(const Value *type) {
     }
 }
 
-/* As `Refusal` in event.py. */
+/* The same as `Refusal` in event.py. */
 static int is_refusal(const Value *value) {
     return is(value, "held") || is(value, "gone") || is(value, "unavailable") || is(value, "not-owner");
 }
 
-/* The number of a value; -2 on failure. */
+/* The symbol of a value; -2 on failure. */
 static int32_t number_of_value(Reader *reader, const Value *value) {
     if (value->kind == ABSENT || value->kind == NULLED) return NOTHING;
     int32_t number = number_of(reader, value->raw);
@@ -498,7 +493,7 @@ static int32_t number_of_value(Reader *reader, const Value *value) {
     return number;
 }
 
-/* The same for one that is mostly the same as in the line before. */
+/* The same for a value that mostly is the same as in the line before. */
 static int32_t number_again(Reader *reader, const Value *value, int32_t *last_number) {
     if (value->kind == ABSENT || value->kind == NULLED) return NOTHING;
     if (*last_number >= 0) {
@@ -529,7 +524,7 @@ static int know_process(Reader *reader, int32_t process) {
     return 1;
 }
 
-/* A pair, as a cas asks with: two values in a list that need no decoding. */
+/* Reads the pair of a cas: two values in a list that need no decoding. */
 static int pair(Value *list_, Value *one, Value *two) {
     Cursor cursor = {list_->raw.at, list_->raw.at + list_->raw.length};
     if (list_->kind != ODD || !take(&cursor, '[')) return 0;
@@ -557,7 +552,7 @@ static int invoked(Reader *reader, Value *fields, int32_t process, int operation
     int32_t base = number_of_value(reader, &fields[BASE_]);
     if (fields[OF_].kind == INTEGER || fields[OF_].kind == TEXT) {
         if (operation == RENEW) owner = number_of(reader, fields[OF_].raw);
-        else reader->lent = 1;
+        else reader->has_foreign_owners = 1;
     }
     if (base < -1) return 0;
     if (key < -1 || node < -1 || argument < -1 || second < -1 || owner < 0) return 0;
@@ -600,7 +595,7 @@ static int answered(Reader *reader, Value *fields, int64_t row, int outcome, int
     return 1;
 }
 
-/* What the storage remembers of a read or write that it served. */
+/* Adds the storage's record of a read or write that it served. */
 static int ledger_entry(Reader *reader, Value *fields, int outcome, int64_t offset) {
     const Value *of = &fields[OF_];
     if (fields[SEQ_].kind != INTEGER || (of->kind != INTEGER && of->kind != TEXT)) return 0;
@@ -610,19 +605,19 @@ static int ledger_entry(Reader *reader, Value *fields, int outcome, int64_t offs
     int32_t base = number_of_value(reader, &fields[BASE_]);
     int32_t why = number_of_value(reader, &fields[ERROR_]);
     if (whose < 0 || key < -1 || value < -1 || base < -1 || why < -1) return 0;
-    PUT(reader, TOLD_AT, int64_t, offset);
-    PUT(reader, TOLD_F, int8_t, operation_named(&fields[F_]));
-    PUT(reader, TOLD_OUTCOME, int8_t, outcome);
-    PUT(reader, TOLD_SEQ, int64_t, fields[SEQ_].integer);
-    PUT(reader, TOLD_OF, int32_t, whose);
-    PUT(reader, TOLD_KEY, int32_t, key);
-    PUT(reader, TOLD_VALUE, int32_t, value);
-    PUT(reader, TOLD_BASE, int32_t, base);
-    PUT(reader, TOLD_WHY, int32_t, why);
+    PUT(reader, LEDGER_AT, int64_t, offset);
+    PUT(reader, LEDGER_F, int8_t, operation_named(&fields[F_]));
+    PUT(reader, LEDGER_OUTCOME, int8_t, outcome);
+    PUT(reader, LEDGER_SEQ, int64_t, fields[SEQ_].integer);
+    PUT(reader, LEDGER_OF, int32_t, whose);
+    PUT(reader, LEDGER_KEY, int32_t, key);
+    PUT(reader, LEDGER_VALUE, int32_t, value);
+    PUT(reader, LEDGER_BASE, int32_t, base);
+    PUT(reader, LEDGER_WHY, int32_t, why);
     return 1;
 }
 
-/* An event of a client, by the same rules as the reader of events: see `_Assembly` in history.py. */
+/* Adds an event of a client, by the same rules as `Assembly` in assembly.py. */
 static int of_client(Reader *reader, Value *fields, int outcome, int64_t offset) {
     int operation = operation_named(&fields[F_]);
     int32_t process = number_of(reader, fields[PROCESS_].raw);
@@ -657,21 +652,16 @@ static int line(Reader *reader, Span text, int64_t offset) {
     if (fields[REFUSED_].kind == TEXT && !is_refusal(&fields[REFUSED_])) return 0;
     if (reader->events == 0 && time->integer >= SINCE_1970) reader->began = time->integer;
     time->integer -= reader->began;
-    if (reader->events++ > 0 && time->integer < reader->time) {
-        reader->why = OUT_OF_ORDER;
-        return 0;
-    }
+    if (reader->events++ > 0 && time->integer < reader->time) return 0;
     reader->time = time->integer;
     const Value *process = &fields[PROCESS_], *f = &fields[F_];
     if (is(process, "storage")) return ledger_entry(reader, fields, outcome, offset);
     if (is(process, "nemesis") || is(process, "run")) return special(reader, offset);
     if (is(f, "terms") || is(f, "clock-step") || is(f, "stall")) return special(reader, offset);
-    if (of_client(reader, fields, outcome, offset)) return 1;
-    if (reader->why == FINE) reader->why = NOT_PAIRED;
-    return 0;
+    return of_client(reader, fields, outcome, offset);
 }
 
-/* --- what the caller sees ------------------------------------------------------------------ */
+/* --- the interface ------------------------------------------------------------------------ */
 
 void *lockcheck_reader_new(void) {
     Reader *reader = calloc(1, sizeof *reader);
@@ -689,8 +679,8 @@ void lockcheck_reader_free(void *given) {
     free(reader);
 }
 
-/* Reads the whole lines of a piece, and of the last piece also a line without its end.
- * How many bytes were taken, or -1 where the caller has to read it all by itself. */
+/* Reads the whole lines of a piece, and of the last piece also a line without its end. Returns the
+ * number of bytes read, or -1 if the reader refuses the history. */
 int64_t lockcheck_reader_feed(void *given, const char *piece, int64_t length, int32_t last) {
     Reader *reader = given;
     const char *at = piece, *end = piece + length;
@@ -698,10 +688,8 @@ int64_t lockcheck_reader_feed(void *given, const char *piece, int64_t length, in
         const char *newline = memchr(at, '\n', (size_t)(end - at));
         if (newline == NULL && !last) break;
         const char *stop = newline == NULL ? end : newline;
-        if (stop - at > LONGEST_LINE || !line(reader, (Span){at, stop - at}, reader->read + (at - piece))) {
-            if (reader->why == FINE) reader->why = NOT_PLAIN;
-            return -1;
-        }
+        int64_t offset = reader->read + (at - piece);
+        if (stop - at > LONGEST_LINE || !line(reader, (Span){at, stop - at}, offset)) return -1;
         at = newline == NULL ? end : newline + 1;
     }
     reader->read += at - piece;
@@ -711,8 +699,9 @@ int64_t lockcheck_reader_feed(void *given, const char *piece, int64_t length, in
     return at - piece;
 }
 
-int32_t lockcheck_reader_why(const void *given) { return ((const Reader *)given)->why; }
-int32_t lockcheck_reader_lent(const void *given) { return ((const Reader *)given)->lent; }
+int32_t lockcheck_reader_has_foreign_owners(const void *given) {
+    return ((const Reader *)given)->has_foreign_owners;
+}
 int64_t lockcheck_reader_time(const void *given) { return ((const Reader *)given)->time; }
 int64_t lockcheck_reader_began(const void *given) { return ((const Reader *)given)->began; }
 int64_t lockcheck_reader_events(const void *given) { return ((const Reader *)given)->events; }

@@ -26,7 +26,7 @@ static void insert(Names *names, int32_t name) {
     names->names[at] = name;
 }
 
-static void take_out(Names *names, int32_t name) {
+static void remove_name(Names *names, int32_t name) {
     int32_t at = place_of(names, name);
     size_t rest = (size_t)(--names->count - at);
     memmove(names->names + at, names->names + at + 1, rest * sizeof *names->names);
@@ -50,7 +50,7 @@ static void uncall(Running *r, int32_t since, int32_t until) {
     for (int32_t when = until; when-- > since;) {
         int32_t name = r->plan->calls[when];
         if (name >= 0)
-            take_out(names_of(r, name), name);
+            remove_name(names_of(r, name), name);
         else if (is_first_maybe(r, -1 - name, when))
             r->maybes.count--;
     }
@@ -59,7 +59,7 @@ static void uncall(Running *r, int32_t since, int32_t until) {
 void running_move(Running *r, int32_t place) {
     const int32_t *called = r->plan->called;
     for (; r->place < place; r->place++) {
-        take_out(names_of(r, r->place), r->place);
+        remove_name(names_of(r, r->place), r->place);
         call(r, called[r->place], called[r->place + 1]);
     }
     for (; r->place > place; r->place--) {
@@ -68,7 +68,7 @@ void running_move(Running *r, int32_t place) {
     }
 }
 
-/* Sorted by class, and within a class by the place among the calls. */
+/* Sorts unconfirmed operations by class, and within a class by the place among the calls. */
 static void sort_maybes(Running *r, Exhausted *exhausted) {
     const Plan *plan = r->plan;
     int32_t *first = r->maybe_first =
@@ -84,7 +84,7 @@ static void sort_maybes(Running *r, Exhausted *exhausted) {
 
 void running_begin(Running *r, Exhausted *exhausted, const Plan *plan) {
     r->plan = plan;
-    /* One more than ever run: the next may be called before the last is taken out. */
+    /* One more than ever run: the next may be called before the last one is removed. */
     size_t room = (size_t)plan->slots + 1;
     r->writers.names = lockcheck_zeroed(exhausted, room, sizeof(int32_t));
     r->lookers.names = lockcheck_zeroed(exhausted, room, sizeof(int32_t));

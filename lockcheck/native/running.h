@@ -1,4 +1,4 @@
-/* Which operations run when the search is at a return; it moves from one return to the next. */
+/* Which operations run while the search is at a return; moves from one return to the next. */
 
 #ifndef LOCKCHECK_RUNNING_H
 #define LOCKCHECK_RUNNING_H
@@ -20,7 +20,7 @@ typedef struct {
     int32_t place;
     Names writers, lookers, maybes; /* the maybes are classes, in the order of their first calls */
     int32_t *when;                  /* each confirmed operation's place among the calls */
-    int32_t *maybe_first;           /* where each class begins in */
+    int32_t *maybe_first;           /* by class: its first index in */
     int32_t *maybe_when;            /* the places of unconfirmed operations among the calls */
 } Running;
 

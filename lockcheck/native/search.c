@@ -1,6 +1,7 @@
-/* The general search. `search_python.py` does the same in the same order, and says why it is right.
+/* The general search. `search/python.py` does the same in the same order, and explains why it is
+   right.
 
-   Everything that depends on the model is asked of Python: states and classes are numbers here. */
+   Python computes everything that depends on the model: states and classes are numbers here. */
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -20,15 +21,15 @@ typedef enum {
     LINEARIZABLE = 1,
     IMPATIENT = 2,
     OUT_OF_MEMORY = 3,
-    RAISED = 4, /* by the model, in Python */
+    RAISED = 4, /* the model raised an exception in Python */
     GOING_ON = 5,
 } Verdict;
 
-/* How many returns were explained; whether to go on. */
+/* Takes the number of returns that were explained; returns whether to go on. */
 typedef int32_t (*AskPatience)(int32_t place);
 
 typedef struct {
-    int64_t many; /* configurations, from which on the earliest go on first */
+    int64_t many; /* configurations at once, above which the earliest go on first */
     int64_t most; /* bytes */
 } Limits;
 
@@ -37,7 +38,7 @@ typedef struct {
     int64_t steps;        /* of `path`: pairs of what took effect, and at which return */
     int64_t states_count; /* of `states`, in which that return can be reached */
     int32_t *path, *states;
-    Held *held; /* the same as `states`, of locks that have an owner */
+    Held *held; /* the same states, of locks with an owner */
 } Found;
 
 typedef struct {
@@ -50,7 +51,7 @@ typedef struct {
     Counters counters;
     Configurations seen;
     Running running;
-    uint64_t *mask; /* of the configuration that is being made */
+    uint64_t *mask; /* of the next configuration */
     int32_t deepest;
     int shallow;
     Verdict verdict;
@@ -79,7 +80,7 @@ static void look(Search *s, const int32_t *names, int32_t count, int32_t state) 
     }
 }
 
-/* Go past the returns of what has taken effect, up to one that has not. */
+/* Goes past the returns of operations that have taken effect, up to one that has not. */
 static int32_t settle(Search *s, int32_t place, int32_t state, int32_t called) {
     const Plan *plan = s->plan;
     for (; place < plan->returns; place++) {
@@ -91,7 +92,7 @@ static int32_t settle(Search *s, int32_t place, int32_t state, int32_t called) {
     return place;
 }
 
-/* The configuration that follows, with the mask of the search: NOBODY if it was seen before. */
+/* The configuration that follows, with the mask of the search; NO_CONFIGURATION if it was seen. */
 static Number enter(Search *s, Number parent, int32_t state, uint32_t used, int32_t last) {
     int32_t place = 0, called = 0;
     if (parent) {
@@ -102,10 +103,10 @@ static Number enter(Search *s, Number parent, int32_t state, uint32_t used, int3
         if (state != before->state) look(s, lookers->names, lookers->count, state);
     }
     place = settle(s, place, state, called);
-    if (s->verdict != GOING_ON) return NOBODY;
+    if (s->verdict != GOING_ON) return NO_CONFIGURATION;
     if (place == s->plan->returns) {
         s->verdict = LINEARIZABLE;
-        return NOBODY;
+        return NO_CONFIGURATION;
     }
     Configuration what = {
         .place = place, .state = state, .last = last, .used = used, .parent = parent};
@@ -117,7 +118,7 @@ static void begin_mask(Search *s, const Configuration *before) {
     memcpy(s->mask, before->mask, s->seen.words * sizeof *s->mask);
 }
 
-/* An equal operation that returns earlier runs as well, and has not taken effect. */
+/* Whether an equal operation that returns earlier runs, too, and has not taken effect. */
 static int is_behind(Search *s, int32_t twin, const Configuration *before) {
     return twin >= before->place && running_is_called(&s->running, twin) &&
            !has(before->mask, s->plan->slot[twin]);
@@ -126,9 +127,9 @@ static int is_behind(Search *s, int32_t twin, const Configuration *before) {
 static Number let(Search *s, Number number, int32_t name) {
     const Configuration *before = configuration(&s->seen, number);
     int32_t slot = s->plan->slot[name];
-    if (has(before->mask, slot) || is_behind(s, s->plan->twin[name], before)) return NOBODY;
+    if (has(before->mask, slot) || is_behind(s, s->plan->twin[name], before)) return NO_CONFIGURATION;
     int32_t after = step(s, s->plan->kind[name], before->state);
-    if (after == ILLEGAL) return NOBODY;
+    if (after == ILLEGAL) return NO_CONFIGURATION;
     begin_mask(s, before);
     set(s->mask, slot);
     return enter(s, number, after, before->used, name);
@@ -137,31 +138,31 @@ static Number let(Search *s, Number number, int32_t name) {
 static Number let_maybe(Search *s, Number number, int32_t of) {
     const Configuration *before = configuration(&s->seen, number);
     int32_t used = counters_of(&s->counters, before->used, of);
-    if (!running_has_maybe(&s->running, of, used)) return NOBODY;
+    if (!running_has_maybe(&s->running, of, used)) return NO_CONFIGURATION;
     int32_t after = step(s, s->plan->maybe[of], before->state);
-    if (after == ILLEGAL || after == before->state) return NOBODY;
+    if (after == ILLEGAL || after == before->state) return NO_CONFIGURATION;
     begin_mask(s, before);
     uint32_t more = counters_one_more(&s->counters, &s->exhausted, before->used, of);
     return enter(s, number, after, more, NONE - 1 - of);
 }
 
-/* As an operation that was called when the promise was over. */
+/* Ends the lease, like an operation that was called when the promise was over. */
 static Number let_lapse(Search *s, Number number) {
     const Configuration *before = configuration(&s->seen, number);
-    if (s->transitions.ranks[before->state].promised > s->plan->time[before->place]) return NOBODY;
+    if (s->transitions.ranks[before->state].promised > s->plan->time[before->place]) return NO_CONFIGURATION;
     int32_t after = step(s, LAPSE, before->state);
-    if (after < 0) return NOBODY;
+    if (after < 0) return NO_CONFIGURATION;
     begin_mask(s, before);
     return enter(s, number, after, before->used, NONE - 1 - s->plan->maybes);
 }
 
-/* The next way to go on from a configuration; how many were tried is added to `tries`. */
+/* Tries the next way to go on from a configuration; adds the number of tries to `tries`. */
 static Number try_next(Search *s, Number number, int64_t *tries) {
     Configuration *it = configuration(&s->seen, number);
     running_move(&s->running, it->place);
     uint32_t writers = (uint32_t)s->running.writers.count;
-    uint32_t all = writers + (uint32_t)s->running.maybes.count; /* and that a lease ends */
-    Number next = NOBODY;
+    uint32_t all = writers + (uint32_t)s->running.maybes.count; /* and the end of a lease */
+    Number next = NO_CONFIGURATION;
     while (it->tried <= all && !next && s->verdict == GOING_ON) {
         uint32_t tried = it->tried++;
         ++*tries;
@@ -177,7 +178,7 @@ static Number try_next(Search *s, Number number, int64_t *tries) {
     return next;
 }
 
-/* What returns next takes effect at once if it can: other ways are tried later. */
+/* Lets what returns next take effect at once while it can: other ways are tried later. */
 static void dive(Search *s, Number number, int64_t *tries) {
     while (number && s->verdict == GOING_ON) {
         Configuration *it = configuration(&s->seen, number);
@@ -204,7 +205,7 @@ static Number pick(Search *s) {
 
 static void run(Search *s) {
     int64_t tries = 0, asked = 0;
-    dive(s, enter(s, NOBODY, 0, 0, NONE), &tries);
+    dive(s, enter(s, NO_CONFIGURATION, 0, 0, NONE), &tries);
     while (s->verdict == GOING_ON) {
         int64_t work = tries + (int64_t)(s->seen.compared / COMPARED_PER_TRY);
         if (work - asked >= PATIENCE_EVERY) {
@@ -229,7 +230,7 @@ static int32_t taken(const Search *s, const Configuration *it) {
     return count;
 }
 
-/* Of those that came furthest the one with most that has taken effect, and fewest unconfirmed. */
+/* Of the furthest configurations the one in which most has taken effect, with fewest unconfirmed. */
 static Number best(const Search *s) {
     Number best = s->seen.places[s->seen.furthest].first;
     for (Number n = best; n; n = configuration(&s->seen, n)->following) {
@@ -242,7 +243,7 @@ static Number best(const Search *s) {
     return best;
 }
 
-static void tell_path(Search *s, Found *found) {
+static void fill_path(Search *s, Found *found) {
     Number end = best(s);
     for (Number n = end; configuration(&s->seen, n)->parent; n = configuration(&s->seen, n)->parent)
         found->steps++;
@@ -256,7 +257,7 @@ static void tell_path(Search *s, Found *found) {
     }
 }
 
-static void tell_states(Search *s, Found *found) {
+static void fill_states(Search *s, Found *found) {
     Number first = s->seen.places[s->seen.furthest].first;
     int64_t count = 0;
     for (Number n = first; n; n = configuration(&s->seen, n)->following) count++;
@@ -284,7 +285,7 @@ void lockcheck_search(const Plan *plan, const Lock *lock, AskModel model, AskPat
                       const Limits *limits, Found *found);
 void lockcheck_search_free(Found *found);
 
-/* `plan` has a return at least; `lock` may be NULL. What is found has to be freed, whatever it is. */
+/* `plan` has at least one return; `lock` may be NULL. `found` always has to be freed. */
 void lockcheck_search(const Plan *plan, const Lock *lock, AskModel model, AskPatience patience,
                       const Limits *limits, Found *found) {
     memset(found, 0, sizeof *found);
@@ -301,9 +302,9 @@ void lockcheck_search(const Plan *plan, const Lock *lock, AskModel model, AskPat
         begin(s);
         run(s);
         if (s->verdict == STUCK) {
-            s->exhausted.left = SIZE_MAX; /* what was found is told */
-            tell_path(s, found);
-            tell_states(s, found);
+            s->exhausted.left = SIZE_MAX; /* no limit for the result */
+            fill_path(s, found);
+            fill_states(s, found);
         }
         found->verdict = s->verdict;
     }

@@ -19,9 +19,9 @@ static void resize(Transitions *t, Exhausted *exhausted, size_t size) {
     lockcheck_give_back(exhausted, old, count, sizeof *old);
 }
 
-enum { BYTES_OF_A_STATE = 500 }; /* that Python keeps, with all that is known of it */
+enum { BYTES_OF_A_STATE = 500 }; /* in Python, with its transitions */
 
-/* States are numbered as they are found, so a new one is the next. */
+/* Asks Python. States are numbered as they are found, so a new one is the next. */
 static int32_t ask(Transitions *t, Exhausted *exhausted, int32_t kind, int32_t state) {
     Rank rank;
     int32_t after = t->ask(kind, state, &rank);
@@ -32,7 +32,7 @@ static int32_t ask(Transitions *t, Exhausted *exhausted, int32_t kind, int32_t s
     return after;
 }
 
-/* What stands for the alike is among the states, and is ranked if it is ever reached: never. */
+/* Ranks a state. The one that stands for all alike is never reached, so it needs no rank. */
 static int32_t ranked(Transitions *t, Exhausted *exhausted, int32_t state) {
     if (state < 0 || ((size_t)state < t->ranked && t->ranks[state].alike >= 0)) return state;
     int32_t alike = locks_alike(&t->locks, exhausted, state);

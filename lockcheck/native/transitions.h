@@ -1,5 +1,5 @@
 /* The model as a table: (class of the operation, state) -> next state; and the ranks of the states.
-   What is not known yet is asked of Python, but of locks that have an owner: see `locks.h`. */
+   Missing entries are computed by Python, those of locks with an owner by `locks.h`. */
 
 #ifndef LOCKCHECK_TRANSITIONS_H
 #define LOCKCHECK_TRANSITIONS_H
@@ -15,12 +15,12 @@
 enum { ILLEGAL = -1, FAILED = -2 };
 enum { LAPSE = -1, FIRST = -2 }; /* in place of a class: the end of a lease; the initial state */
 
-/* `search_plan.py` says what they are. */
+/* As `Rank` in `models.py`. */
 typedef struct {
     int64_t alike, token, promised;
 } Rank;
 
-/* The next state, with its rank; ILLEGAL, or FAILED if Python raised. */
+/* The next state, with its rank; or ILLEGAL, or FAILED if Python raised an exception. */
 typedef int32_t (*AskModel)(int32_t kind, int32_t state, Rank *rank);
 
 typedef struct {
@@ -34,11 +34,11 @@ typedef struct {
     Rank *ranks; /* of each state */
     size_t room, ranked;
     AskModel ask;
-    int is_lock; /* nothing is asked */
+    int is_lock; /* Python is not called */
     Locks locks;
 } Transitions;
 
-/* `lock`: NULL for all that is asked of Python. */
+/* `lock`: NULL for all models that Python computes. */
 void transitions_begin(Transitions *t, Exhausted *exhausted, AskModel ask, const Lock *lock);
 void transitions_free(Transitions *t);
 int32_t transitions_ask(Transitions *t, Exhausted *exhausted, int32_t kind, int32_t state);
@@ -46,7 +46,7 @@ int32_t transitions_of_lock(Transitions *t, Exhausted *exhausted, int32_t kind, 
 
 #define NO_TRANSITION UINT64_MAX
 
-/* Whether all that can follow `other` can follow `one`, too; of states that are alike. */
+/* Whether all that can follow `other` can follow `one`, too; the states must be alike. */
 static inline int covers(const Transitions *t, int32_t one, int32_t other) {
     const Rank *a = &t->ranks[one], *b = &t->ranks[other];
     return a->token <= b->token && a->promised <= b->promised;
