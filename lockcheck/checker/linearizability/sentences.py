@@ -163,8 +163,7 @@ class Sentences:
         return self._text(int(self.table.result[row] if read else self.table.argument[row]))
 
     def _who(self, row: int) -> str:
-        process = self.table.symbols.value(int(self.table.process[row]))
-        return "somebody" if process is None else f"process {plain(process)}"
+        return f"process {plain(self.table.symbols.value(int(self.table.process[row])))}"
 
     def _text(self, symbol: int) -> str:
         return shown(self.table.symbols.value(symbol))
