@@ -89,10 +89,10 @@ def test_what_was_packed(
     pack = gzip.compress if packing == ".gz" else zstandard.ZstdCompressor().compress
     path = tmp_path / f"history{packing}"
     path.write_bytes(edited(pack(edited(SAMPLES[name].encode(), inside)), outside))
-    assert done_words(path) is None or str(path) in str(done_words(path))
+    assert error_of(path) is None or str(path) in str(error_of(path))
 
 
-def done_words(path: Path) -> UserError | None:
+def error_of(path: Path) -> UserError | None:
     try:
         read_any(str(path))
     except UserError as error:
