@@ -1,4 +1,4 @@
-"""What is copied before it is read: nothing that is no history, and not until the disk is full."""
+"""Copies of streams: only of histories, and not until the disk is full."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ MIB = 1 << 20
 
 def events(number: int) -> bytes:
     kinds = (EventType.INVOKE, EventType.OK)
-    told = (Event(time, 0, kinds[time % 2], "read", key="k") for time in range(number))
-    return b"".join(encode_event(event) + b"\n" for event in told)
+    events = (Event(time, 0, kinds[time % 2], "read", key="k") for time in range(number))
+    return b"".join(encode_event(event) + b"\n" for event in events)
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def test_a_byte_order_mark_changes_nothing(tmp_path: Path, monkeypatch: pytest.M
     marked.write_bytes(b"\xef\xbb\xbf" + events(10))
     with loaded(str(marked), ReadOptions()) as found:
         assert isinstance(found.history, History)
-        told = found.history
+        expected = found.history
     with loaded(str(plain), ReadOptions()) as found:
         history = found.history
-        assert (history.rows() if isinstance(history, Scan) else history) == told
+        assert (history.rows() if isinstance(history, Scan) else history) == expected

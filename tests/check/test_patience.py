@@ -1,4 +1,4 @@
-"""How long searches may take in all, however long the history took to be read."""
+"""The limit of all searches together, however long reading the history took."""
 
 from __future__ import annotations
 

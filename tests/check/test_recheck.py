@@ -1,4 +1,4 @@
-"""Somebody else's history from a file to its verdict: healthy locks, and what must be found."""
+"""Another tool's history from a file to its verdict: healthy locks, and what must be found."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ HEADER = "client,key,op,start_ns,end_ns,outcome,token\n"
 
 
 def csv(lines: str) -> str:
-    """As somebody's log, in which a client has one name for all that it does."""
+    """The log of a service, in which a client has one name for all its operations."""
     rows = []
-    for asked, answer in ((told.invoke, told.answer) for told in operations(lines)):
+    for invoke, answer in ((each.invoke, each.answer) for each in operations(lines)):
         end = f"{answer.time},{answer.type},{answer.token or ''}" if answer else ",info,"
-        rows.append(f"c{asked.process},k,{asked.f},{asked.time},{end}\n")
+        rows.append(f"c{invoke.process},k,{invoke.f},{invoke.time},{end}\n")
     return HEADER + "".join(rows)
 
 
@@ -74,7 +74,7 @@ HEALTHY: dict[str, tuple[str, dict[str, Any]]] = {
         1 release 10-11
         2 acquire 12-13 token=6
         2 release 16-17""", {}),
-    "a mutex that anybody releases": ("""
+    "a mutex that any client releases": ("""
         1 acquire 0-1
         4 release 4-5
         3 acquire 6-7
@@ -110,8 +110,8 @@ UNCERTAIN: dict[str, tuple[str, dict[str, Any]]] = {
         1 release 1000-1001!
         2 acquire 1011-1013
         2 release 1020-1021""", {}),
-    "nobody shared it": ("1 acquire 0-1\n 1 release 2-3\n 1 acquire 4-5", {}),
-    "nobody knows what these do": ("1 append 0-1\n 2 txn 2-3\n 1 append 4-5", {}),
+    "never shared": ("1 acquire 0-1\n 1 release 2-3\n 1 acquire 4-5", {}),
+    "unknown operations": ("1 append 0-1\n 2 txn 2-3\n 1 append 4-5", {}),
 }  # fmt: skip
 
 WRONG: dict[str, tuple[str, dict[str, Any], str]] = {
@@ -169,7 +169,7 @@ REGISTER = "0 :invoke :write 1\n0 :ok :write 1\n1 :invoke :read nil\n1 :ok :read
 
 @pytest.mark.parametrize("model", ["mutex", "fenced", "set", "counter"])
 def test_a_model_that_does_not_know_the_operations_is_refused(tmp_path: Path, model: str) -> None:
-    """It would find nothing, or accuse somebody of what it left out."""
+    """It would find nothing, or blame a client for what it ignored."""
     with pytest.raises(UserError, match="does not know"):
         checked(tmp_path / "h.txt", REGISTER, model=model)
     assert checked(tmp_path / "h.txt", REGISTER).exit_code == 1
@@ -190,7 +190,7 @@ def test_permits_are_a_semaphores(tmp_path: Path, asked: dict[str, Any]) -> None
 
 
 def test_what_no_judge_knows_is_said(tmp_path: Path) -> None:
-    verdict = checked(tmp_path / "h.csv", csv(UNCERTAIN["nobody knows what these do"][0]))
+    verdict = checked(tmp_path / "h.csv", csv(UNCERTAIN["unknown operations"][0]))
     assert "3 operations are unknown to every check: append, txn" in verdict.notes
 
 

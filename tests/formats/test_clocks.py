@@ -1,4 +1,4 @@
-"""Times since 1970 are as good as any in every format, and findings are told by them, too."""
+"""Times since 1970 work in every format, and findings name the date and time."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ FORMATS = {
 
 @pytest.mark.parametrize("long", [False, True])
 @pytest.mark.parametrize("name", FORMATS)
-def test_a_finding_is_told_by_the_clock_of_the_log(
+def test_a_finding_has_the_time_by_the_clock_of_the_log(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, long: bool
 ) -> None:
     if long:  # so it is judged from columns, in the formats that can be read into them
@@ -75,13 +75,13 @@ def test_a_finding_is_told_by_the_clock_of_the_log(
     judgement = checked.judgement
     assert judgement.verdict is Verdict.VIOLATION
     assert checked.history.end_ns < 100 * MS
-    told = checked.narrative.headline
-    assert told.startswith("At 0.021 s: process 1 and process 2 both held")
-    assert "By the log's clock that was 2023-11-14 22:13:20.021 UTC." in told
+    headline = checked.narrative.headline
+    assert headline.startswith("At 0.021 s: process 1 and process 2 both held")
+    assert "By the log's clock that was 2023-11-14 22:13:20.021 UTC." in headline
     assert verdict_summary(checked.narrative).findings[0].at == "2023-11-14 22:13:20.021 UTC"
 
 
-def test_a_clock_that_counts_from_its_own_beginning_tells_no_date(tmp_path: Path) -> None:
+def test_a_clock_that_counts_from_its_own_beginning_has_no_date(tmp_path: Path) -> None:
     path = tmp_path / "history.csv"
     path.write_text(CSV.replace("17000000000", "00000000000"))
     assert read_any(str(path))[0].terms.began_ns == 0

@@ -1,4 +1,4 @@
-"""EDN is read as data, whatever it says, and what is damaged is named with its place."""
+"""EDN is read as data, whatever it contains, and damage is named with its place."""
 
 from __future__ import annotations
 
@@ -168,8 +168,8 @@ SIGNS = st.text(st.sampled_from(list('{}[]()#_;:"\\ ,\nab1-+./Nux\x00é')), max_
 
 @given(SIGNS | st.text(max_size=30))
 def test_signs_in_any_order_are_values_or_an_error(text: str) -> None:
-    told = outcome(text)
-    places = [told[:2]] if isinstance(told, tuple) else [form[1:] for form in told]
+    result = outcome(text)
+    places = [result[:2]] if isinstance(result, tuple) else [form[1:] for form in result]
     assert all(line >= 1 and column >= 1 for line, column in places)
 
 

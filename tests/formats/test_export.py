@@ -1,4 +1,4 @@
-"""What is written for others is read again as the same operations."""
+"""What is written for other tools is read again as the same operations."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ OK_LINE = (
 )
 
 
-def exported(name: str, told: History) -> bytes:
+def exported(name: str, original: History) -> bytes:
     out = BytesIO()
-    write(told, name, out)
+    write(original, name, out)
     return out.getvalue()
 
 
@@ -62,7 +62,7 @@ terms = st.builds(
 @st.composite
 def histories(draw: st.DrawFn) -> list[Event]:
     """Any number of clients, each with any events, and its operations in order."""
-    told: list[Event] = []
+    events: list[Event] = []
     processes = draw(
         st.lists(st.integers(0, 1 << 40), max_size=3, unique=True)
         | st.lists(texts.filter(lambda t: t not in ("nemesis", "storage")), max_size=3, unique=True)
@@ -77,12 +77,12 @@ def histories(draw: st.DrawFn) -> list[Event]:
         ):
             time += draw(st.integers(0, 9))
             if f == "lost":
-                told.append(draw(notices(time, process)))
+                events.append(draw(notices(time, process)))
                 continue
-            told.append(draw(invocations(time, process, f)))
+            events.append(draw(invocations(time, process, f)))
             time += draw(st.integers(0, 9))
-            told.append(draw(answers(told[-1], time)))
-    return sorted(told, key=lambda event: event.time)
+            events.append(draw(answers(events[-1], time)))
+    return sorted(events, key=lambda event: event.time)
 
 
 def invocations(time: int, process: int | str, f: str) -> st.SearchStrategy[Event]:
@@ -136,15 +136,15 @@ def answers(invoke: Event, time: int) -> st.SearchStrategy[Event]:
 
 @pytest.mark.parametrize("name", ["edn", "jsonl"])
 @given(terms, histories())
-def test_everything_is_told(name: str, agreed: Terms, events: list[Event]) -> None:
-    told = History.of([terms_event(agreed), *events])
-    assert history_of(name, exported(name, told)) == told
+def test_everything_is_exported(name: str, agreed: Terms, events: list[Event]) -> None:
+    original = History.of([terms_event(agreed), *events])
+    assert history_of(name, exported(name, original)) == original
 
 
 @pytest.mark.parametrize("name", ["edn", "jsonl"])
 def test_a_run_with_all_that_can_be_in_it(name: str) -> None:
-    told = history(*RUN, ledger=True, ttl_ms=500, backend="x")
-    assert history_of(name, exported(name, told)) == told
+    original = history(*RUN, ledger=True, ttl_ms=500, backend="x")
+    assert history_of(name, exported(name, original)) == original
 
 
 CODED = (
@@ -155,13 +155,13 @@ CODED = (
 
 
 @pytest.mark.parametrize("name", ["csv", "edn", "jsonl"])
-def test_whether_a_release_checked_the_owner_is_told(name: str) -> None:
+def test_whether_a_release_checked_the_owner_is_exported(name: str) -> None:
     again = history_of(name, exported(name, history(*CODED)))
     assert [operation.blind for operation in again.operations] == [False, False, True]
 
 
 @pytest.mark.parametrize("name", ["edn", "jsonl"])
-def test_why_an_operation_was_refused_is_told(name: str) -> None:
+def test_why_an_operation_was_refused_is_exported(name: str) -> None:
     again = history_of(name, exported(name, history(*CODED)))
     assert [operation.refusal for operation in again.operations] == [
         *(None, Refusal.UNAVAILABLE, None)
@@ -179,24 +179,24 @@ def test_the_lines_are_what_jepsen_reads() -> None:
 
 
 @given(histories())
-def test_csv_tells_the_operations(events: list[Event]) -> None:
+def test_csv_contains_the_operations(events: list[Event]) -> None:
     events = [event for event in events if event.process != ""]
-    told = History.of(_numbered_once(events))
+    original = History.of(_numbered_once(events))
     if not events:
         return
-    first = min(event.time for event in told.events)
-    again = history_of("csv", exported("csv", told))
-    numbers = all(_is_number(event.process) for event in told.events)
-    key = sorted(_row(operation, first, numbers) for operation in told.operations)
+    first = min(event.time for event in original.events)
+    again = history_of("csv", exported("csv", original))
+    numbers = all(_is_number(event.process) for event in original.events)
+    key = sorted(_row(operation, first, numbers) for operation in original.operations)
     assert sorted(_row(operation, 0, numbers) for operation in again.operations) == key
-    losses = sorted(_loss(event, first, numbers) for event in lost_notices(told))
+    losses = sorted(_loss(event, first, numbers) for event in lost_notices(original))
     assert sorted(_loss(event, 0, numbers) for event in lost_notices(again)) == losses
-    holds = sorted(_hold(hold, first, numbers) for hold in told.holds)
+    holds = sorted(_hold(hold, first, numbers) for hold in original.holds)
     assert sorted(_hold(hold, 0, numbers) for hold in again.holds) == holds
 
 
 def _numbered_once(events: list[Event]) -> list[Event]:
-    """A storage gives each number once, and an answer that says nothing says no number."""
+    """A storage gives each number once, and an unknown answer has none."""
     return [
         msgspec.structs.replace(event, seq=None if event.type is EventType.INFO else number)
         if event.seq is not None
@@ -207,8 +207,8 @@ def _numbered_once(events: list[Event]) -> list[Event]:
 
 def _loss(event: Event, first: int, numbers: bool) -> str:
     process = int(event.process) if numbers else str(event.process)
-    told = (event.key or None, _json(event.value), event.node or None)
-    return repr((process, event.time - first, told))
+    content = (event.key or None, _json(event.value), event.node or None)
+    return repr((process, event.time - first, content))
 
 
 def _is_number(process: int | str) -> bool:
@@ -222,10 +222,10 @@ def _hold(hold: Hold, first: int, numbers: bool) -> str:
 
 def _row(operation: Operation, first: int, numbers: bool) -> str:
     invoke, answer = operation.invoke, operation.answer
-    told = None
+    answered = None
     if answer is not None:
         result = _json(result_of(answer)), operation.blind
-        told = (answer.time - first, answer.type, result, answer.token, answer.seq)
+        answered = (answer.time - first, answer.type, result, answer.token, answer.seq)
     process = int(operation.process) if numbers else str(operation.process)
     asked = (
         invoke.key or None,
@@ -235,7 +235,7 @@ def _row(operation: Operation, first: int, numbers: bool) -> str:
         invoke.token,
         _json(invoke.base),
     )
-    return repr((process, operation.f, operation.start_ns - first, told, asked))
+    return repr((process, operation.f, operation.start_ns - first, answered, asked))
 
 
 def _json(value: object) -> bytes:
@@ -252,8 +252,8 @@ def test_a_history_without_terms_gets_them_first(name: str) -> None:
 
 
 def test_csv_of_a_run() -> None:
-    told = history(*RUN, ttl_ms=500)
-    lines = exported("csv", told).decode().splitlines()
+    original = history(*RUN, ttl_ms=500)
+    lines = exported("csv", original).decode().splitlines()
     assert lines[0] == (
         "client,key,op,start_ns,end_ns,outcome,token,value,result,ttl_ms,node,seq,base,of"
     )
@@ -262,15 +262,15 @@ def test_csv_of_a_run() -> None:
     assert lines[3] == '1,k,write,2000000,3000000,ok,,"""b""","""b""",,n1,1,"""a""",'
     assert lines[5].startswith("1,k,lost,9000000,,,,")
     assert lines[-1] == "3,k,acquire,12000000,,,,,,,n3,,,"
-    again = history_of("csv", exported("csv", told))
-    assert [o.unknown for o in again.operations] == [o.unknown for o in told.operations]
+    again = history_of("csv", exported("csv", original))
+    assert [o.unknown for o in again.operations] == [o.unknown for o in original.operations]
     assert [(h.process, h.end_ns, h.ending) for h in again.holds] == [
-        (h.process, h.end_ns, h.ending) for h in told.holds
+        (h.process, h.end_ns, h.ending) for h in original.holds
     ]
 
 
-def test_csv_of_what_is_called_lost_and_is_no_notice() -> None:
-    told = History.of(
+def test_csv_of_an_operation_that_is_called_lost() -> None:
+    original = History.of(
         [
             Event(0, 1, EventType.INVOKE, "lost"),
             Event(1, 1, EventType.INFO, "lost"),
@@ -278,22 +278,22 @@ def test_csv_of_what_is_called_lost_and_is_no_notice() -> None:
             Event(3, "nemesis", EventType.INFO, "lost"),
         ]
     )
-    again = history_of("csv", exported("csv", told))
+    again = history_of("csv", exported("csv", original))
     assert [o.f for o in again.operations] == ["lost operation"]
     assert [event.time for event in lost_notices(again)] == [2]
-    assert left_out(told, "csv") == (
+    assert left_out(original, "csv") == (
         "csv contains the clients' operations only: 1 notice is left out"
     )
 
 
-def test_porcupine_is_told_whether_a_release_checked_the_owner() -> None:
-    told = exported("porcupine", history(*CODED)).splitlines()
-    assert json.loads(told[2])["Output"]["value"] == {"removed": 1, "blind": True}
+def test_porcupine_gets_whether_a_release_checked_the_owner() -> None:
+    original = exported("porcupine", history(*CODED)).splitlines()
+    assert json.loads(original[2])["Output"]["value"] == {"removed": 1, "blind": True}
 
 
 def test_porcupine() -> None:
-    told = history("7 acquire 0-1 token=3", "9 write 1-2! b", "7 release 2-3? = x", "9 read 4-")
-    lines = [json.loads(line) for line in exported("porcupine", told).splitlines()]
+    original = history("7 acquire 0-1 token=3", "9 write 1-2! b", "7 release 2-3? = x", "9 read 4-")
+    lines = [json.loads(line) for line in exported("porcupine", original).splitlines()]
     assert lines[0] == {
         "ClientId": 0,
         "Input": {"op": "acquire", "key": "k", "value": None},
@@ -310,19 +310,19 @@ KEPT = ("1 acquire 0-1", "9 renew 2-3 of=1", "1 write 2.5-5 b", "9 renew 4-6! of
 
 
 @pytest.mark.parametrize("name", ["csv", "jsonl", "edn"])
-def test_whose_hold_a_renewal_extends_is_told(name: str) -> None:
-    told = history(*KEPT)
-    again = history_of(name, exported(name, told))
+def test_the_owner_of_a_renewed_hold_is_exported(name: str) -> None:
+    original = history(*KEPT)
+    again = history_of(name, exported(name, original))
     assert [(o.process, o.owner, o.f) for o in again.operations] == [
-        (o.process, o.owner, o.f) for o in told.operations
+        (o.process, o.owner, o.f) for o in original.operations
     ]
     assert [(h.process, h.end_ns, h.ending) for h in again.holds] == [
-        (h.process, h.end_ns, h.ending) for h in told.holds
+        (h.process, h.end_ns, h.ending) for h in original.holds
     ]
-    assert b":of 1" in exported("edn", told)
+    assert b":of 1" in exported("edn", original)
 
 
-def test_porcupine_is_told_whose_hold_a_renewal_extends() -> None:
+def test_porcupine_gets_the_owner_of_a_renewed_hold() -> None:
     lines = [json.loads(line) for line in exported("porcupine", history(*KEPT)).splitlines()]
     assert [(line["ClientId"], line["Input"].get("of")) for line in lines] == [
         *((0, None), (1, 0), (0, None), (1, 0), (2, None))
@@ -335,10 +335,10 @@ def test_an_export_that_is_none() -> None:
     assert error.value.cure == f"choose from: {', '.join(EXPORTS)}"
 
 
-def test_what_an_export_leaves_out_is_said() -> None:
-    told = history(*RUN, ledger=True, ttl_ms=500)
-    assert {name for name in EXPORTS if not left_out(told, name)} == {"edn", "jsonl"}
-    assert left_out(told, "csv") == (
+def test_an_export_names_what_it_leaves_out() -> None:
+    original = history(*RUN, ledger=True, ttl_ms=500)
+    assert {name for name in EXPORTS if not left_out(original, name)} == {"edn", "jsonl"}
+    assert left_out(original, "csv") == (
         "csv contains the clients' operations only: 1 notice, 1 fault and 1 ledger entry of the "
         "storage are left out"
     )

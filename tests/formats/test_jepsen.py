@@ -1,4 +1,4 @@
-"""Jepsen's histories: what their lines mean, in every notation of theirs."""
+"""Jepsen's histories: the meaning of their lines, in every notation."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from lockcheck.formats import FORMATS, ReadOptions
 from lockcheck.formats.source import Source
-from tests.formats.texts import NAME, brief, error_in, events_of, history_of, said
+from tests.formats.texts import NAME, brief, error_in, events_of, history_of, place_and_reason
 
 EDN = """
 {:process 0, :type :invoke, :f :acquire, :value nil, :time 5, :index 0}
@@ -134,11 +134,11 @@ def test_times_may_go_back_between_threads() -> None:
 
 def ops(*lines: str) -> str:
     """`0 invoke read [1 nil]` and so on, as EDN."""
-    told = []
+    written = []
     for line in lines:
         process, kind, f, value = line.split(maxsplit=3)
-        told.append(f"{{:process {process} :type :{kind} :f :{f} :value {value}}}")
-    return "\n".join(told)
+        written.append(f"{{:process {process} :type :{kind} :f :{f} :value {value}}}")
+    return "\n".join(written)
 
 
 def keys_in(*lines: str) -> list[str | None]:
@@ -150,7 +150,7 @@ KEYED = {
     "reads": (["0 invoke read [1 nil]", "0 ok read [1 5]", "1 invoke write [2 6]"], ["1", "2"]),
     "a cas": (["0 invoke cas [1 [3 4]]", "1 invoke write [1 2]"], ["1", "1"]),
     "locks": (["0 invoke acquire [:a nil]", "1 invoke release [:b nil]"], [":a", ":b"]),
-    "said so": (["0 invoke write #jepsen.independent.Tuple [1 2]"], ["1"]),
+    "a pair by its tag": (["0 invoke write #jepsen.independent.Tuple [1 2]"], ["1"]),
     "no pairs": (["0 invoke read nil", "0 ok read [1 5]", "1 invoke write [2 6]"], [None, None]),
     "writes alone": (["0 invoke write [1 2]", "1 invoke write [1 3]"], [None, None]),
     "another key in the answer": (["0 invoke read [1 nil]", "0 ok read [2 5]"], [None]),
@@ -212,7 +212,7 @@ TOKENS = {
         ],
         [None, None, None],
     ),
-    "a token told twice": (
+    "a token given twice": (
         ["0 invoke acquire nil", "0 ok acquire 7", "1 invoke acquire nil", "1 ok acquire 7"],
         [7, 7],
     ),
@@ -279,7 +279,7 @@ STRANGER = {
 
 
 @pytest.mark.parametrize("form", CLIENT)
-def test_the_user_is_told_of_processes_that_are_no_clients(form: str) -> None:
+def test_the_user_is_warned_of_processes_that_are_no_clients(form: str) -> None:
     def notes(*processes: str) -> list[str]:
         source = Source(NAME)
         text = "\n".join([CLIENT[form], *(STRANGER[form] % process for process in processes)])
@@ -311,7 +311,7 @@ NO_PROCESSES = {
 
 @pytest.mark.parametrize(("form", "text", "reason"), NO_PROCESSES.values(), ids=NO_PROCESSES)
 def test_what_can_be_no_client_is_refused(form: str, text: str, reason: str) -> None:
-    line, column, why = said(error_in(form, f"{CLIENT[form]}\n  {text}"))
+    line, column, why = place_and_reason(error_in(form, f"{CLIENT[form]}\n  {text}"))
     assert (line, column) == (2, 3)
     assert reason in why
 
@@ -395,6 +395,6 @@ DAMAGED = {
 def test_damage_is_named_with_its_place(
     form: str, text: str, line: int, column: int | None, reason: str
 ) -> None:
-    told = said(error_in(form, text))
-    assert told[:2] == (line, column)
-    assert told[2].startswith(reason)
+    found = place_and_reason(error_in(form, text))
+    assert found[:2] == (line, column)
+    assert found[2].startswith(reason)

@@ -61,14 +61,14 @@ def test_what_it_holds_counts_for_more_than_how_it_ends(tmp_path: Path) -> None:
     assert read_any(str(path))[1].format.name == "edn"
 
 
-def test_what_cannot_be_told_by_sight_is_told_by_its_ending(tmp_path: Path) -> None:
+def test_what_cannot_be_recognized_by_content_is_by_its_ending(tmp_path: Path) -> None:
     path = tmp_path / "history.jsonl.gz"
     path.write_bytes(gzip.compress(b"\n\nonce upon a time"))
     with pytest.raises(HistoryError, match=r"history\.jsonl\.gz, line 3, column 1: not an event"):
         read_any(str(path))
 
 
-def test_nobody_knows_it(tmp_path: Path) -> None:
+def test_an_unknown_format(tmp_path: Path) -> None:
     path = tmp_path / "history"
     path.write_text("once upon a time")
     with pytest.raises(UserError, match="in no format that lockcheck recognizes") as error:

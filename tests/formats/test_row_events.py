@@ -1,4 +1,4 @@
-"""Rows as columns say what their events say."""
+"""Rows as columns mean the same as their events."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def by_lines(events: list[Event]) -> Columns | None:
     return read_columns(BytesIO(b"".join(encode_event(event) + b"\n" for event in events)))
 
 
-def said(columns: Columns) -> dict[str, Any]:
+def meaning(columns: Columns) -> dict[str, Any]:
     """What the numbers stand for, by the places of the events among all."""
     text, table = columns.table.symbols.value, columns.table
     lines = sorted([*columns.invoked_at, *columns.answered_at, *columns.special_at])
     place = {line: number for number, line in enumerate(line for line in lines if line >= 0)}
-    told = zip(columns.numbered.tolist(), columns.number.tolist(), strict=True)
+    numbered = zip(columns.numbered.tolist(), columns.number.tolist(), strict=True)
     based = zip(columns.based.tolist(), columns.base.tolist(), strict=True)
     processes = set(table.process.tolist())
     return {
@@ -51,7 +51,7 @@ def said(columns: Columns) -> dict[str, Any]:
         "answered": [place.get(at) for at in columns.answered_at.tolist()],
         "notices": [place[at] for at in columns.special_at.tolist()],
         "seen": {text(n): int(columns.seen_last[n]) for n in processes},
-        "numbered": sorted(told),
+        "numbered": sorted(numbered),
         "based": [(row, text(base)) for row, base in based],
         "end": (columns.end_ns, columns.events, columns.has_foreign_owners),
     }
@@ -64,7 +64,7 @@ def test_columns_are_those_of_the_events(seed: int) -> None:
     columns, read = rows.columns(), by_lines(list(rows))
     assert columns is not None
     assert read is not None
-    assert said(columns) == said(read)
+    assert meaning(columns) == meaning(read)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -11,7 +11,7 @@ import pytest
 from lockcheck.formats import FORMATS, ReadOptions
 from lockcheck.formats.source import Source
 from lockcheck.history import Ending, Event
-from tests.formats.texts import NAME, brief, error_in, events_of, history_of, said
+from tests.formats.texts import NAME, brief, error_in, events_of, history_of, place_and_reason
 
 HEADER = "client,key,op,start_ns,end_ns,outcome,token\n"
 EPOCH = 1_700_000_000_000_000_000
@@ -64,7 +64,7 @@ def test_numbers_below_zero_and_with_blanks() -> None:
     assert brief(events_of("csv", text)) == ["0 a invoke acquire k", "11 a ok acquire k token=7"]
 
 
-def test_who_never_had_an_answer_may_go_on() -> None:
+def test_a_client_without_an_answer_may_go_on() -> None:
     text = HEADER + "a,k,acquire,0,,,\na,k,acquire,9,,info,\n"
     assert brief(events_of("csv", text)) == [
         "0 a invoke acquire k",
@@ -116,7 +116,7 @@ def test_numbers_and_bases_of_writes() -> None:
         *(None, (1 << 63) - 1),
         *(None, -5),
         *(None, 0),
-        *(None, None),  # nobody knows whether the storage took it
+        *(None, None),  # it is unknown whether the storage accepted it
         None,
     ]
 
@@ -166,8 +166,8 @@ def test_a_notice_is_no_operation() -> None:
 )
 def test_a_notice_at_the_time_of_something_else(rows: str, holds: list[tuple[int, int]]) -> None:
     first = min(int(row.split(",")[3]) for row in rows.splitlines())
-    told = history_of("csv", HEADER + rows).holds
-    assert [(hold.start_ns + first, hold.end_ns + first) for hold in told] == holds
+    found = history_of("csv", HEADER + rows).holds
+    assert [(hold.start_ns + first, hold.end_ns + first) for hold in found] == holds
 
 
 def test_only_notices() -> None:
@@ -189,7 +189,7 @@ DAMAGED_ROWS = {
     "no outcome": ("a,k,acquire,1,2,,", 3, 17, "outcome: an answer without an outcome"),
     "no time": ("a,k,acquire,1,,ok,", 3, 15, "end_ns: an answer without a time"),
     "another outcome": ("a,k,acquire,1,2,yes,", 3, 17, "outcome: neither ok, fail nor info: 'yes'"),
-    "nobody": (",k,acquire,1,2,ok,", 3, 1, "client: an operation without a client"),
+    "no client": (",k,acquire,1,2,ok,", 3, 1, "client: an operation without a client"),
     "nothing": ("a,k,,1,2,ok,", 3, 5, "op: no operation"),
     "too few": ("a,k,acquire", 3, None, "a row of 3 cells where 7 are needed"),
     "back in time": ("a,k,acquire,3,2,ok,", 3, None, "it ends before it begins"),
@@ -211,9 +211,9 @@ DAMAGED_ROWS = {
     ("row", "line", "column", "reason"), DAMAGED_ROWS.values(), ids=DAMAGED_ROWS
 )
 def test_a_damaged_row_is_named(row: str, line: int, column: int | None, reason: str) -> None:
-    told = said(error_in("csv", f"{HEADER}z,k,acquire,0,9,ok,\n{row}\n"))
-    assert told[:2] == (line, column)
-    assert told[2].startswith(reason)
+    found = place_and_reason(error_in("csv", f"{HEADER}z,k,acquire,0,9,ok,\n{row}\n"))
+    assert found[:2] == (line, column)
+    assert found[2].startswith(reason)
 
 
 @pytest.mark.parametrize(
@@ -235,9 +235,9 @@ def test_a_damaged_row_is_named(row: str, line: int, column: int | None, reason:
     ],
 )
 def test_a_damaged_table_is_named(text: str, line: int, reason: str) -> None:
-    told = said(error_in("csv", text))
-    assert told[0] == line
-    assert told[2].startswith(reason)
+    found = place_and_reason(error_in("csv", text))
+    assert found[0] == line
+    assert found[2].startswith(reason)
 
 
 @pytest.mark.parametrize(
@@ -248,7 +248,7 @@ def test_a_damaged_table_is_named(text: str, line: int, reason: str) -> None:
         "a,k,write,1,2,ok,,5,\nb,k,write,3,4,info,,5,\n",
         "a,k,write,1,2,fail,,5,\nb,k,write,3,4,ok,,5,\n",
     ],
-    ids=["of two keys", "a read of it", "nobody knows", "refused"],
+    ids=["of two keys", "a read of it", "unconfirmed", "refused"],
 )
 def test_numbers_that_are_the_same_and_may_be(rows: str) -> None:
     assert len(history_of("csv", LONG_HEADER + rows).operations) == 2
@@ -256,19 +256,19 @@ def test_numbers_that_are_the_same_and_may_be(rows: str) -> None:
 
 def test_what_is_no_utf8_is_named_with_its_place() -> None:
     error = error_in("csv", HEADER.encode() + "é,\xff".encode("latin-1"))
-    assert said(error)[:2] == (2, 1)
+    assert place_and_reason(error)[:2] == (2, 1)
 
 
 # --- spans -----------------------------------------------------------------------------------
 
 
-def attributes(said: dict[str, Any]) -> list[dict[str, Any]]:
+def attributes(given: dict[str, Any]) -> list[dict[str, Any]]:
     kinds = {str: "stringValue", int: "intValue", bool: "boolValue", float: "doubleValue"}
-    return [{"key": key, "value": {kinds[type(value)]: value}} for key, value in said.items()]
+    return [{"key": key, "value": {kinds[type(value)]: value}} for key, value in given.items()]
 
 
-def span(name: str, start: Any, end: Any, code: Any = 0, **said: Any) -> dict[str, Any]:
-    renamed = {key.replace("__", "."): value for key, value in said.items()}
+def span(name: str, start: Any, end: Any, code: Any = 0, **given: Any) -> dict[str, Any]:
+    renamed = {key.replace("__", "."): value for key, value in given.items()}
     return {
         "name": name,
         "traceId": "5b8efff798038103d269b633813fc60c",
@@ -324,10 +324,10 @@ def test_documents_that_are_lines_and_then_are_not() -> None:
     documents = [json.loads(export(each, service__name="w")) for each in spans]
     lines = [json.dumps(document) for document in documents]
     lines[20] = json.dumps(documents[20], indent=1)  # from here on they are no lines any more
-    told = [event.time for event in events_of("otlp", "\n".join(lines))]
-    assert told == list(range(60))
+    found = [event.time for event in events_of("otlp", "\n".join(lines))]
+    assert found == list(range(60))
     damaged = [*lines[:19], lines[19].replace('"k"', "k"), *lines[20:]]
-    assert said(error_in("otlp", "\n".join(damaged)))[0] == 20
+    assert place_and_reason(error_in("otlp", "\n".join(damaged)))[0] == 20
 
 
 def test_numbers_and_notices_as_spans() -> None:
@@ -357,7 +357,7 @@ def test_numbers_and_notices_as_spans() -> None:
         ({"service__name": "s", "service__instance__id": "i"}, "i"),
     ],
 )
-def test_who_it_was(resource: dict[str, str], client: str) -> None:
+def test_the_client_of_a_span(resource: dict[str, str], client: str) -> None:
     assert events_of("otlp", export(HELD, **resource))[0].process == client
     threaded = span("acquire", 5, 6, lock__key="k", thread__id=3)
     assert events_of("otlp", export(threaded, **resource))[0].process == f"{client} thread 3"
@@ -458,7 +458,7 @@ DAMAGED_SPANS = {
 
 @pytest.mark.parametrize(("text", "reason"), DAMAGED_SPANS.values(), ids=DAMAGED_SPANS)
 def test_damaged_spans_are_named(text: str, reason: str) -> None:
-    assert said(error_in("otlp", text))[2].startswith(reason)
+    assert place_and_reason(error_in("otlp", text))[2].startswith(reason)
 
 
 # --- keepers ---------------------------------------------------------------------------------
@@ -467,11 +467,11 @@ KEPT_HEADER = HEADER.strip() + ",ttl_ms,of\n"
 
 
 def whose(name: str, text: str) -> list[tuple[object, ...]]:
-    told = history_of(name, text).operations
-    return [(o.process, o.owner, o.f) for o in told]
+    found = history_of(name, text).operations
+    return [(o.process, o.owner, o.f) for o in found]
 
 
-def test_a_row_of_a_keeper_says_whose_hold_it_extends() -> None:
+def test_a_row_of_a_keeper_names_the_client() -> None:
     text = KEPT_HEADER + (
         "w1,k,acquire,0,2,ok,7,1000,\nc1/keeper,k,extend,4,6,ok,,1000,w1\nw1,k,release,8,9,ok,,,\n"
     )
@@ -513,18 +513,18 @@ def test_a_renewal_beside_something_else_is_a_keepers(rows: str, expected: list[
     ],
 )
 def test_what_really_overlaps_is_refused(rows: str) -> None:
-    assert "still busy" in said(error_in("csv", KEPT_HEADER + rows + "\n"))[2]
+    assert "still busy" in place_and_reason(error_in("csv", KEPT_HEADER + rows + "\n"))[2]
 
 
-def test_only_a_renewal_is_of_somebody_else() -> None:
+def test_only_a_renewal_is_for_another_client() -> None:
     text = KEPT_HEADER + "a,k,renew,0,1,ok,,,b\na,k,release,2,3,ok,,,b\n"
-    assert said(error_in("csv", text)) == (
+    assert place_and_reason(error_in("csv", text)) == (
         3,
         22,
         "of: only a renewal can be for another client's hold",
     )
     spans = export(span("unlock", 1, 2, lock__of="b"), service__name="w")
-    assert "lock.of: only a renewal" in said(error_in("otlp", spans))[2]
+    assert "lock.of: only a renewal" in place_and_reason(error_in("otlp", spans))[2]
 
 
 def test_a_span_of_a_keeper() -> None:

@@ -38,7 +38,7 @@ def error_in(
     return None
 
 
-def said(error: HistoryError | None) -> tuple[int, int | None, str]:
+def place_and_reason(error: HistoryError | None) -> tuple[int, int | None, str]:
     assert error is not None, "it was accepted"
     assert error.exit_code == 2
     return error.line, error.column, error.reason

@@ -1,4 +1,4 @@
-"""The reader of columns against the reader of events: it refuses, or it says the same."""
+"""The reader of columns against the reader of events: it refuses, or it reads the same."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SYMBOLS = ("process", "key", "argument", "second", "result", "owner")
 
 
 def plain(table: Table) -> list[tuple[Any, ...]]:
-    """Rows with what their symbols stand for, so that tables of different readers can be equal."""
+    """Rows with the meaning of their symbols, so that tables of different readers can be equal."""
     columns = [
         [table.symbols.text(int(n)) if n >= 0 else None for n in getattr(table, name)]
         if name in SYMBOLS
@@ -74,7 +74,7 @@ VALUES = st.sampled_from(
 
 @st.composite
 def clients(draw: st.DrawFn) -> list[Event]:
-    """Clients that ask and are answered, mostly as they should be."""
+    """Clients that invoke and are answered, mostly correctly."""
     events, open_ones, time = [], dict[int, str](), 0
     for _ in range(draw(st.integers(0, 14))):
         time += draw(st.integers(0, 2))
@@ -106,7 +106,7 @@ def clients(draw: st.DrawFn) -> list[Event]:
 
 
 @given(clients())
-def test_both_readers_say_the_same(events: list[Event]) -> None:
+def test_both_readers_read_the_same(events: list[Event]) -> None:
     text = lines(events)
     history, columns = by_events(text), by_columns(text)
     if columns is None:
@@ -237,14 +237,14 @@ def test_a_newline_may_lie_anywhere_between_two_reads() -> None:
 
 def test_times_since_1970_are_counted_from_the_first() -> None:
     began_ns = 1_700_000_000_000_000_000
-    told = [
+    events = [
         msgspec.structs.replace(event, time=began_ns + event.time) for event in events_of_many(50)
     ]
     found = scan(
-        lambda: io.BytesIO(lines(told)),
+        lambda: io.BytesIO(lines(events)),
         "h",
         None,
-        lambda said, at: Terms(began_ns=at, seed=said.seed),
+        lambda given, at: Terms(began_ns=at, seed=given.seed),
     )
     assert found is not None
     assert found.terms.began_ns == began_ns

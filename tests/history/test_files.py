@@ -87,7 +87,7 @@ def test_a_writer_appends_line_by_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("torn", [1, 9, 10_000])
-def test_whoever_goes_on_with_a_torn_file_begins_a_new_line(
+def test_the_next_writer_of_a_torn_file_begins_a_new_line(
     tmp_path: Path, torn: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A client was killed in the middle of a line, and is started again."""

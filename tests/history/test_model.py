@@ -1,4 +1,4 @@
-"""What events mean: pairing, holds, promises, faults, stalls, the storage's ledger."""
+"""The meaning of events: pairing, holds, promises, faults, stalls, the storage's ledger."""
 
 from __future__ import annotations
 
@@ -62,19 +62,19 @@ SENSELESS = {
 }
 
 
-@pytest.mark.parametrize(("told", "line", "reason"), SENSELESS.values(), ids=SENSELESS)
+@pytest.mark.parametrize(("result", "line", "reason"), SENSELESS.values(), ids=SENSELESS)
 def test_senseless_histories_name_the_line_and_the_reason(
-    told: list[Event], line: int, reason: str
+    result: list[Event], line: int, reason: str
 ) -> None:
     with pytest.raises(HistoryError) as error:
-        History.of(told, source="h.jsonl")
+        History.of(result, source="h.jsonl")
     assert error.value.line == line
     assert reason in error.value.reason
     assert str(error.value).startswith(f"h.jsonl, line {line}: ")
 
 
 def test_a_holder_that_enters_again_holds_until_it_has_left_as_often() -> None:
-    told = """
+    result = """
         1 acquire 0-1
         1 acquire 2-3
         1 release 4-5
@@ -82,7 +82,7 @@ def test_a_holder_that_enters_again_holds_until_it_has_left_as_often() -> None:
         1 release 8-9
         1 release 10-11
         1 release 12-13"""
-    [hold] = history(told, model="reentrant").holds
+    [hold] = history(result, model="reentrant").holds
     assert (hold.start_ns, hold.end_ns, hold.ending) == (ns(1), ns(10), Ending.RELEASED)
 
 
@@ -96,34 +96,34 @@ CRASHED_OR_NOT = {
 
 
 @pytest.mark.parametrize(("end", "then"), CRASHED_OR_NOT.values(), ids=CRASHED_OR_NOT)
-def test_who_enters_again_in_a_log_of_somebodys_day(end: int, then: str) -> None:
+def test_a_client_that_enters_again_in_a_production_log(end: int, then: str) -> None:
     """It may have crashed after its last sign of life, at 9."""
     lines = f"1 acquire 0-1 \n {'1 write 8-9 v' if end == 9 else ''} \n {then}"
     held = history(lines, model="reentrant", partial=True, ttl_ms=100).holds[0]
     assert (held.start_ns, held.end_ns) == (ns(1), ns(end))
 
 
-def test_whoever_is_granted_an_ordinary_lock_again_had_given_up_the_first_grant() -> None:
-    """When, nobody knows: certain is its last sign of life before it asked again."""
-    told = history("1 acquire 0-1 \n 1 write 2-3 x \n 1 acquire 9-10 \n 1 release 11-12")
-    assert [(h.start_ns, h.end_ns, h.ending) for h in told.holds] == [
+def test_a_client_that_is_granted_an_ordinary_lock_again_had_given_up_the_first_grant() -> None:
+    """At an unknown time: certain is its last sign of life before it acquired again."""
+    result = history("1 acquire 0-1 \n 1 write 2-3 x \n 1 acquire 9-10 \n 1 release 11-12")
+    assert [(h.start_ns, h.end_ns, h.ending) for h in result.holds] == [
         (ns(1), ns(3), Ending.LAST_SEEN),
         (ns(10), ns(11), Ending.RELEASED),
     ]
 
 
 def test_places_in_the_queue_are_kept() -> None:
-    told = history("1 acquire 0-9 \n 1 queued 2 \n 2 acquire 3-4!")
-    assert [(notice.process, notice.time) for notice in told.queued] == [(1, ns(2))]
-    assert len(told.operations) == 2
+    result = history("1 acquire 0-9 \n 1 queued 2 \n 2 acquire 3-4!")
+    assert [(notice.process, notice.time) for notice in result.queued] == [(1, ns(2))]
+    assert len(result.operations) == 2
 
 
-def test_who_is_refused_a_renewal_was_told_that_it_lost_it() -> None:
+def test_a_refused_renewal_is_a_loss() -> None:
     found = hold("1 acquire 0-1 \n 1 renew 2-3! \n 1 release 10-11")
     assert (found.ending, found.end_ns) == (Ending.LOST, ns(3))
 
 
-def test_who_asks_again_had_given_up_at_its_last_sign_of_life() -> None:
+def test_a_client_that_acquires_again_had_given_up_at_its_last_sign_of_life() -> None:
     found = hold("1 acquire 0-1 \n 1 renew 2-3 \n 1 acquire 10-11!")
     assert (found.ending, found.end_ns) == (Ending.LAST_SEEN, ns(3))
 
@@ -134,7 +134,7 @@ def test_of_a_lock_that_anyone_releases_a_hold_is_certain_until_anyone_does() ->
     assert hold(lines).end_ns == ns(10)
 
 
-def test_who_releases_what_it_does_not_hold_ends_no_hold_later_than_its_own_release_does() -> None:
+def test_a_foreign_release_ends_no_hold_later_than_its_own_release_does() -> None:
     lines = "1 acquire 0-1 \n 1 release 2- \n 2 release 20-21"
     assert hold(lines, model="mutex").end_ns == ns(2)
 
@@ -144,14 +144,14 @@ def test_nor_one_that_was_asked_for_after_it() -> None:
     assert hold(lines, model="mutex").end_ns == ns(10)
 
 
-def test_whoever_released_it_and_whenever_that_was_answered() -> None:
-    """Two that were granted it one after the other, of which either may have been let go by 3."""
+def test_any_client_may_have_released_it_whenever_that_was_answered() -> None:
+    """Two grants one after the other, of which either may have been released by 3."""
     lines = "1 acquire 0-1 \n 3 release 5- \n 2 acquire 6-7 \n 1 release 10-11 \n 2 release 12-13"
     ends = [hold.end_ns for hold in history(lines, model="mutex").holds]
     assert ends == [ns(5), ns(12)]
 
 
-def test_in_a_log_of_somebodys_day_what_was_not_answered_is_released_once_more() -> None:
+def test_in_a_production_log_an_unanswered_release_is_repeated() -> None:
     lines = "1 acquire 0-1 \n 1 release 2-3? \n 2 acquire 4-5 \n 1 release 6-7 \n 2 release 8-9"
     ends = [hold.end_ns for hold in history(lines, model="mutex", partial=True).holds]
     assert ends == [ns(2), ns(8)]
@@ -164,8 +164,8 @@ def test_an_empty_history_is_one() -> None:
 
 
 def test_operations_are_paired_by_process() -> None:
-    told = history("1 acquire 0-5 \n 2 acquire 1-3! \n 3 read 2-4? \n 4 write 3- x")
-    summary = [(o.process, o.ok, o.failed, o.unknown, o.end_ns) for o in told.operations]
+    result = history("1 acquire 0-5 \n 2 acquire 1-3! \n 3 read 2-4? \n 4 write 3- x")
+    summary = [(o.process, o.ok, o.failed, o.unknown, o.end_ns) for o in result.operations]
     assert summary == [
         (1, True, False, False, ns(5)),
         (2, False, True, False, ns(3)),
@@ -181,7 +181,7 @@ def hold(*lines: str, **terms: Any) -> Hold:
 ENDINGS = {
     "released": ("1 release 7-8", Ending.RELEASED, 7),
     "a release that was refused": ("1 release 7-8!", Ending.RELEASED, 7),
-    "a release that nobody saw answered": ("1 release 7-", Ending.RELEASED, 7),
+    "a release without an answer": ("1 release 7-", Ending.RELEASED, 7),
     "lost": ("1 lost 6 \n 1 release 7-8", Ending.LOST, 6),
     "lost twice": ("1 lost 6 \n 1 lost 7", Ending.LOST, 6),
     "lost another": ("1 lost:other 6 \n 1 release 7-8", Ending.RELEASED, 7),
@@ -204,8 +204,8 @@ def test_only_a_granted_acquire_is_a_hold() -> None:
 
 
 def test_two_keys_are_two_holds() -> None:
-    told = history("1 acquire:a 0-1 \n 1 acquire:b 2-3 \n 1 release:a 4-5 \n 1 release:b 6-7")
-    assert [(h.key, h.end_ns) for h in told.holds] == [("a", ns(4)), ("b", ns(6))]
+    result = history("1 acquire:a 0-1 \n 1 acquire:b 2-3 \n 1 release:a 4-5 \n 1 release:b 6-7")
+    assert [(h.key, h.end_ns) for h in result.holds] == [("a", ns(4)), ("b", ns(6))]
 
 
 @pytest.mark.parametrize(
@@ -256,8 +256,8 @@ def test_a_client_that_honours_its_validity(lines: str, ending: Ending, end_ms: 
 
 
 def test_faults_from_beginning_to_end() -> None:
-    told = history("fault pause n1 10-50 \n fault pause n2 20-! \n fault kill r1 30-")
-    first, second, third = told.faults
+    result = history("fault pause n1 10-50 \n fault pause n2 20-! \n fault kill r1 30-")
+    first, second, third = result.faults
     assert (first.name, first.nodes, first.start_ns) == ("pause", ("n1",), ns(10))
     assert (first.proven_ns, first.healed_ns, first.proof) == (ns(10), ns(50), "seen")
     assert (second.proven_ns, second.healed_ns) == (None, None)
@@ -270,7 +270,7 @@ def test_faults_from_beginning_to_end() -> None:
     assert third.touches(ns(999), ns(999))
 
 
-def test_what_the_nemesis_says_besides_is_no_fault() -> None:
+def test_other_events_of_the_nemesis_are_no_faults() -> None:
     assert History.of([e(1, "nemesis", INFO, "hello")]).faults == ()
 
 
@@ -280,10 +280,10 @@ def test_a_stall_reaches_back() -> None:
 
 
 def test_the_storages_ledger() -> None:
-    told = history(
+    result = history(
         "storage write 1 x seq=1 base=w token=3", "storage write! 2 y seq=2 error=fenced"
     )
-    first, second = told.ledger
+    first, second = result.ledger
     assert (first.accepted, first.value, first.base, first.token) == (True, "x", "w", 3)
     assert (second.accepted, second.process, second.reason) == (False, 2, "fenced")
 
@@ -311,8 +311,8 @@ def test_a_keeper_extends_the_hold_of_its_client() -> None:
 
 
 def test_a_keeper_never_holds_and_is_no_sign_of_life_of_its_client() -> None:
-    told = history("1 acquire 0-1 \n 9 renew 20-21 of=1 \n 9 renew 40-41 of=1")
-    assert [(h.process, h.end_ns, h.ending) for h in told.holds] == [(1, ns(1), Ending.LAST_SEEN)]
+    result = history("1 acquire 0-1 \n 9 renew 20-21 of=1 \n 9 renew 40-41 of=1")
+    assert [(h.process, h.end_ns, h.ending) for h in result.holds] == [(1, ns(1), Ending.LAST_SEEN)]
 
 
 @pytest.mark.parametrize(
@@ -321,9 +321,9 @@ def test_a_keeper_never_holds_and_is_no_sign_of_life_of_its_client() -> None:
         ("9 renew 20-21! of=1", 21, Ending.LOST),
         ("9 renew 20-21? of=1", 60, Ending.RELEASED),
         ("9 renew 20- of=1", 60, Ending.RELEASED),
-        ("9 renew 20-21! of=2", 60, Ending.RELEASED),  # somebody else's
+        ("9 renew 20-21! of=2", 60, Ending.RELEASED),  # of another client's hold
         ("9 renew:other 20-21! of=1", 60, Ending.RELEASED),
-        ("9 renew 20-21!", 60, Ending.RELEASED),  # nobody's
+        ("9 renew 20-21!", 60, Ending.RELEASED),  # of no client's hold
     ],
 )
 def test_what_a_keepers_refused_renewal_ends(renewal: str, end_ms: int, ending: Ending) -> None:
@@ -332,12 +332,12 @@ def test_what_a_keepers_refused_renewal_ends(renewal: str, end_ms: int, ending: 
 
 
 @pytest.mark.parametrize("answer", ["20-45", "20-45!"])
-def test_a_renewal_says_nothing_of_a_hold_that_began_after_it(answer: str) -> None:
-    told = history(
+def test_a_renewal_proves_nothing_about_a_hold_that_began_after_it(answer: str) -> None:
+    result = history(
         "1 acquire 0-1 \n 1 release 30-31 \n 1 acquire 40-41 \n 1 release 60-61",
         f"9 renew {answer} of=1",
     )
-    first, second = told.holds
+    first, second = result.holds
     assert (first.end_ns, second.end_ns) == (ns(30), ns(60))
     assert second.renewals == ()
     assert second.promised_until_ns(50) == ns(90)
@@ -407,9 +407,9 @@ def test_a_refused_one_ends_the_hold_while_its_client_writes() -> None:
     assert (found.end_ns, found.ending) == (ns(4), Ending.LOST)
 
 
-def test_one_after_the_other_is_nobody_elses() -> None:
-    told = history(GRANTED, "0 renew 2-3 \n 0 release 3-")
-    assert {operation.process for operation in told.operations} == {0}
+def test_renewals_one_after_the_other_are_the_clients_own() -> None:
+    result = history(GRANTED, "0 renew 2-3 \n 0 release 3-")
+    assert {operation.process for operation in result.operations} == {0}
 
 
 @pytest.mark.parametrize(
@@ -431,12 +431,12 @@ def test_what_really_overlaps_is_refused(lines: str) -> None:
     ("renewal", "renewals"),
     [("20-35", 1), ("20-35!", 1), ("30-35", 0), ("31-35!", 0), ("20-45", 0), ("31-45!", 0)],
 )
-def test_what_a_keeper_is_told_while_its_client_lets_go(
+def test_answers_to_a_keeper_while_its_client_releases(
     release: str, renewal: str, renewals: int
 ) -> None:
     (found,) = history(f"1 acquire 0-1 \n 1 release {release} \n 9 renew {renewal} of=1").holds
     assert (found.end_ns, found.ending) == (ns(30), Ending.RELEASED)
-    if release != "30-":  # else nobody knows when it was over
+    if release != "30-":  # otherwise the end is unknown
         assert len(found.renewals) == renewals
 
 
@@ -464,6 +464,6 @@ def test_a_validity_after_a_wait_may_count_from_the_answer(
     lines = "1 acquire 0-20 valid_ms=5 \n 1 release 40-41"
     (found,) = history(lines, honours_validity=True, **({"ttl_ms": 10} | terms)).holds
     assert (found.end_ns, found.ending) == (ns(end_ms), Ending.EXPIRED)
-    renewed = "1 renew 21-38 valid_ms=9"  # which waits for nobody
-    told = history(lines, renewed, honours_validity=True, **({"ttl_ms": 10} | terms))
-    assert told.holds[0].end_ns == ns(end_ms)
+    renewed = "1 renew 21-38 valid_ms=9"  # which does not wait
+    result = history(lines, renewed, honours_validity=True, **({"ttl_ms": 10} | terms))
+    assert result.holds[0].end_ns == ns(end_ms)

@@ -1,4 +1,4 @@
-"""What is concluded about histories that do not say it themselves."""
+"""What is concluded from histories that leave it out."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_what_a_fault_does_by_its_name(name: str, effect: Effect | None) -> None
 
 
 @pytest.mark.parametrize(
-    ("said", "known"),
+    ("recorded", "known"),
     [
         ({"workload": "register"}, {"stores": True}),
         ({"workload": "mutex", "guard": "fence"}, {"guard": "none"}),
@@ -53,12 +53,12 @@ def test_what_a_fault_does_by_its_name(name: str, effect: Effect | None) -> None
         ),
     ],
 )
-def test_terms(said: dict[str, Any], known: dict[str, Any]) -> None:
-    assert completed(Terms(**said)) == Terms(**(said | known))
-    assert history(**said).terms == Terms(**(said | known))
+def test_terms(recorded: dict[str, Any], known: dict[str, Any]) -> None:
+    assert completed(Terms(**recorded)) == Terms(**(recorded | known))
+    assert history(**recorded).terms == Terms(**(recorded | known))
 
 
-def test_a_fault_that_says_all_itself() -> None:
+def test_a_fault_that_records_everything() -> None:
     (fault,) = history(
         "fault pause n1,n2,n1 10-50 effect=cuts asked=pause:any since=12 proven=15"
     ).faults

@@ -1,4 +1,4 @@
-"""A history that ends with a seal: what was done to it since is seen."""
+"""A history that ends with a seal: later changes are noticed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "history.jsonl"
 
 
-def test_a_whole_one_says_so(path: Path) -> None:
+def test_an_undamaged_history_has_its_seal(path: Path) -> None:
     path.write_bytes(b"".join(lines_of(1)))
     seal = seal_of(path, "it")
     assert seal is not None
@@ -35,7 +35,7 @@ def test_a_whole_one_says_so(path: Path) -> None:
     assert sum(seal.events.values()) == len(list(read_events(path))) - 1
 
 
-def test_one_of_somebody_else_has_none(path: Path) -> None:
+def test_another_tools_history_has_none(path: Path) -> None:
     lines = lines_of(1)
     path.write_bytes(b"".join([lines[0], *lines[2:-1]]))
     assert seal_of(path, "it") is None
@@ -48,7 +48,7 @@ def test_one_of_somebody_else_has_none(path: Path) -> None:
 def test_whatever_is_done_to_its_bytes_is_seen(
     tmp_path_factory: pytest.TempPathFactory, seed: int, data: st.DataObject
 ) -> None:
-    """But for what leaves neither the promise nor the seal."""
+    """Except for changes that leave neither the announcement nor the seal."""
     path = tmp_path_factory.getbasetemp() / "history.jsonl"
     lines = lines_of(seed)
     whole = b"".join(lines)

@@ -1,4 +1,4 @@
-"""What kind of service it is, and what its day is like: all chosen by a seed."""
+"""The kind of service and its day, chosen by a seed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from random import Random
 
 
 class Renewing(Enum):
-    NOBODY = auto()
+    NEVER = auto()
     CLIENT = auto()
     KEEPER = auto()  # a client of its own, which says whose hold it extends
     UNNAMED = auto()  # a keeper that is logged under its client's name
@@ -29,7 +29,7 @@ class Day:
     keys: int
     permits: int
     levels: int  # on which a client enters it, at most
-    ttl_ms: int  # 0: its locks have no lease, and then nothing is lost and nobody crashes
+    ttl_ms: int  # 0: locks without a lease; then nothing is lost and no client crashes
     turns: int  # of all workers
     tokens: bool
     data: bool
@@ -81,7 +81,7 @@ def day(seed: int, *, turns: int = 60, permits: int = 1, levels: int = 1) -> Day
         refusals=likely(0.7),
         by_name=by_name,
         remembers=likely(0.4),
-        renewing=random.choice(list(Renewing)) if ttl_ms else Renewing.NOBODY,
+        renewing=random.choice(list(Renewing)) if ttl_ms else Renewing.NEVER,
         after_timeout=random.choice(list(AfterTimeout)),
         loss=random.choice((0.01, 0.05)) if lossy else 0.0,
         slow_ms=slow_ms,

@@ -1,4 +1,4 @@
-"""A service's log: a row, or a span, for each operation, by a clock that is as coarse as it is."""
+"""A service's log: a row or span for each operation, by a clock that may be coarse."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Row:
 
 
 def cut(rows: Iterable[Row], day: Day, since_ns: int, until_ns: int) -> list[Row]:
-    """What was begun in a part of the day; who was not answered by its end has no answer."""
+    """The operations of a part of the day; later answers are missing."""
     inside = [row for row in rows if since_ns <= row.start_ns <= until_ns]
     return [
         replace(row, end_ns=None, outcome="", token=None, result=None, seq=None)
@@ -52,13 +52,13 @@ def written(rows: list[Row], day: Day) -> str:
 
 
 def _cells(row: Row, day: Day) -> dict[str, object]:
-    def told(time_ns: int) -> int:
+    def logged(time_ns: int) -> int:
         time_ns += BEGAN_NS
         return time_ns - time_ns % day.resolution_ns
 
     cells = {name: getattr(row, name) for name in Row.__slots__}
-    cells["start_ns"] = told(row.start_ns)
-    cells["end_ns"] = None if row.end_ns is None else told(row.end_ns)
+    cells["start_ns"] = logged(row.start_ns)
+    cells["end_ns"] = None if row.end_ns is None else logged(row.end_ns)
     if row.op == "cas":
         cells["value"] = json.dumps([_plain(row.base), _plain(row.value)])
     hidden = {
@@ -95,14 +95,14 @@ def _spans(cells: list[dict[str, object]]) -> str:
 
 
 def _span(row: dict[str, object]) -> dict[str, object]:
-    told = {name: value for name, value in row.items() if value not in (None, "")}
+    present = {name: value for name, value in row.items() if value not in (None, "")}
     times = {"start_ns": "startTimeUnixNano", "end_ns": "endTimeUnixNano"}
     return {
         "name": f"lock {row['op']}",
-        **{name: str(told[ours]) for ours, name in times.items() if ours in told},
+        **{name: str(present[ours]) for ours, name in times.items() if ours in present},
         "attributes": [
             {"key": f"lock.{name}", "value": _value(value)}
-            for name, value in told.items()
+            for name, value in present.items()
             if name not in times
         ],
     }

@@ -1,4 +1,4 @@
-"""A day on which the service was wrong once: it let somebody in while somebody else held it."""
+"""A day on which the service was wrong once: it granted a lock that another client held."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _believed_at_once(found: Lived) -> bool:
     mistake, (since_ns, until_ns) = found.mistake, found.span_ns
     if mistake is None:
         return False
-    told = [
+    beliefs = [
         belief
         for belief in found.beliefs
         if belief.key == mistake.key
@@ -34,15 +34,15 @@ def _believed_at_once(found: Lived) -> bool:
         and since_ns <= belief.asked_ns
         and belief.until_ns <= until_ns
     ]
-    holder = _first(told, mistake.holder, mistake.time_ns)
-    intruder = _first(told, mistake.intruder, mistake.time_ns)
+    holder = _first(beliefs, mistake.holder, mistake.time_ns)
+    intruder = _first(beliefs, mistake.intruder, mistake.time_ns)
     if holder is None or intruder is None or holder.asked_ns >= mistake.time_ns:
         return False
     both, others = (holder, intruder), found.day.permits - 1
-    for last in told:
+    for last in beliefs:
         now_ns = max(last.since_ns, *(each.since_ns for each in both))
         ends_ns = sorted(
-            each.until_ns for each in told if each not in both and each.since_ns <= now_ns
+            each.until_ns for each in beliefs if each not in both and each.since_ns <= now_ns
         )
         ends_ns = [*ends_ns[len(ends_ns) - others :], *(each.until_ns for each in both)]
         if len(ends_ns) == others + 2 and min(ends_ns) - now_ns >= LONG * found.day.resolution_ns:
@@ -50,7 +50,7 @@ def _believed_at_once(found: Lived) -> bool:
     return False
 
 
-def _first(told: list[Belief], client: str, after_ns: int) -> Belief | None:
+def _first(beliefs: list[Belief], client: str, after_ns: int) -> Belief | None:
     """Its belief then, or the next one."""
-    own = (belief for belief in told if belief.client == client and belief.until_ns > after_ns)
+    own = (belief for belief in beliefs if belief.client == client and belief.until_ns > after_ns)
     return min(own, key=lambda belief: belief.since_ns, default=None)

@@ -23,9 +23,8 @@ class Mistake:
 
 
 class LockServer(LeaseServer):
-    """Each grant has the secret of its attempt, or the name of its client; who enters again shows
-    that of the first one. A permit is a lock. Once, if it is told to from some moment on, it lets
-    somebody in while somebody else holds it."""
+    """Each grant has the secret of its attempt, or the name of its client; entering again takes
+    that of the first one. A permit is a lock. After `errs_from_ns` it once grants a held lock."""
 
     def __init__(self, world: World, day: Day, errs_from_ns: int | None) -> None:
         super().__init__(world)
@@ -59,7 +58,7 @@ class LockServer(LeaseServer):
             self._levels[ask.key].add(ask.value)
             same = (
                 not self._day.by_name or self._day.levels > 1
-            )  # else it may be somebody who comes back
+            )  # otherwise it may be a client that comes back
             return Reply(ok=True, token=self.tokens[ask.key] if same else self.next_token(ask.key))
         if lease is not None and self._errs(ask, lease.secret, lease.until_ns - wall_ns, wall_ns):
             del self.leases[ask.key]

@@ -31,12 +31,12 @@ class Lived:
 
     @property
     def ttl_ms(self) -> int | None:
-        """What the user has to say."""
+        """The TTL that the user has to name."""
         return None if self.day.leases_told else self.day.ttl_ms or None
 
     @property
     def tells(self) -> bool:
-        """Two clients were granted one lock: without that nothing can be told of it."""
+        """Whether two clients were granted one lock: otherwise the log proves nothing."""
         granted: dict[str, set[str]] = {}
         for row in self.rows:
             if row.op == F.ACQUIRE and row.outcome == "ok":

@@ -1,4 +1,4 @@
-"""What a service really logs: nothing is held against one that is right, and a mistake is found."""
+"""Logs as a service writes them: nothing is held against a correct one, and a mistake is found."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ LONG = 50_000  # turns: 200,000 rows, as many as come in a day
 SOME = 200
 SEEDS_OF_LONG_ONES = range(6)
 A_LOCK = "a lock"
-UNSAID = "a lock that can be entered again, and nobody says so"
+UNDECLARED = "a reentrant lock that is not declared as one"
 ASKED = "--model reentrant"  # where its log does not show it
 KINDS: dict[str, tuple[dict[str, int], str]] = {  # what it is, and what its user says that it is
     A_LOCK: ({}, ""),
-    "a lock of which its user says that anybody may release it": ({}, "mutex"),
+    "a lock that any client may release, by its user's words": ({}, "mutex"),
     "a lock that can be entered again": ({"levels": 3}, "reentrant"),
-    UNSAID: ({"levels": 3}, ""),
+    UNDECLARED: ({"levels": 3}, ""),
     "permits": ({"permits": 2}, "semaphore"),
 }
 once_lived = lru_cache(SOME)(lived)  # kinds that are called otherwise are lived alike
@@ -68,12 +68,12 @@ def wrong(kind: str, logs: int) -> Iterator[Lived]:
 
 
 def accused(found: Lived, folder: Path, kind: str = A_LOCK) -> str:
-    """Empty: it is right, and so it was told."""
+    """Empty if the correct log was judged ok."""
     judgement = judged(found, folder, kind)
     if judgement.verdict is Verdict.OK:
         return ""
-    said = [f"{each.code} of {each.key}: {note(each)}" for each in judgement.findings]
-    return f"{found.day}: {(said or judgement.doubts)[:2]}"
+    found_codes = [f"{each.code} of {each.key}: {note(each)}" for each in judgement.findings]
+    return f"{found.day}: {(found_codes or judgement.doubts)[:2]}"
 
 
 def missed(found: Lived, folder: Path, kind: str) -> str:
@@ -86,8 +86,8 @@ def missed(found: Lived, folder: Path, kind: str) -> str:
         if finding.key == mistake.key and finding.blame.who is Culprit.SERVICE
     ]
     others = [finding.key for finding in judgement.findings if finding.key != mistake.key]
-    told = any({mistake.holder, mistake.intruder} <= those for those in pairs)
-    if told and not others and judgement.verdict is Verdict.VIOLATION:
+    named = any({mistake.holder, mistake.intruder} <= those for those in pairs)
+    if named and not others and judgement.verdict is Verdict.VIOLATION:
         return ""
     return f"{found.day}: {mistake}, but it tells of {pairs}, {others}, {judgement.doubts}"
 
@@ -95,17 +95,17 @@ def missed(found: Lived, folder: Path, kind: str) -> str:
 @each_kind
 def test_a_service_that_is_right_is_not_accused(kind: str, tmp_path: Path) -> None:
     logs = list(right(kind, RIGHT if kind == A_LOCK else RIGHT // 2))
-    said = [said for life in logs if (said := accused(life, tmp_path, kind))]
-    assert [each for each in said if kind != UNSAID or ASKED not in each] == []
-    assert len(said) <= len(logs) // 20
+    wrong_ones = [text for life in logs if (text := accused(life, tmp_path, kind))]
+    assert [each for each in wrong_ones if kind != UNDECLARED or ASKED not in each] == []
+    assert len(wrong_ones) <= len(logs) // 20
 
 
 @each_kind
 def test_a_mistake_is_found(kind: str, tmp_path: Path) -> None:
-    """Or nearly always, where it may be a release that was asked for twice that let somebody in."""
+    """Or nearly always, if a repeated release may have admitted the other client."""
     logs = list(wrong(kind, WRONG if kind == A_LOCK else WRONG // 3))
-    said = [said for life in logs if (said := missed(life, tmp_path, kind))]
-    assert said[len(logs) // 25 if kind != A_LOCK else 0 :] == []
+    wrong_ones = [text for life in logs if (text := missed(life, tmp_path, kind))]
+    assert wrong_ones[len(logs) // 25 if kind != A_LOCK else 0 :] == []
 
 
 def test_a_log_is_judged_alike_from_columns(

@@ -1,7 +1,7 @@
-"""A worker: takes a lock, does something with what it protects, and lets go in time.
+"""A worker: acquires a lock, uses what it protects, and releases it in time.
 
-It logs before it sends and after it was answered. It may be gone at any moment, and come back
-under its name, knowing nothing.
+It logs before it sends and after it was answered. It may crash at any moment, and come back under
+its name without any memory.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tests.simulation.world import Ask, Call, Reply, Steps, World
 
 LOCKS, DATA = "locks", "data"
 MOMENT_NS = 300_000
-REPEATED = 3  # times, if nobody answers
+REPEATED = 3  # times, without an answer
 MARGIN_MS = 100  # of a lease: for what is under way when it is over
 
 
@@ -25,7 +25,7 @@ class CrashedError(Exception):
 
 
 class LostError(Exception):
-    """It is told, or finds out, that it holds the lock no longer."""
+    """The worker was notified, or found out, that it no longer holds the lock."""
 
 
 @dataclass(slots=True)

@@ -1,8 +1,8 @@
-"""Do the engines answer as all orders do? Over as many small histories of locks as one likes:
+"""Compares the engines with all orders, over any number of small histories of locks:
 
     python -m tests.checker.linearizability.agreement --histories 200000 --model fenced --leases
 
-It prints how many were not told at all, and the seeds of those that were told wrong.
+Prints how many stayed undecided, and the seeds of those that were decided wrong.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LOCKS: dict[str, Model] = {
 }
 
 
-def expected_and_told(model: Model, seed: int, *, leases: bool) -> tuple[bool, bool | None]:
+def expected_and_decided(model: Model, seed: int, *, leases: bool) -> tuple[bool, bool | None]:
     table, until = drawn(Random(seed), leases=leases)
     if model.reentrant or not model.owners:
         table = some_either(Random(seed), table)
@@ -40,9 +40,9 @@ def compared(
 ) -> tuple[Counter[tuple[bool, bool | None]], list[int]]:
     answers, wrong = Counter[tuple[bool, bool | None]](), []
     for seed in seeds:
-        expected, told = expected_and_told(model, seed, leases=leases)
-        answers[expected, told] += 1
-        if told is not None and told is not expected:
+        expected, answer = expected_and_decided(model, seed, leases=leases)
+        answers[expected, answer] += 1
+        if answer is not None and answer is not expected:
             wrong.append(seed)
     return answers, wrong
 
@@ -57,11 +57,11 @@ def main() -> None:
     for name in given.model or LOCKS:
         seeds = range(given.first, given.first + given.histories)
         answers, wrong = compared(LOCKS[name], seeds, leases=given.leases)
-        unsure = sum(count for (_, told), count in answers.items() if told is None)
+        unsure = sum(count for (_, answer), count in answers.items() if answer is None)
         right = sum(count for (expected, _), count in answers.items() if expected)
         print(
             f"{name:>17} {given.histories:>9,} histories, {right:,} of them right:"
-            f" {unsure / given.histories:.3%} not told, {len(wrong)} told wrong {wrong[:8]}",
+            f" {unsure / given.histories:.3%} undecided, {len(wrong)} wrong {wrong[:8]}",
             flush=True,
         )
 

@@ -2,12 +2,12 @@
 definition alone, by trying all orders: for small histories.
 
 A lock is held by so many grants, each with the moment up to which it was promised at least. From
-then on it may end by itself, once all that ended before that moment has happened; what nobody
+then on it may end by itself, once all that ended before that moment has happened; what was not
 confirmed was promised nothing. A confirmed renewal puts off the end of its client's grant, or of
 none if that one is over already.
 
-Of locks that only count, whoever asks is granted it and whoever gives it back gives back its own
-grant, if it has one left, else somebody else's: that which was promised for longest.
+Locks that only count are granted to any client, and a client that releases gives back its own
+grant, if it has one left, else the one that was promised for longest.
 """
 
 from __future__ import annotations
@@ -63,9 +63,9 @@ def timed(table: Table, model: Model, until: Ints) -> list[Timed]:
             continue
         either, client = outcome is Outcome.EITHER, int(table.owner[row])
         ok, token = either or outcome is Outcome.OK, int(table.token[row])
-        told = token if model.tokens and ok and token != NO_TOKEN else None
+        shown = token if model.tokens and ok and token != NO_TOKEN else None
         caller = client if model.owners else None
-        call = Call(f, process=caller, token=told, confirmed=ok, either=either)
+        call = Call(f, process=caller, token=shown, confirmed=ok, either=either)
         end = int(table.end[row]) if ok else NEVER
         promised = int(until[row]) if ok and f is not Op.RELEASE else NO_PROMISE
         found.append(Timed(int(table.start[row]), end, call, client, promised))

@@ -1,4 +1,4 @@
-"""Small histories of locks from a seed, many and fast: what a lock did, told with some answers
+"""Small histories of locks from a seed, many and fast: what a lock did, with some answers
 missing and few changed, and clients that do anything at any time."""
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def some_either(random: Random, table: Table) -> Table:
 
 def _anything(random: Random) -> list[Row]:
     """Clients that do one thing after the other, mostly in a sensible order, and go on whatever
-    they are told; and sometimes keepers, or clients that do two things at once."""
+    the answers are; and sometimes keepers, or clients that do two things at once."""
     moments = random.choice((8, 14, 40, 400))
     rows: list[Row] = []
     for client in range(random.randint(1, CLIENTS)):
@@ -56,7 +56,7 @@ def _anything(random: Random) -> list[Row]:
 
 
 def _turns(random: Random) -> list[Row]:
-    """Holds one after the other, or nearly so, whose ends are told too early, too late or never."""
+    """Holds one after the other, or nearly so, whose ends are too early, too late or missing."""
     rows: list[Row] = []
     free = dict.fromkeys(range(CLIENTS), 0)
     now, loose = 0, random.choice((1, 3, 6))
@@ -80,13 +80,13 @@ def _outcome(random: Random, sure: int = 5) -> Outcome:
 
 
 def _with_tokens(random: Random, rows: list[Row]) -> list[Row]:
-    """Mostly in the order of the answers."""
-    told, token, strict = [], 0, random.random() < 0.7
+    """The rows in the order of their answers, mostly with growing tokens."""
+    numbered, token, strict = [], 0, random.random() < 0.7
     for row in sorted(rows, key=lambda row: row.end):
         number = NO_TOKEN
         if row.f is Op.ACQUIRE and row.outcome is Outcome.OK:
             token += random.choice((1, 1, 1, 2) if strict else (1, 1, 2, 0, -1))
             number = token if random.random() < 0.9 else NO_TOKEN
         until = NEVER if row.f is Op.RELEASE else row.until
-        told.append(row._replace(token=number, until=until))
-    return told
+        numbered.append(row._replace(token=number, until=until))
+    return numbered

@@ -1,6 +1,6 @@
 """Small histories of each model, for Hypothesis: any operations at any times, or nearly legal.
 
-Nearly legal ones are what an object would have done, with some answers not told and few changed:
+Nearly legal ones are what an object would have done, with some answers missing and few changed:
 random operations alone are hardly ever linearizable, and never by a narrow way.
 """
 
@@ -72,10 +72,10 @@ def _call(model: Model, process: int, f: str, values: str) -> Call:
     op, caller = Op[f.upper()], process if model.owners else None
     if values.startswith("token="):
         return Call(op, caller, token=int(values.removeprefix("token=")))
-    told = json.loads(values.removeprefix("= ") or "[]")
+    parsed = json.loads(values.removeprefix("= ") or "[]")
     if op is Op.READ:
-        return Call(op, caller, result=frozenset(told) if model.many else told)
-    return Call(op, caller, *(told if isinstance(told, list) else [told]))
+        return Call(op, caller, result=frozenset(parsed) if model.many else parsed)
+    return Call(op, caller, *(parsed if isinstance(parsed, list) else [parsed]))
 
 
 def _anywhere(draw: Draw, model: Model) -> str:

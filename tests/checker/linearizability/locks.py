@@ -50,7 +50,7 @@ def table_of(rows: list[Row]) -> tuple[Table, Ints]:
 
 
 def many_turns(seed: int, unconfirmed: float = 0.05, turns: int = 300, clients: int = 6) -> Table:
-    """A correct lock for which clients wait in turn; each goes on after what nobody confirmed."""
+    """A correct lock for which clients wait in turn; each goes on after unconfirmed operations."""
     random = Random(seed)
     rows, now = [], 10_000
     over = [0] * clients
@@ -79,7 +79,7 @@ OUTCOMES = (Outcome.OK,) * 6 + (Outcome.INFO,) * 2 + (Outcome.FAIL,)
 @st.composite
 def small(draw: Draw, *, most: int = 8, leases: bool = False) -> tuple[Table, Ints]:
     """Clients that do one thing after the other, mostly in a sensible order, and go on whatever
-    they are told; there are few moments, so that many things happen at the same time."""
+    the answers are; there are few moments, so that many operations happen at the same time."""
     moments = draw(st.sampled_from((12, 40, 400)))
     sizes = draw(st.lists(st.integers(0, most // 2), min_size=1, max_size=CLIENTS))
     rows: list[Row] = []
@@ -130,12 +130,12 @@ def _client(draw: Draw, client: int, times: list[int], *, leases: bool) -> list[
 
 def _with_tokens(draw: Draw, rows: list[Row]) -> list[Row]:
     """Mostly in the order of the answers."""
-    told, token = [], 0
+    numbered, token = [], 0
     for row in sorted(rows, key=lambda row: row.end):
         if row.f is Op.ACQUIRE and row.outcome is Outcome.OK:
             token += draw(st.sampled_from((1, 1, 1, 2, 0, -1)))
             silent = draw(st.integers(0, 6)) == 0
-            told.append(row._replace(token=NO_TOKEN if silent else token))
+            numbered.append(row._replace(token=NO_TOKEN if silent else token))
         else:
-            told.append(row)
-    return told
+            numbered.append(row)
+    return numbered

@@ -64,19 +64,19 @@ class Proof:
 
     def holds(self, because: Because) -> bool:
         """By the rule that its words name."""
-        before, after, said = because.before, because.after, because.reason
-        if " came before all on " in said:
+        before, after, reason = because.before, because.after, because.reason
+        if " came before all on " in reason:
             return self._in_one_go(before, after)
-        if " ended before " in said:
+        if " ended before " in reason:
             return self.ended(before, after)
-        if " saw what " in said:
+        if " saw what " in reason:
             return self.source(after) == before
-        if " replaced what " in said:
+        if " replaced what " in reason:
             both_saw = self.seen(before) == self.seen(after) and self.seen(before) is not None
             return before != after and both_saw and self.wrote(after) is not None
-        if " initial value" in said:
+        if " initial value" in reason:
             return self.piece(before)[0] is None and self.piece(after)[0] is not None
-        assert " cas led from " in said, said
+        assert " cas led from " in reason, reason
         (one, stage), (other, later) = self.piece(before), self.piece(after)
         return one == other and stage < later
 

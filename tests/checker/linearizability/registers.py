@@ -30,7 +30,7 @@ class Row:
     outcome: EventType = OK
     asked: int | None = None  # to write, or expected by a cas
     second: int | None = None
-    told: int | None = None  # by a read
+    result: int | None = None  # of a read
 
     @property
     def wrote(self) -> int | None:
@@ -41,7 +41,7 @@ class Row:
     @property
     def operation(self) -> Operation:
         asked = [self.asked, self.second] if self.f == "cas" else self.asked
-        told = self.told if self.f == "read" else asked
+        answered = self.result if self.f == "read" else asked
 
         def event(time: int, kind: EventType, value: object) -> Event:
             return Event(
@@ -50,7 +50,7 @@ class Row:
 
         return Operation(
             event(self.start, EventType.INVOKE, None if self.f == "read" else asked),
-            event(self.end, self.outcome, told),
+            event(self.end, self.outcome, answered),
         )
 
 
@@ -71,7 +71,7 @@ class Register:
         choose = self.choose
         lost = row.outcome is INFO and not choose(2)
         if row.f == "read":
-            return replace(row, told=self.value)
+            return replace(row, result=self.value)
         if row.f == "write":
             row = replace(row, asked=self.new())
             self.value = self.value if lost else row.asked
@@ -128,7 +128,7 @@ def _spoiled(choose: Choose, row: Row, other: int | None) -> Row:
     if choose(3) == 0:
         return replace(row, start=row.start + later, end=row.end + later + choose(2))
     if row.f == "read":
-        return replace(row, told=other)
+        return replace(row, result=other)
     if row.f == "cas":
         return replace(row, asked=other, outcome=INFO if choose(4) == 0 else OK)
     return replace(row, end=row.start)

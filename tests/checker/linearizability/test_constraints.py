@@ -16,7 +16,7 @@ from tests.checker.dsl import table
 from tests.checker.linearizability.proofs import Proof
 from tests.checker.linearizability.registers import Row, correct, maybe_spoiled, table_of
 
-SAID = {
+REASONS = {
     "0 write 1-2 4\n3 read 3-4 = 7": "process 3 read 7, but nobody wrote 7",
     "3 cas 3-4 [7,8]": "process 3 replaced 7 by 8, but nobody wrote 7",
     "3 cas 1- [7,8]\n0 read 3-4 = 8": (
@@ -85,11 +85,11 @@ def explained(what: Table) -> Answer:
     return answer
 
 
-@pytest.mark.parametrize("lines", SAID)
+@pytest.mark.parametrize("lines", REASONS)
 def test_what_is_said(lines: str) -> None:
     what = table(lines)
     answer = explained(what)
-    assert answer.reason == SAID[lines]
+    assert answer.reason == REASONS[lines]
     Proof(what, NOTHING).check(answer)
 
 
@@ -152,7 +152,7 @@ def test_a_proof_is_of_a_few_operations_however_many_there_are() -> None:
     for place in (140, 300, 450):
         stale = [replace(row) for row in rows]
         reader = next(i for i in range(place, len(rows)) if rows[i].f == "read")
-        stale[reader] = replace(rows[reader], told=rows[0].asked)
+        stale[reader] = replace(rows[reader], result=rows[0].asked)
         what = table_of(stale)
         ((key, answer),) = zones(what).items()
         assert len(answer.rows) <= 4
@@ -164,7 +164,7 @@ def long_history(length: int) -> list[Row]:
     """One after another, each overlapping the next."""
     rows, value = [Row(0, "x", "write", 0, 3, asked=0)], 0
     for i in range(1, length):
-        row = Row(i % 5, "x", "read", 2 * i, 2 * i + 3, told=value)
+        row = Row(i % 5, "x", "read", 2 * i, 2 * i + 3, result=value)
         if i % 3 == 0:
             row = Row(i % 5, "x", "write", 2 * i, 2 * i + 1, asked=i)
             value = i

@@ -50,8 +50,8 @@ def test_a_model_that_no_fast_engine_knows_is_searched() -> None:
         return owners - {call.process} if call.process in owners else Illegal("not the caller's")
 
     pair = Model("pair", "two may hold it", frozenset(), step, LOCKING, owners=True)
-    told = decide(table("0 acquire 1-2 \n 1 acquire 3-4 \n 0 release 5-6"), pair)
-    assert (told.linearizable, told.engines) == (True, {"search": 1})
+    rows = decide(table("0 acquire 1-2 \n 1 acquire 3-4 \n 0 release 5-6"), pair)
+    assert (rows.linearizable, rows.engines) == (True, {"search": 1})
     assert decide(table("0 acquire 1-2 \n 1 release 3-4"), pair).linearizable is False
 
 
@@ -69,13 +69,13 @@ def test_the_fastest_engine_that_can_tell(
 @settings(max_examples=20)  # each of the engines is held to that much more often
 @given(data=st.data())
 def test_it_answers_as_all_orders_do(model: Model, data: st.DataObject) -> None:
-    told = data.draw(histories(model))
-    assert decide(told, model).linearizable is brute(told, model)
+    rows = data.draw(histories(model))
+    assert decide(rows, model).linearizable is brute(rows, model)
 
 
 def test_what_the_model_knows_nothing_of_is_left_out_and_rows_keep_their_names() -> None:
     """By the search, whose evidence names most rows."""
-    told = table(
+    rows = table(
         """
         9 acquire 0-1
         0 add 2-3 1
@@ -84,15 +84,15 @@ def test_what_the_model_knows_nothing_of_is_left_out_and_rows_keep_their_names()
         9 acquire 8-9
         2 read 10-11 = 4"""
     )
-    decision = decide(told, COUNTER)
+    decision = decide(rows, COUNTER)
     (answer,) = decision.answers.values()
     assert decision.linearizable is False
     assert (answer.prefix, answer.stuck_on) == ((1, 3), 5)
-    assert_stands(answer, told, COUNTER)
+    assert_stands(answer, rows, COUNTER)
 
 
 def test_a_circle_keeps_the_names_of_its_rows() -> None:
-    told = table(
+    rows = table(
         """
         9 acquire 0-1
         0 write 2-3 5
@@ -100,7 +100,7 @@ def test_a_circle_keeps_the_names_of_its_rows() -> None:
         9 release 6-7
         1 read 8-9 = 5"""
     )
-    decision = decide(told, REGISTER)
+    decision = decide(rows, REGISTER)
     (answer,) = decision.answers.values()
     assert {row for link in answer.cycle for row in (link.before, link.after)} <= {1, 2, 4}
     assert {1, 2, 4} >= set(answer.rows) >= {2, 4}
@@ -108,8 +108,8 @@ def test_a_circle_keeps_the_names_of_its_rows() -> None:
 
 def test_one_that_cannot_be_told_beside_one_that_is_wrong() -> None:
     """Wrong beats unknown, and unknown beats right."""
-    told = table("0 add 1-2 5 \n 1 read 3-4 = 5")
-    patient = decide(told, COUNTER, patience=Patience(lambda: False))
+    rows = table("0 add 1-2 5 \n 1 read 3-4 = 5")
+    patient = decide(rows, COUNTER, patience=Patience(lambda: False))
     assert patient.linearizable in {None, True}
     unknown, wrong = Answer(None, "search", "x"), Answer(False, "search", "y")
     for answers, linearizable in (
@@ -150,12 +150,12 @@ LEASES = [
 
 @pytest.mark.parametrize(("lines", "linearizable"), LEASES)
 def test_leases_that_run_out(unswept: None, lines: str, linearizable: bool) -> None:
-    told, ends = leased(lines)
-    decision = decide(told, OWNER_MUTEX, ends)
+    rows, ends = leased(lines)
+    decision = decide(rows, OWNER_MUTEX, ends)
     assert decision.linearizable is linearizable
     for answer in decision.answers.values():
         assert answer.reason
-        assert set(answer.rows) | set(answer.prefix) <= set(range(len(told)))
+        assert set(answer.rows) | set(answer.prefix) <= set(range(len(rows)))
 
 
 COUNTED = {
@@ -204,7 +204,7 @@ COUNTED = {
         ),
         True,
     ),
-    "one that ended by itself may be anybody's": (
+    "one that ended by itself may be any client's": (
         MODELS["mutex"],
         (
             "0 acquire 0-1 until=10 \n 1 acquire 11-12 until=21 \n 0 release 13-14 \n "
@@ -217,25 +217,25 @@ COUNTED = {
 
 @pytest.mark.parametrize(("model", "lines", "linearizable"), COUNTED.values(), ids=COUNTED)
 def test_leases_of_locks_that_count(model: Model, lines: str, linearizable: bool) -> None:
-    told, ends = leased(lines)
-    decision = decide(told, model, ends)
+    rows, ends = leased(lines)
+    decision = decide(rows, model, ends)
     assert decision.linearizable is linearizable
     assert all(answer.rows for answer in decision.answers.values())
 
 
 def test_operations_of_one_client_in_one_instant_can_have_come_in_another_order() -> None:
-    told, ends = leased(
+    rows, ends = leased(
         "0 acquire 4-8 until=10 \n 0 release 8-8 \n 0 acquire 8-8 until=14 \n 0 release 9-10",
         "0 acquire 10-11 until=16 \n 1 acquire 12-13 until=18 \n 1 release 19-22",
     )
-    assert decide(told, OWNER_MUTEX, ends).linearizable is True
+    assert decide(rows, OWNER_MUTEX, ends).linearizable is True
 
 
 def test_the_evidence_beside_leases_names_no_end_of_one(unswept: None) -> None:
-    told, ends = leased(
+    rows, ends = leased(
         "9 read 0-0 \n 0 acquire 1-2 until=8 \n 1 acquire 3-9 until=90 \n 2 acquire 4-10 until=90"
     )
-    (answer,) = decide(told, OWNER_MUTEX, ends).answers.values()
+    (answer,) = decide(rows, OWNER_MUTEX, ends).answers.values()
     assert answer.linearizable is False
     assert answer.stuck_on in {2, 3}
     assert set(answer.prefix) <= {1, 2, 3}

@@ -32,7 +32,7 @@ def name_of(model: Model) -> str:
     return model.name
 
 
-def told(table: Table, model: Model, until: Ints | None = None) -> bool | None:
+def decided(table: Table, model: Model, until: Ints | None = None) -> bool | None:
     decision = decide(table, model, until)
     for answer in decision.answers.values():
         assert answer.reason
@@ -46,7 +46,7 @@ def told(table: Table, model: Model, until: Ints | None = None) -> bool | None:
 @given(data=st.data())
 def test_keepers(model: Model, data: st.DataObject) -> None:
     table, _ = data.draw(kept())
-    assert told(table, model) is brute(as_clients(table), model)
+    assert decided(table, model) is brute(as_clients(table), model)
 
 
 @pytest.mark.parametrize("model", OWNED + COUNTED, ids=name_of)
@@ -55,7 +55,7 @@ def test_keepers(model: Model, data: st.DataObject) -> None:
 def test_keepers_of_leases(model: Model, data: st.DataObject) -> None:
     table, until = data.draw(kept(most=5, leases=True))
     expected = brute_with_leases(as_clients(table), model, until)
-    assert told(table, model, until) is expected
+    assert decided(table, model, until) is expected
 
 
 def kept_turns(random: Random, *, leases: bool) -> tuple[Table, Ints]:
@@ -89,12 +89,12 @@ def kept_turns(random: Random, *, leases: bool) -> tuple[Table, Ints]:
 
 @pytest.mark.parametrize("leases", [False, True])
 @pytest.mark.parametrize("model", OWNED[::2], ids=name_of)
-def test_what_keepers_do_most_of_the_time_is_told(model: Model, leases: bool) -> None:
+def test_what_keepers_mostly_do_is_decided(model: Model, leases: bool) -> None:
     random, answers = Random(3), Counter[bool | None]()
     for _ in range(400):
         table, until = kept_turns(random, leases=leases)
         assert has_keepers(table) or not (table.f == Op.RENEW).any()
-        answer = told(table, model, until if leases else None)
+        answer = decided(table, model, until if leases else None)
         answers[answer] += 1
         if len(table) <= 9:
             own = as_clients(table)
@@ -131,7 +131,7 @@ def test_what_a_keeper_was_promised_binds(renewal: str, expected: bool) -> None:
         9 renew 5-8 until=15 of=0
         9 renew {renewal} of=0
         1 acquire 18-20 until=40""")
-    assert told(table, MODELS["owner-mutex"], until) is expected
+    assert decided(table, MODELS["owner-mutex"], until) is expected
 
 
 def test_a_table_without_keepers_is_left_as_it_is() -> None:

@@ -72,19 +72,19 @@ def in_c(calls: Calls, model: Model, many: int = MANY, most_bytes: int = GIGABYT
     return native_search(library(), plan_of(calls), Transitions(model, calls), patience, many)
 
 
-def told_in_c(calls: Calls, model: Model, many: int) -> tuple[Found, list[State]]:
+def result_in_c(calls: Calls, model: Model, many: int) -> tuple[Found, list[State]]:
     plan, transitions = plan_of(calls), Transitions(model, calls)
     found = native_search(library(), plan, transitions, endless, many)
-    return _told(found, transitions)
+    return _with_states(found, transitions)
 
 
-def told_in_python(calls: Calls, model: Model, many: int) -> tuple[Found, list[State]]:
+def result_in_python(calls: Calls, model: Model, many: int) -> tuple[Found, list[State]]:
     transitions = Transitions(model, calls)
-    return _told(Search(plan_of(calls), transitions, many).run(endless), transitions)
+    return _with_states(Search(plan_of(calls), transitions, many).run(endless), transitions)
 
 
-def _told(found: Found, transitions: Transitions) -> tuple[Found, list[State]]:
-    """With the states instead of their numbers: of locks, C has numbers of its own."""
+def _with_states(found: Found, transitions: Transitions) -> tuple[Found, list[State]]:
+    """With the states instead of their numbers: for locks, C has its own numbers."""
     states = [transitions.states[number] for number in found.states]
     return replace(found, states=()), states
 
@@ -95,7 +95,7 @@ def _told(found: Found, transitions: Transitions) -> tuple[Found, list[State]]:
 def test_it_finds_the_same_as_python(model: Model, data: st.DataObject) -> None:
     history, many = data.draw(histories(model)), data.draw(st.integers(0, 20))
     calls = calls_of(history, model)
-    assert told_in_c(calls, model, many) == told_in_python(calls, model, many)
+    assert result_in_c(calls, model, many) == result_in_python(calls, model, many)
     assert in_c(calls, model, many).linearizable == brute(history, model)
 
 
@@ -105,7 +105,7 @@ def test_it_finds_the_same_as_python(model: Model, data: st.DataObject) -> None:
 def test_it_finds_the_same_of_leases(model: Model, data: st.DataObject) -> None:
     (history, until), many = data.draw(small(leases=True)), data.draw(st.integers(0, 20))
     calls = calls_of(history, leased(model), until)
-    assert told_in_c(calls, leased(model), many) == told_in_python(calls, leased(model), many)
+    assert result_in_c(calls, leased(model), many) == result_in_python(calls, leased(model), many)
 
 
 def busy(seed: int, clients: int, operations: int, model: Model) -> Table:
@@ -137,10 +137,10 @@ def test_it_finds_the_same_where_masks_are_wide(model: Model, clients: int) -> N
     for seed, many in enumerate((0, 30, 300, MANY)):
         calls = calls_of(busy(seed, clients, clients * 2, model), model)
         if not in_c(calls, model, many, most_bytes=1 << 25).exhausted:
-            assert told_in_c(calls, model, many) == told_in_python(calls, model, many)
+            assert result_in_c(calls, model, many) == result_in_python(calls, model, many)
 
 
-def test_without_memory_it_says_so() -> None:
+def test_without_memory_it_reports_that() -> None:
     writes = [f"{i} write 10-99 {i}" for i in range(20)]
     calls = calls_of(table(*writes, "99 read 11-50 = 99"), register())
     found = in_c(calls, register(), most_bytes=1 << 18)

@@ -108,7 +108,7 @@ LEGAL = {
         ["0 acquire 0-1", "0 release 2-3?", "1 acquire 4-5"],
     ),
     "two may enter": (semaphore(2), ["0 acquire 0-1", "1 acquire 2-3"]),
-    "who may have entered again was not the last to leave": (
+    "a client that may have entered again was not the last to leave": (
         MODELS["reentrant-fenced"],
         ["0 acquire 0-1 token=7", "0 acquire 2-", "0 release 3-4", "0 acquire 5-6 token=7"],
     ),
@@ -137,7 +137,7 @@ ILLEGAL = {
         ["0 write 0-4 4", "1 write 0-4 9", "3 read 5-6 = 7"],
         "process 3 read 7, but in every order that fits it is 9 or it is 4",
     ),
-    "what nobody ever wrote": (
+    "a value that was never written": (
         register(),
         ["0 write 0-1? 1", "1 read 2-3 = 2"],
         "process 1 read 2, but in every order that fits it is null or it is 1",
@@ -157,7 +157,7 @@ ILLEGAL = {
         ["7 acquire 0-1", "8 acquire 2-3"],
         "process 8 acquired it, but in every order that fits process 7 holds it",
     ),
-    "somebody else let it go": (
+    "released by another client": (
         OWNER_MUTEX,
         ["7 acquire 0-1", "8 release 2-3"],
         "process 8 released it, but in every order that fits process 7 holds it",
@@ -204,7 +204,7 @@ def test_what_ran_then_is_named_in_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    ("call", "words"),
     [
         (Call(Op.WRITE, argument="a"), 'wrote "a"'),
         (Call(Op.CAS, argument=1, second=2), "replaced 1 by 2"),
@@ -213,11 +213,11 @@ def test_what_ran_then_is_named_in_order() -> None:
         (Call(Op.RUN, argument=3), "ran 3"),
     ],
 )
-def test_every_operation_has_words(call: Call, said: str) -> None:
-    assert search_evidence.done_words(call) == said
+def test_every_operation_has_words(call: Call, words: str) -> None:
+    assert search_evidence.done_words(call) == words
 
 
-def test_when_patience_ends_it_says_how_far_it_came() -> None:
+def test_without_patience_it_reports_how_far_it_came() -> None:
     answer = search(hard(), register(), Patience(iter((True, False)).__next__))
     assert answer.linearizable is None
     assert answer.reason == "it was stopped when 3 of 19 answers were explained"
@@ -241,7 +241,7 @@ def hard() -> Table:
     return table(*(f"0 write {i}-{i} 0" for i in range(3)), *writes, "99 read 11-50 = 99")
 
 
-def test_when_memory_ends_it_says_how_far_it_came() -> None:
+def test_without_memory_it_reports_how_far_it_came() -> None:
     calls = calls_of(hard(), register())
     short = Search(plan_of(calls), Transitions(register(), calls))
     assert short.run(Patience(most_bytes=100 * BYTES)) == Found(
@@ -249,7 +249,7 @@ def test_when_memory_ends_it_says_how_far_it_came() -> None:
     )
 
 
-def test_who_may_have_entered_often_is_taken_for_as_often_as_it_matters() -> None:
+def test_a_client_may_have_entered_as_often_as_it_matters() -> None:
     """Else it is each set of times that it may be by now, where a lease may have ended or not."""
     model = either(leased(MODELS["reentrant"]))
     asked = table(*(f"{i % 2} acquire 0-" for i in range(40)), "9 release 5-6")

@@ -130,7 +130,7 @@ HISTORIES: dict[str, tuple[str, str, str]] = {
         "owner-mutex",
         "fenced reentrant-fenced",
     ),
-    "nobody confirmed the release": (
+    "an unconfirmed release": (
         "0 acquire 1-2\n0 release 3-\n1 acquire 4-5",
         "mutex semaphore owner-mutex reentrant fenced reentrant-fenced",
         "",
@@ -140,7 +140,7 @@ HISTORIES: dict[str, tuple[str, str, str]] = {
         "semaphore",
         "mutex owner-mutex reentrant fenced reentrant-fenced",
     ),
-    "nobody confirmed the acquire, and it takes nothing": (
+    "an unconfirmed acquire that takes nothing": (
         "0 acquire 1-\n1 acquire 2-3\n1 release 4-5",
         "mutex semaphore owner-mutex reentrant fenced reentrant-fenced",
         "",
@@ -295,7 +295,7 @@ def test_evidence_of_tokens() -> None:
     )
 
 
-def test_the_earliest_conflict_is_told() -> None:
+def test_the_earliest_conflict_is_named() -> None:
     early = "0 acquire 1-2\n1 acquire 3-4\n1 release 5-6\n0 release 7-8"
     late = "2 acquire 21-22\n1 acquire 23-24\n2 release 25-26"
     assert judged(f"{early}\n{late}", MODELS["owner-mutex"]).rows == (0, 3, 1, 2)
@@ -326,7 +326,7 @@ TOUCHING_ONES = {
 
 
 @pytest.mark.parametrize("lines", TOUCHING_ONES)
-def test_touching_operations_are_told(lines: str) -> None:
+def test_touching_operations_are_decided(lines: str) -> None:
     assert decide(table(lines), MODELS["owner-mutex"]).linearizable is TOUCHING_ONES[lines]
 
 
@@ -368,7 +368,7 @@ COLUMNS = [name for name in Table.__slots__ if name != "symbols"]
 
 
 def _swapped(rows: Table, at: int) -> Table:
-    """Two grants that were told each other's token."""
+    """Two grants with each other's token."""
     granted = np.flatnonzero(rows.token > 0)
     token = rows.token.copy()
     pair = granted[[at, at + 2]]
@@ -389,7 +389,7 @@ def _without_a_release(rows: Table, at: int) -> Table:
 
 
 def _returned_early(rows: Table, at: int) -> Table:
-    """A waiting client is told that it has the lock right when it asks, while another has it."""
+    """A waiting client is granted the lock right when it asks, while another client has it."""
     waits = (rows.f == Op.ACQUIRE) & (rows.outcome == 0) & (rows.end - rows.start > 200)
     end = rows.end.copy()
     row = np.flatnonzero(waits)[at]
@@ -410,7 +410,7 @@ def test_mutations_of_good_histories_are_caught(
 
 
 @pytest.mark.parametrize("name", LOCKS)
-def test_a_grant_that_was_told_too_early_is_caught(name: str) -> None:
+def test_a_grant_that_came_too_early_is_caught(name: str) -> None:
     for seed in range(5):
         early = _returned_early(many_turns(seed, unconfirmed=0.0), 20)
         assert decide(early, MODELS[name]).linearizable is False

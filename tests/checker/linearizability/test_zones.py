@@ -66,12 +66,10 @@ ACCEPTED = {
     ),
     "a cas to the same value is a read": "0 write 1-2 5\n1 cas 3-4 [5,5]\n2 cas 3-4 [5,5]",
     "what failed did not happen": "0 write 1-2! 5\n0 cas 3-4! [7,8]\n0 read 5-6 = null",
-    "nobody knows what an unconfirmed read said": (
-        "0 write 1-2 5\n1 read 3-4? = null\n1 read 5- = 6"
-    ),
-    "an unconfirmed write that nobody saw": "0 write 1-2? 5\n0 read 3-4 = null",
+    "an unconfirmed read proves nothing": ("0 write 1-2 5\n1 read 3-4? = null\n1 read 5- = 6"),
+    "an unconfirmed write that was never seen": "0 write 1-2? 5\n0 read 3-4 = null",
     "an unconfirmed write takes effect late": "0 write 1-2? 5\n0 read 3-4 = null\n0 read 9-10 = 5",
-    "an unconfirmed cas from what nobody wrote did not happen": (
+    "an unconfirmed cas from an unwritten value did not happen": (
         "0 cas 1-2? [7,8]\n0 read 3-4 = null"
     ),
     "an unconfirmed cas to the same value is nothing": "0 cas 1-2? [7,7]\n0 read 3-4 = null",
@@ -82,19 +80,19 @@ ACCEPTED = {
     "two unconfirmed cas from the same value, one seen": (
         "0 cas 1- [null,1]\n1 cas 1- [null,2]\n2 read 3-4 = 2"
     ),
-    "a value that nobody saw may be written often": "0 write 1-2 5\n0 write 3-4 5\n0 write 5-6 7",
-    "unconfirmed twins that nobody saw": "0 write 1- 5\n0 write 2- 5\n1 read 3-4 = null",
-    "the initial value again, and nobody saw it": "0 write 1-2 null\n0 write 3-4 5\n0 read 5-6 = 5",
+    "an unseen value may be written often": "0 write 1-2 5\n0 write 3-4 5\n0 write 5-6 7",
+    "unconfirmed twins that were never seen": "0 write 1- 5\n0 write 2- 5\n1 read 3-4 = null",
+    "the initial value again, never seen": "0 write 1-2 null\n0 write 3-4 5\n0 read 5-6 = 5",
     "a value is no other one of another type": "0 write 1-2 1\n0 write 3-4 true\n0 read 5-6 = true",
 }
 
 REJECTED = {
-    "a value that nobody wrote": "0 read 1-2 = 5",
+    "a value that was never written": "0 read 1-2 = 5",
     "a value whose write failed": "0 write 1-2! 5\n0 read 3-4 = 5",
-    "a cas from what nobody wrote": "0 cas 1-2 [5,6]",
-    "a cas to the same value that nobody wrote": "0 cas 1-2 [5,5]",
+    "a cas from an unwritten value": "0 cas 1-2 [5,6]",
+    "a cas to the same unwritten value": "0 cas 1-2 [5,5]",
     "a value that came from nothing": "0 cas 1- [7,8]\n0 read 3-4 = 8",
-    "values twice, but one that nobody wrote": (
+    "values twice, and an unwritten one": (
         "0 write 1-2 5\n0 write 1-2 5\n0 read 3-4 = 5\n0 read 5-6 = 6"
     ),
     "read before it was written": "1 read 1-2 = 5\n0 write 3-4 5",
@@ -188,10 +186,10 @@ def test_agrees_with_all_orders(data: st.DataObject, more_symbols: int) -> None:
     for number in range(more_symbols):  # so that a table of all keys and values would be large
         symbols.number(f"another {number}")
     for part, answer in by_key(table_of(rows, symbols)).values():
-        told = True if answer is None else answer.linearizable
-        event(f"{told}")
-        if told is not None:
-            assert told == brute(part, cas_register())
+        decided = True if answer is None else answer.linearizable
+        event(f"{decided}")
+        if decided is not None:
+            assert decided == brute(part, cas_register())
 
 
 def test_what_is_generated_is_worth_it() -> None:
@@ -201,9 +199,9 @@ def test_what_is_generated_is_worth_it() -> None:
     kinds: Counter[str] = Counter()
     for _ in range(1500):
         for part, answer in by_key(table_of(maybe_spoiled(choose))).values():
-            told = True if answer is None else answer.linearizable
-            assert told in (None, brute(part, cas_register()))
-            verdicts[told] += 1
+            decided = True if answer is None else answer.linearizable
+            assert decided in (None, brute(part, cas_register()))
+            verdicts[decided] += 1
             kinds[_shape(answer)] += 1
     total = verdicts.total()
     assert verdicts[True] > 0.3 * total
@@ -243,9 +241,9 @@ def reads(rows: list[Row]) -> list[tuple[int, int]]:
     """Confirmed reads and who wrote what they read."""
     writer = {row.wrote: i for i, row in enumerate(rows)}
     return [
-        (i, writer[row.told])
+        (i, writer[row.result])
         for i, row in enumerate(rows)
-        if row.f == "read" and row.outcome is not INFO and row.told is not None
+        if row.f == "read" and row.outcome is not INFO and row.result is not None
     ]
 
 
@@ -258,8 +256,8 @@ def swap_two_answers(rows: list[Row]) -> list[Row] | None:
                 return changed(
                     rows,
                     {
-                        one: replace(first, told=second.told),
-                        other: replace(second, told=first.told),
+                        one: replace(first, result=second.result),
+                        other: replace(second, result=first.result),
                     },
                 )
     return None
@@ -347,8 +345,8 @@ def test_only_so_many_keys_are_explained_at_length() -> None:
         for i in range(EXPLAINED)
     ]
     stale = [f"0 read:k{i} 1-2 = 1" for i in range(EXPLAINED + 50)]
-    told = by_key(table(*twins, *stale))
-    answers = [answer for _, answer in told.values() if answer is not None and answer.decided]
+    judged = by_key(table(*twins, *stale))
+    answers = [answer for _, answer in judged.values() if answer is not None and answer.decided]
     assert len(answers) == EXPLAINED + 50
     assert not any(answer.linearizable for answer in answers)
     assert sum(bool(answer.rows) for answer in answers) == EXPLAINED
@@ -368,14 +366,14 @@ def test_as_many_unconfirmed_steps_as_you_like(steps: int) -> None:
 
 @pytest.mark.parametrize("steps", [2, 3, 31, 32, 33, 1000])
 def test_cas_in_a_row(steps: int) -> None:
-    def told(*order: int) -> Table:
+    def in_order(*order: int) -> Table:
         values = ["null", *range(1, steps + 1)]
         return table(
             *(f"0 cas {t}0-{t}5 [{values[i]},{values[i + 1]}]" for t, i in enumerate(order))
         )
 
     order = range(steps)
-    assert verdict(told(*order)) is True
+    assert verdict(in_order(*order)) is True
     for step in {0, 1, steps // 2, steps - 2} - {steps - 1}:
         swapped = [*order[:step], step + 1, step, *order[step + 2 :]]
-        assert verdict(told(*swapped)) is False
+        assert verdict(in_order(*swapped)) is False

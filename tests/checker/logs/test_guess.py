@@ -1,4 +1,4 @@
-"""Which models a history could be meant by."""
+"""The models that are guessed from a history."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.checker.dsl import history
 GUESSES = {
     "nothing": ([], ()),
     "a lock": (["1 acquire 0-1", "1 release 2-3"], ("owner-mutex",)),
-    "nobody was granted it": (["1 acquire 0-1!"], ("owner-mutex",)),
+    "never granted": (["1 acquire 0-1!"], ("owner-mutex",)),
     "tokens": (["1 acquire 0-1 token=1", "1 release 2-3"], ("fenced",)),
     "some tokens": (["1 acquire 0-1 token=1", "2 acquire 2-3"], ("owner-mutex",)),
     "tokens of all that were granted": (
@@ -49,7 +49,7 @@ GUESSES = {
         ],
         ("fenced",),
     ),
-    "left again because nobody had answered": (
+    "left again without an answer": (
         ["1 acquire 0-1", "1 acquire 2-3", "1 release 4-5?", "1 release 6-7"],
         ("owner-mutex",),
     ),
@@ -79,7 +79,7 @@ GUESSES = {
         ["1 acquire 0-1 token=1", "1 read 2-3 = a", "1 write 4-5 b", "1 release 6-7"],
         ("fenced", "register"),
     ),
-    "what nobody knows": (["1 frobnicate 0-1"], ()),
+    "an unknown operation": (["1 frobnicate 0-1"], ()),
 }
 
 

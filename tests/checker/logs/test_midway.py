@@ -1,4 +1,4 @@
-"""Logs of somebody's day: what was before them, and what their clients cannot know."""
+"""Production logs: what happened before them, and what their clients cannot know."""
 
 from __future__ import annotations
 
@@ -71,14 +71,14 @@ RIGHT: dict[str, tuple[str, dict[str, Any]]] = {
         2 acquire 110-111
         1 acquire:i 112-113
         2 release 114-115""", {"ttl_ms": 100}),
-    "written by who held it before": ("""
+    "written by an earlier holder": ("""
         2 acquire 0-1!
         1 write 2-3 v
         1 release 4-5
         2 acquire 6-7
         2 write 8-9 w
         2 release 10-11""", {}),
-    "released by a third, who was not answered the first time": ("""
+    "released by a third client, without an answer the first time": ("""
         1 acquire 0-1
         3 release 2-3?
         2 acquire 4-5
@@ -118,7 +118,7 @@ RIGHT: dict[str, tuple[str, dict[str, Any]]] = {
         2 write 4-5 a
         1 read 6-7 = a""", {}),
     "a counter": ("1 add 0-1 2 \n 2 read 2-3 = 40 \n 1 add 3-4 1 \n 2 read 5-6 = 41", {}),
-    "a counter that was read while somebody added": ("""
+    "a counter that was read during an add": ("""
         1 add 0-9 2
         2 read 1-2 = 40
         3 read 3-4 = 42
@@ -145,7 +145,7 @@ RIGHT: dict[str, tuple[str, dict[str, Any]]] = {
         1 release 2-3
         2 acquire 1-2
         2 release 6-7""", {"model": "reentrant"}),
-    "a level on which it was held, told by its token": ("""
+    "a level on which it was held, known by its token": ("""
         1 acquire 0-1 token=7
         1 release 2-3
         1 acquire 4-5 token=7
