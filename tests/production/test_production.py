@@ -28,7 +28,7 @@ SOME = 200
 SEEDS_OF_LONG_ONES = range(6)
 A_LOCK = "a lock"
 UNDECLARED = "a reentrant lock that is not declared as one"
-ASKED = "--model reentrant"  # where its log does not show it
+ASKED = "maybe-reentrant"  # the doubt, if the log does not show it
 KINDS: dict[str, tuple[dict[str, int], str]] = {  # what it is, and what its user says that it is
     A_LOCK: ({}, ""),
     "a lock that any client may release, by its user's words": ({}, "mutex"),
