@@ -1,1 +1,1 @@
-"""The agent of a run: beside the nodes, on their clock; and the pipe to it."""
+"""The agent of a run, which runs beside the nodes on their clock, and the pipe to it."""

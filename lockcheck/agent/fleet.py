@@ -1,5 +1,4 @@
-"""The nodes of a run, and their lives: started, ready, ended, started again. Beside them, so that
-it is the same in both runtimes."""
+"""Starts, ends and restarts the nodes of a run, in the same way for both runtimes."""
 
 from __future__ import annotations
 
@@ -26,26 +25,26 @@ READY_TIMEOUT_S = 30.0
 END_TIMEOUT_S = 10.0
 VERSION_TIMEOUT_S = 10.0
 POLL_S = 0.01
-LOOKS_AT_PROCESSES = 10  # one in so many: it is a look at all processes of the machine
+LOOKS_AT_PROCESSES = 10  # polls per look at processes: that reads all of the machine's
 LAST_LINES = 3
-LONGEST_LINE = 300  # some print a whole stack in one
+LONGEST_LINE = 300  # some programs print a whole stack in one line
 
 
 class Fleet:
-    """`nodes` is filled by `launch`, once; whoever has got it sees them."""
+    """The nodes of a run. `launch` fills `nodes` once."""
 
     def __init__(self, workdir: Path, networks: Sequence[Network] = ()) -> None:
         self._networks = networks
         self._workdir = workdir
         self._places: dict[str, Place] = {}
-        self._first: dict[str, subprocess.Popen[bytes]] = {}  # of a life: what was started
+        self._first: dict[str, subprocess.Popen[bytes]] = {}  # by node: its started process
         self._lives: dict[str, int] = {}
         self.nodes: dict[str, Node] = {}
 
     # --- the start of the run ----------------------------------------------------------------
 
     async def launch(self, orders: Sequence[NodeOrders]) -> dict[str, str]:
-        """Starts them all when all their addresses are there. Returns the servers' versions."""
+        """Starts all nodes once they all have addresses; returns the servers' versions."""
         for place in await make_places(orders, self._networks, self._workdir):
             name = place.node.name
             self._places[name], self.nodes[name], self._lives[name] = place, place.node, 0
@@ -64,7 +63,7 @@ class Fleet:
         await self._start(place)
 
     async def await_ready(self) -> None:
-        """Servers answer, seen from a client: the way the clients will come. Clients wait."""
+        """Waits until servers answer, asked from a client's network, and until clients report."""
         clients = (node for node in self.nodes.values() if node.role is Role.CLIENT)
         viewer = next(clients, None)
         await asyncio.gather(
@@ -77,14 +76,14 @@ class Fleet:
         return self._places[name]
 
     async def end(self, name: str) -> None:
-        """Kills all its processes; its network and its data stay. Returns when they are gone."""
+        """Kills all its processes; returns when they are gone. Its network and its data stay."""
         node = self.nodes[name]
         node.down = True
         await self._kill(node)
 
     async def start(self, name: str, *, data: bool = True) -> None:
-        """A life after the one that was ended, with the data of that one or without. Returns when
-        the node is ready; seen from itself, since others may be cut off from it just now."""
+        """Starts a node that was ended, with its data or without. Returns when the node is ready,
+        asked from its own network, since others may be cut off from it now."""
         place, node = self._places[name], self.nodes[name]
         if node.alive:
             raise ClusterError(f"{name} is already running")
@@ -99,18 +98,18 @@ class Fleet:
         node.down = False
 
     async def ready(self, name: str) -> None:
-        """Returns when it serves; raises ClusterError where it has ended, or does not in time."""
+        """Returns when it serves; raises ClusterError if it has exited, or takes too long."""
         await self._await_ready(self._places[name], self.nodes[name])
 
     async def leader(self) -> str | None:
-        """The server that says that it leads; None where none does, or more than one."""
+        """The server that reports that it leads; None if no server does, or several do."""
         asked = [
             place
             for place in self._places.values()
             if place.node.role is Role.SERVER and place.orders.leader and not place.node.down
         ]
-        said = await asyncio.gather(*(self._leads(place) for place in asked))
-        leaders = [place.node.name for place, leads in zip(asked, said, strict=True) if leads]
+        leading = await asyncio.gather(*(self._leads(place) for place in asked))
+        leaders = [place.node.name for place, leads in zip(asked, leading, strict=True) if leads]
         return leaders[0] if len(leaders) == 1 else None
 
     async def _leads(self, place: Place) -> bool:
@@ -120,7 +119,7 @@ class Fleet:
         )
 
     def leave(self) -> None:
-        """Ends everything, and what holds containers open."""
+        """Kills all processes, and those that keep containers open."""
         for node in self.nodes.values():
             node.down = True
             node.signal(signal.SIGKILL)
@@ -139,11 +138,11 @@ class Fleet:
         self._first[name] = first
         if place.enter:
             await its_program(first, name)
-            first.kill()  # of no more use, and it would stop itself whenever the program is stopped
+            first.kill()  # it is not needed, and would stop whenever the program is stopped
             first.wait()
 
     async def _kill(self, node: Node) -> None:
-        """Again until there is none: one may have been forked while we looked."""
+        """Kills until there are no processes left: one may have been forked after a look."""
         struck: set[int] = set()
 
         def gone() -> bool:
@@ -154,7 +153,7 @@ class Fleet:
 
         await wait_until(gone, f"{node.name} still has processes", END_TIMEOUT_S)
         if first := self._first.get(node.name):
-            first.poll()  # nothing stays of a child that is asked for
+            first.poll()  # reaps it
 
     async def _await_ready(self, place: Place, viewer: Node) -> None:
         node = place.node
@@ -186,7 +185,7 @@ class Fleet:
         return await answers(viewer, address, place.orders.ready)
 
     def _has_ended(self, node: Node) -> bool:
-        """What was started may leave the rest to others, or have just begun to enter."""
+        """Whether nothing runs: the started process may have exited and left others."""
         return self._first[node.name].poll() is not None and not node.alive
 
     def last_words(self, name: str) -> str:
@@ -202,10 +201,10 @@ class Fleet:
         return (self._workdir / name / FULL).exists()
 
     def check_clocks(self) -> None:
-        """Times are compared across nodes: in another time namespace a clock reads otherwise."""
+        """Refuses nodes in another time namespace: times are compared across nodes."""
         for node in self.nodes.values():
-            namespaces = (Path(f"/proc/{who}/ns/time") for who in ("self", *node.pids()))
-            with suppress(FileNotFoundError):  # a kernel without them; or a node that is just gone
+            namespaces = (Path(f"/proc/{pid}/ns/time") for pid in ("self", *node.pids()))
+            with suppress(FileNotFoundError):  # a kernel without them, or a node that just exited
                 if len({namespace.readlink() for namespace in namespaces}) > 1:
                     raise ClusterError(
                         f"{node.name} is in a time namespace of its own, so its clock cannot be "
@@ -215,8 +214,8 @@ class Fleet:
 
 
 async def its_program(first: subprocess.Popen[bytes], name: str) -> None:
-    """Returns when what takes a program into its container has begun it. Without that, the
-    container's init is the program's parent."""
+    """Waits until the command that enters the container has started the program. Without that, the
+    container's init would be the program's parent."""
     await wait_until(
         lambda: first.poll() is not None or bool(children_of(first.pid)),
         f"{name} has not started",
@@ -225,20 +224,20 @@ async def its_program(first: subprocess.Popen[bytes], name: str) -> None:
 
 
 async def _versions(places: Iterable[Place]) -> dict[str, str]:
-    """What each kind of server reports where it runs, by the text of the kind."""
+    """The version that each kind of server reports where it runs, by the text of the kind."""
     return {str(place.node.spec.kind): await _version(place) for place in places}
 
 
 async def _version(place: Place) -> str:
-    """No run fails for want of it."""
+    """The server's version; a text that begins with `unknown` if it cannot be found out."""
     name = place.node.name
     with place.spawn(place.orders.version_command, subprocess.PIPE, life=0) as asked:
         try:
-            lacking = f"{name} has not told its version"
+            lacking = f"{name} has not reported its version"
             await wait_until(lambda: asked.poll() is not None, lacking, VERSION_TIMEOUT_S)
         except FaultError as error:
             asked.kill()
             return f"unknown: {error.message}"
-        said = (asked.stdout.read() if asked.stdout else b"").decode(errors="replace")
-    found = re.search(place.orders.version_pattern, said)
-    return found.group().strip() if found else f"unknown: {said.strip() or 'no output'}"
+        output = (asked.stdout.read() if asked.stdout else b"").decode(errors="replace")
+    found = re.search(place.orders.version_pattern, output)
+    return found.group().strip() if found else f"unknown: {output.strip() or 'no output'}"

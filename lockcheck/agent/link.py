@@ -1,6 +1,6 @@
-"""The pipe to a run's agent: requests and replies, and events that it sends by itself.
+"""The command line's end of the pipe to a run's agent: requests, replies and events.
 
-JSON, one object a line. The side of the CLI; `agent.py` is the other side.
+JSON, one object a line. `agent.py` is the other end.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ NO_REPLY = 0
 
 
 class Request(msgspec.Struct, frozen=True, omit_defaults=True):
-    id: int  # of its reply; NO_REPLY: nobody waits for one
+    id: int  # of its reply; NO_REPLY: it has none
     do: str
     body: object = None
 
 
 class Message(msgspec.Struct, frozen=True, omit_defaults=True):
-    """From the agent: the reply to a request, an event of the history, the end of a node, or a
-    piece of the output of a program or connection."""
+    """From the agent: a reply, an event of the history, the end of a node, or a piece of a
+    stream."""
 
     re: int | None = None
     body: object = None
     error: str | None = None
     cure: str = ""
     event: Event | None = None
-    ended: str | None = None  # this node's process has ended although nobody ended it ...
-    last_words: str = ""  # ... and this is what it said last
+    ended: str | None = None  # the name of a node whose process exited unexpectedly ...
+    last_words: str = ""  # ... and the end of its output
     stream: int | None = None
     data: bytes = b""
-    over: bool = False  # nothing more comes of that stream ...
-    code: int | None = None  # ... and this is how its program ended
+    over: bool = False  # the stream has ended ...
+    code: int | None = None  # ... and the exit code of its program
 
 
 class ByteReader(Protocol):
@@ -57,7 +57,8 @@ Listener = Callable[[Message], None]
 
 
 class AgentLink:
-    """Requests from any thread; messages that are no replies go to the listener, on another one."""
+    """Sends requests from any thread. Messages that are not replies go to the listener, on another
+    thread."""
 
     def __init__(self, to_agent: ByteWriter, from_agent: ByteReader) -> None:
         self._to_agent = to_agent
@@ -130,14 +131,14 @@ class AgentLink:
                 elif reply := self._asked.get(message.re):
                     reply.put(message)
         except (OSError, ValueError):
-            pass  # the pipe was closed under us: the same as its end
+            pass  # the pipe was closed meanwhile: the same as its end
         finally:
             self.gone.set()  # first: later requests fail at once
             for waiting in list(self._asked.values()):
                 waiting.put(None)
 
     def close(self) -> None:
-        """The agent takes the end of its input as the end of the run."""
+        """Closes the agent's input, which ends the run."""
         try:
             self._to_agent.close()
         except OSError:

@@ -1,7 +1,7 @@
-"""The nodes' folder in the local runtime, at a path that only this run has.
+"""Mounts the nodes' folder of the local runtime at a path that only this run has.
 
-The way to the folder may lead through somebody else's, who could put a link in its place and so
-direct what root writes. Looked at once, and mounted elsewhere, it stays the one that it was.
+The path to the folder may lead through another user's folder, and that user could put a link in its
+place to redirect what root writes. Checked once and mounted elsewhere, it stays the same folder.
 """
 
 from __future__ import annotations
@@ -22,14 +22,16 @@ def identity_of(handle: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class OwnFolder:
-    # In the /proc of the run's own: every Linux has it, and nothing that a server wants is there.
+    # In the run's own /proc: every Linux has it, and no server uses it.
+    """The folder and its identity, `device:inode`."""
+
     place: ClassVar[Path] = Path("/proc/driver")
 
     path: Path
     identity: str
 
     def mount(self) -> None:
-        """From then on this process and its children find it at `place`."""
+        """Mounts it at `place`, for this process and its children."""
         try:
             handle = os.open(self.path, os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
             try:

@@ -44,8 +44,8 @@ def make_networks(count: int) -> list[Network]:
     return [Network(_address(number), handle) for number, handle in enumerate(handles)]
 
 
-def tell_names(addresses: dict[str, str], hosts: Path) -> None:
-    """Nodes find each other by name. The file hides the host's own for this run only."""
+def write_hosts(addresses: dict[str, str], hosts: Path) -> None:
+    """Writes the nodes' names to /etc/hosts, for this run only: nodes find each other by name."""
     lines = ["127.0.0.1 localhost", *(f"{address} {name}" for name, address in addresses.items())]
     hosts.write_text("\n".join(lines) + "\n")
     try:
@@ -62,7 +62,7 @@ def _address(number: int) -> str:
 
 
 def _wire_up(networks: list[int]) -> None:
-    """A bridge here, and a cable from it into each network."""
+    """Makes a bridge here, and a cable from it into each network."""
     with Kernel() as kernel:
         kernel.ask(NEW_LINK, 0, _link_up("lo"))
         kernel.ask(NEW_LINK, CREATE | EXCLUSIVE, _new_link(BRIDGE, "bridge", AT_ONCE))
@@ -83,8 +83,8 @@ def _new_link(name: str, kind: str, data: bytes) -> bytes:
 
 
 def _other_end(number: int, network: int) -> bytes:
-    """Its hardware address is fixed: with a new one, a restarted node would not be found for tens
-    of seconds."""
+    """The node's end of a cable. Its hardware address is fixed: with a new one, a restarted node
+    would be unreachable for tens of seconds."""
     where = attribute(NETWORK, struct.pack("=i", network))
     mac = attribute(HARDWARE, bytes.fromhex(f"02000a4d00{FIRST_HOST + number:02x}"))
     return LINK.pack(0, 0, 0, 0, 0) + text(NAME, CABLE) + where + mac

@@ -1,5 +1,5 @@
-"""Where a node's processes run: a network of its own and a view of files, made before the first of
-them and there until the run is over. The one file that knows what differs between the runtimes.
+"""Where a node's processes run: its own network and its view of files, made before its first
+process and kept until the end of the run. Only this file knows the difference between the runtimes.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO
 
 from lockcheck.agent.orders import NodeOrders
-from lockcheck.agent.own_networks import Network, tell_names
+from lockcheck.agent.own_networks import Network, write_hosts
 from lockcheck.client.worker import GENERATION
 from lockcheck.errors import ClusterError
 from lockcheck.nodes.namespaces import (
@@ -30,25 +30,27 @@ from lockcheck.nodes.waiting import wait_until
 HOSTS_FILE = "hosts"
 INITS = {"docker-init", "tini"}
 START_TIMEOUT_S = 10.0
-# For servers that refuse root: the first user other than root, which every system has a name for,
-# in a namespace that knows no other user.
+# For servers that refuse root: user 1, which has a name on every system, in a user namespace that
+# maps no other user.
 AS_ORDINARY_USER = ("unshare", "--user", "--map-user=1", "--map-group=1")
-# The agent's own rights, which a program that it takes into a container is not to have.
+# Drops the agent's own rights, which a program in a container must not have.
 WITHOUT_THE_AGENTS_RIGHTS = ("setpriv", "--bounding-set", "-sys_admin,-sys_ptrace,-net_admin")
-# On this host as root, ours need no rights of root's but to read what lies in users' folders, where
-# lockcheck may be installed.
+# As root on this host, our programs only need the right to read users' folders, where lockcheck may
+# be installed.
 WITHOUT_ROOTS_RIGHTS = ("setpriv", "--bounding-set", "-all,+dac_read_search")
-# A server is configured by its command, whatever this host has set for servers of its own.
+# Only these variables: a server is configured by its command, not by this host's settings.
 PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "LOCKCHECK_RUN")
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
+    """A node, and how its programs are started."""
+
     node: Node
     orders: NodeOrders
-    enter: tuple[str, ...] = ()  # the command that takes a program into its container
-    root: Path = Path("/")  # the node's files, as the agent sees them
-    folder: Path | None = None  # where its program runs, unless that is the container's business
+    enter: tuple[str, ...] = ()  # the command that runs a program in its container
+    root: Path = Path("/")  # the node's root folder, as the agent sees it
+    folder: Path | None = None  # where its program runs; None: as the container says
 
     @property
     def data(self) -> Path:
@@ -57,7 +59,7 @@ class Place:
     def spawn(
         self, command: Sequence[str], output: IO[bytes] | int, life: int
     ) -> subprocess.Popen[bytes]:
-        """The node's own program, which nobody talks to."""
+        """Starts the node's own program; stdin is closed."""
         return self._spawn(
             command,
             environment=self._environment(life),
@@ -69,7 +71,8 @@ class Place:
     def spawn_program(
         self, command: Sequence[str], environment: Mapping[str, str], errors: IO[bytes]
     ) -> subprocess.Popen[bytes]:
-        """Somebody else's program, which is talked to; in the environment of where it runs."""
+        """Starts a user's program with pipes for stdin and stdout, in the environment of its
+        node."""
         return self._spawn(
             command,
             environment={**self._surroundings(), **environment},
@@ -124,8 +127,8 @@ class Place:
     def _surroundings(self) -> dict[str, str]:
         if not self.enter:
             return dict(os.environ)
-        told = (self.root.parent / "environ").read_bytes().decode(errors="surrogateescape")
-        return dict(each.split("=", 1) for each in told.split("\0") if "=" in each)
+        environment = (self.root.parent / "environ").read_bytes().decode(errors="surrogateescape")
+        return dict(each.split("=", 1) for each in environment.split("\0") if "=" in each)
 
     def empty_data(self) -> None:
         for path in self.data.iterdir():
@@ -142,13 +145,13 @@ class Place:
 async def make_places(
     orders: Sequence[NodeOrders], networks: Sequence[Network], workdir: Path
 ) -> list[Place]:
-    """In these networks of our own, or in containers that are there for them."""
+    """Places for these nodes: in these networks, or without any in their containers."""
     for each in orders:
         (workdir / each.name).mkdir(parents=True, exist_ok=True)
     if not networks:
         return [await _in_container(each) for each in orders]
     pairs = list(zip(orders, networks, strict=True))
-    tell_names({each.name: network.address for each, network in pairs}, workdir / HOSTS_FILE)
+    write_hosts({each.name: network.address for each, network in pairs}, workdir / HOSTS_FILE)
     return [_on_this_host(each, network, workdir / each.name) for each, network in pairs]
 
 
@@ -163,7 +166,7 @@ def _on_this_host(orders: NodeOrders, network: Network, folder: Path) -> Place:
 
 
 async def _in_container(orders: NodeOrders) -> Place:
-    """Its first processes only hold it open; a program is taken in from outside."""
+    """The place in a container, whose first processes only keep it open."""
     first = orders.container
     keepers = frozenset({first, await _behind_init(first, orders.name)})
     root = Path(f"/proc/{first}/root")
@@ -174,7 +177,7 @@ async def _in_container(orders: NodeOrders) -> Place:
 
 
 async def _behind_init(first: int, name: str) -> int:
-    """What the container runs: its first process may be an init in front of that."""
+    """The process that the container runs: its first process may be an init in front of that."""
     try:
         if Path(f"/proc/{first}/comm").read_text().strip() not in INITS:
             return first

@@ -1,6 +1,6 @@
-"""Streams between a user's test and the nodes: of programs that it talks to, and of connections.
+"""Streams between a user's test and the nodes: of programs, and of forwarded connections.
 
-Each carries bytes in both directions, and has a number that the other side chose.
+Each stream carries bytes in both directions, and has a number that the other side chose.
 """
 
 from __future__ import annotations
@@ -26,17 +26,19 @@ from lockcheck.nodes.node import Node, children_of
 from lockcheck.servers.wire import Address
 
 CHUNK = 1 << 16
-LAST_WORDS_S = 0.5  # for what a program has said to be read when it has ended
+LAST_WORDS_S = 0.5  # to read the rest of a program's output once it has ended
 
 Send = Callable[[Message], None]
 
 
 class Stream(Protocol):
     def take(self, data: bytes) -> None:
-        """An empty piece is the end."""
+        """Takes bytes from the other side; an empty piece is the end."""
 
 
 class Streams:
+    """Starts programs and connections on request, and passes their bytes on."""
+
     def __init__(self, fleet: Fleet, workdir: Path, send: Send) -> None:
         self._fleet = fleet
         self._workdir = workdir
@@ -51,7 +53,7 @@ class Streams:
         self._following: set[asyncio.Task[None]] = set()
 
     async def _run(self, body: object) -> object:
-        """Replies when it has been started, and faults can strike it."""
+        """Replies once the program is started and faults can strike it."""
         orders = msgspec.convert(body, ProgramOrders)
         place = self._fleet.place(orders.node)
         if place.node.down:
@@ -73,7 +75,7 @@ class Streams:
         self._send(Message(stream=stream, over=True, code=code))
 
     async def _connect(self, body: object) -> object:
-        """Returns when the connection is over."""
+        """Returns when the connection is closed."""
         orders = msgspec.convert(body, ConnectOrders)
         nodes = self._fleet.nodes
         connection = ForwardedConnection()
@@ -90,7 +92,7 @@ class Streams:
 
     async def _take(self, body: object) -> object:
         piece = msgspec.convert(body, Piece)
-        if stream := self._open.get(piece.stream):  # else it is over, and the other side learns it
+        if stream := self._open.get(piece.stream):  # otherwise it has ended already
             stream.take(piece.data)
         return None
 
@@ -103,9 +105,11 @@ class Streams:
 
 
 class RunningProgram:
+    """A user's program with pipes for its input and output."""
+
     def __init__(self, started: subprocess.Popen[bytes], *, entered: bool) -> None:
         self._started = started
-        self._entered = entered  # the program is a child of what was started, in a container
+        self._entered = entered  # in a container the program is a child of the started process
         self._input: asyncio.WriteTransport | None = None
         self._early: list[bytes] = []
 
@@ -123,17 +127,18 @@ class RunningProgram:
             with suppress(ProcessLookupError):
                 os.kill(pid, number)
 
-    async def follow(self, tell: Callable[[bytes], None]) -> int:
-        """Returns its exit code when it ends, even if others still have its standard output."""
+    async def follow(self, on_output: Callable[[bytes], None]) -> int:
+        """Passes its output on; returns its exit code when it ends, even if others hold its output
+        open."""
         loop = asyncio.get_running_loop()
         self._input, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, self._started.stdin)
         for data in self._early:
             self.take(data)
-        said = asyncio.StreamReader()
+        output = asyncio.StreamReader()
         await loop.connect_read_pipe(
-            lambda: asyncio.StreamReaderProtocol(said), self._started.stdout
+            lambda: asyncio.StreamReaderProtocol(output), self._started.stdout
         )
-        reading = asyncio.create_task(_read_all(said, tell))
+        reading = asyncio.create_task(_read_all(output, on_output))
         await _end_of(self._started.pid)
         await asyncio.wait((reading,), timeout=LAST_WORDS_S)
         reading.cancel()
@@ -141,9 +146,9 @@ class RunningProgram:
         return self._started.wait()
 
 
-async def _read_all(source: asyncio.StreamReader, tell: Callable[[bytes], None]) -> None:
+async def _read_all(source: asyncio.StreamReader, on_data: Callable[[bytes], None]) -> None:
     while data := await source.read(CHUNK):
-        tell(data)
+        on_data(data)
 
 
 async def _end_of(pid: int) -> None:
@@ -159,7 +164,7 @@ async def _end_of(pid: int) -> None:
 
 
 class ForwardedConnection:
-    """From a node's network: a cut of that node cuts it, too."""
+    """A connection from a node's network: a cut of that node cuts it, too."""
 
     def __init__(self) -> None:
         self._to_go: asyncio.Queue[bytes] = asyncio.Queue()
@@ -167,8 +172,8 @@ class ForwardedConnection:
     def take(self, data: bytes) -> None:
         self._to_go.put_nowait(data)
 
-    async def carry(self, via: Node, to: Address, tell: Callable[[bytes], None]) -> None:
-        """Until the far end closes it, or it breaks."""
+    async def carry(self, via: Node, to: Address, on_data: Callable[[bytes], None]) -> None:
+        """Passes bytes on until the far end closes the connection, or it breaks."""
         with via.inside_network():
             connection = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         connection.setblocking(False)
@@ -177,12 +182,12 @@ class ForwardedConnection:
             reader, writer = await asyncio.open_connection(sock=connection)
             sending = asyncio.create_task(self._send_all(writer))
             try:
-                await _read_all(reader, tell)
+                await _read_all(reader, on_data)
             finally:
                 sending.cancel()
                 writer.close()
         except OSError:
-            return  # refused, or broken: whoever is at the near end sees it closed
+            return  # refused, or broken: the near end sees it closed
         finally:
             connection.close()
 

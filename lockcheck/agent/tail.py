@@ -14,13 +14,15 @@ CHUNK = 1 << 16
 
 
 class Tail:
+    """Reads new events of several files, which may not exist yet."""
+
     def __init__(self, paths: Iterable[Path]) -> None:
         self._unopened = list(paths)
         self._open: dict[int, int] = {}  # by descriptor: up to where its whole lines were read
 
     def read(self) -> Iterator[Event]:
-        """New events. A line that is still being written is left for the next time: its writer may
-        be killed before its end, and the next writer of the file removes the piece."""
+        """New events. An unfinished line is left for the next call: its writer may be killed, and
+        the next writer of the file then removes it."""
         for path in list(self._unopened):
             with suppress(FileNotFoundError):
                 self._open[os.open(path, os.O_RDONLY | os.O_CLOEXEC)] = 0

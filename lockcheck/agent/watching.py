@@ -1,4 +1,4 @@
-"""What the agent keeps an eye on while a run goes on: clients' files, nodes, the host's clock."""
+"""Watches the clients' files, the nodes and the host's clock during a run."""
 
 from __future__ import annotations
 
@@ -17,12 +17,14 @@ from lockcheck.nodes.node import pids_of
 MAKE_ROOM = "make room where the run's files are: see --out, or, in docker, the engine's own disk"
 TAIL_POLL_S = 0.002
 WATCH_POLL_S = 0.05
-# The host's wall clock is what Redis expires by. A correction below this is not worth a word.
+# Redis expires keys by the host's wall clock. Smaller corrections are not reported.
 CLOCK_STEP_MS = 20.0
 
 
 @dataclass(slots=True, eq=False)
 class Watch:
+    """Passes on the clients' events, and reports nodes that exit and steps of the clock."""
+
     fleet: Fleet
     tail: Tail
     _: KW_ONLY
@@ -40,33 +42,33 @@ class Watch:
             asyncio.create_task(self._watch_clock(), name="watching the clock"),
         ]
         for task in self._tasks:
-            task.add_done_callback(self._tell_if_broken)
+            task.add_done_callback(self._report_if_broken)
 
     def nodes_may_end(self) -> None:
-        """From here on it is the agent that ends them."""
+        """Stops reporting nodes that exit: from now on the agent ends them."""
         self._nodes_may_end = True
 
     def stop(self) -> None:
         for task in self._tasks:
             task.cancel()
-        self._pass_on_what_is_new()
+        self._pass_on_new_events()
 
-    def _tell_if_broken(self, task: asyncio.Task[None]) -> None:
+    def _report_if_broken(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
             self.send(Message(ended="the agent", last_words=f"{task.get_name()}: {error!r}"))
 
     async def _follow_clients(self) -> None:
         while True:
-            self._pass_on_what_is_new()
+            self._pass_on_new_events()
             await asyncio.sleep(TAIL_POLL_S)
 
-    def _pass_on_what_is_new(self) -> None:
+    def _pass_on_new_events(self) -> None:
         for event in self.tail.read():
             self.observe(event)
             self.send(Message(event=event))
 
     async def _watch_nodes(self) -> None:
-        """A node that ends although nobody ended it is a word for the command line."""
+        """Reports nodes that exit unexpectedly to the command line."""
         watched = dict(self.fleet.nodes)
         while watched and not self._nodes_may_end:
             for name, pids in pids_of(watched.values()).items():
@@ -90,8 +92,8 @@ class Watch:
 
 
 def _clocks_apart_ns() -> int:
-    """The wall clock against the monotonic one, which nobody sets. Both are read at one moment:
-    if the machine stalled in between, it shows as the time that passed, and is read again."""
+    """How far the wall clock is from the monotonic one, which is never set. Both are read at one
+    moment: after a stall in between, they are read again."""
     while True:
         before_ns = time.monotonic_ns()
         wall_ns = time.time_ns()

@@ -43,7 +43,7 @@ def test_a_program_is_talked_to_and_ends_as_it_likes(cluster: lockcheck.Cluster)
     program = cluster.run("c1", [cluster.python, "-c", script], environment={"MINE": "yes"})
     program.say("häh")
     assert program.hear() == "yes häh"
-    with pytest.raises(TimeoutError, match="c1 said nothing"):
+    with pytest.raises(TimeoutError, match="the program on c1 printed no line"):
         program.hear(timeout_s=0.01)
     program.say("7")
     assert program.wait() == 7
