@@ -1,11 +1,11 @@
 """The agent: beside the nodes, on their clock. `python -m lockcheck.agent.agent --workdir DIR`
 
-It starts the nodes, reads what the clients write the moment it is written, injects and proves the
-faults, and is spoken to through its pipes (`link.py`, `orders.py`). The end of its input is the end
-of the run: whatever became of the command line, faults are healed and the nodes are ended.
+It starts the nodes, reads the clients' files as they are written, injects and proves the faults,
+and takes requests through its pipes (`link.py`, `orders.py`). The end of its input is the end of
+the run: even if the command line was killed, faults are healed and the nodes are ended.
 
-`--networks N`: so many are made for the nodes (`local`). Without it they are in containers that
-are there for them (`docker`). `--identity`: which folder DIR is, should another take its place.
+`--networks N`: makes N networks for the nodes (`local`). Without it the nodes are in existing
+containers (`docker`). `--identity`: which folder DIR is, in case another one takes its place.
 """
 
 from __future__ import annotations
@@ -73,11 +73,11 @@ class Agent:
             "check_nemesis": self._check_nemesis,
             "begin": self._begin,
             "end": self._end,
-            "by_hand": self._leave_it_to_hands,
+            "by_hand": self._take_faults_by_hand,
             **Streams(self._fleet, workdir, send).requests,
         }
 
-    # --- getting to know the nodes -----------------------------------------------------------
+    # --- before the run -----------------------------------------------------------------------
 
     async def _launch(self, body: object) -> object:
         if self._own_folder is not None:
@@ -133,7 +133,8 @@ class Agent:
         return time.monotonic_ns() - self._origin_ns
 
     def _record(self, event: Event) -> None:
-        """Never raises: a full disk must not keep a fault from being healed."""
+        """Writes the agent's own event. Never raises: a full disk must not keep a fault from being
+        healed."""
         try:
             if self._own_events is not None:
                 self._own_events.write(event)
@@ -166,7 +167,7 @@ class Agent:
         )
         for node in clients:
             node.signal(signal.SIGTERM)
-        with suppress(LockcheckError):  # those that do not leave are named by what we return
+        with suppress(LockcheckError):  # those that do not exit are returned as killed
             await wait_until(
                 lambda: not any(node.alive for node in clients),
                 "clients are still running",
@@ -196,15 +197,15 @@ class Agent:
 
     # --- instead of a run --------------------------------------------------------------------
 
-    async def _leave_it_to_hands(self, body: object) -> object:
-        """From here on somebody else says when faults begin and end."""
+    async def _take_faults_by_hand(self, body: object) -> object:
+        """From now on the library's user begins and ends faults."""
         plan = msgspec.convert(body, Plan)
         self._by_hand = FaultsByHand(self._fleet, self._workdir, plan, self._send)
         self.requests |= self._by_hand.requests
         return None
 
     async def leave(self) -> None:
-        """On every way out: nothing stays stopped, and nothing stays."""
+        """On every way out: heals, and ends the nodes."""
         try:
             if self._watch is not None:
                 self._watch.nodes_may_end()
@@ -224,19 +225,19 @@ def _write_whole(path: Path, value: object) -> None:
 
 async def converse(folder: OwnFolder | Path, networks: list[Network]) -> None:
     loop = asyncio.get_running_loop()
-    hearing = asyncio.StreamReader(limit=1 << 24)
-    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(hearing), sys.stdin.buffer)
+    incoming = asyncio.StreamReader(limit=1 << 24)
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(incoming), sys.stdin.buffer)
     # Buffered without a limit: a command line that is slow, or stopped by Ctrl-Z, must not keep
     # the nemesis from healing in time.
-    saying, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, sys.stdout.buffer)
+    output, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, sys.stdout.buffer)
 
     def send(message: Message) -> None:
-        if not saying.is_closing():
-            saying.write(msgspec.json.encode(message) + b"\n")
+        if not output.is_closing():
+            output.write(msgspec.json.encode(message) + b"\n")
 
     agent = Agent(folder, networks, send)
     under_way: set[asyncio.Task[None]] = set()
-    while line := await hearing.readline():
+    while line := await incoming.readline():
         request = msgspec.json.decode(line, type=Request)
         task = asyncio.create_task(_answer(agent, request, send))
         under_way.add(task)
@@ -249,7 +250,7 @@ async def _answer(agent: Agent, request: Request, send: Callable[[Message], None
         reply = Message(re=request.id, body=await agent.requests[request.do](request.body))
     except LockcheckError as error:
         reply = Message(re=request.id, error=error.message, cure=error.cure)
-    except Exception as error:  # whoever asked waits for an answer, and must get the cause
+    except Exception as error:  # the caller waits for a reply, and needs the cause
         why = f"{type(error).__name__}: {error}"
         send(Message(re=request.id, error=f"the agent failed at {request.do!r}: {why}"))
         raise

@@ -33,7 +33,7 @@ Send = Callable[[Message], None]
 
 @dataclass(slots=True)
 class FaultEvents:
-    """The events of a fault, to be waited for."""
+    """Collects the events of a fault, to be waited for."""
 
     begun: Event | None = None
     proven: Event | None = None
@@ -41,7 +41,7 @@ class FaultEvents:
     why_not_healed: str = ""
     decided: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def hear(self, event: Event) -> None:
+    def add(self, event: Event) -> None:
         error = event.error or ""
         if event.f == Notice.HEAL:
             if event.type is not EventType.INVOKE:
@@ -57,7 +57,7 @@ class FaultEvents:
 @dataclass(frozen=True, slots=True)
 class Active:
     nodes: tuple[str, ...]
-    told: FaultEvents
+    events: FaultEvents
     under_way: UnderWay
     running: asyncio.Task[None]
 
@@ -75,7 +75,7 @@ class FaultsByHand:
         )
         self._choices = random.Random(plan.seed)
         self._active: dict[int, Active] = {}
-        self._called_off: set[int] = set()
+        self._cancelled: set[int] = set()
         self.requests = {"strike": self._strike, "heal": self._heal}
 
     async def _strike(self, body: object) -> object:
@@ -87,15 +87,15 @@ class FaultsByHand:
         if lacking := step.kind.lacks(step):
             raise FaultError(f"{step} is not possible here: {lacking.reason}", cure=lacking.cure)
         nodes = await self._aim(step)
-        if orders.number in self._called_off:
+        if orders.number in self._cancelled:
             raise FaultError(f"{step} was cancelled before it took effect")
         active = self._begin(orders.number, step, nodes)
-        await active.told.decided.wait()
-        told = active.told
-        if told.begun is None or told.proven is None:
+        await active.events.decided.wait()
+        events = active.events
+        if events.begun is None or events.proven is None:
             await self._heal(orders.number)
-            raise FaultError(f"{step} was not proven: {told.why_unproven}")
-        return Struck(told.begun, told.proven)
+            raise FaultError(f"{step} was not proven: {events.why_unproven}")
+        return Struck(events.begun, events.proven)
 
     async def _aim(self, step: Step) -> tuple[str, ...]:
         try:
@@ -105,10 +105,10 @@ class FaultsByHand:
                         return nodes
                     await asyncio.sleep(AIM_POLL_S)
         except TimeoutError:
-            raise FaultError(f"{step} found nobody to strike in {AIM_TIMEOUT_S:g} s") from None
+            raise FaultError(f"{step} found no node to strike in {AIM_TIMEOUT_S:g} s") from None
 
     def _begin(self, number: int, step: Step, nodes: tuple[str, ...]) -> Active:
-        told = FaultEvents()
+        events = FaultEvents()
         under_way = UnderWay(
             step,
             nodes,
@@ -117,27 +117,30 @@ class FaultsByHand:
             number=number,
             lasts_ms=None,
             now_ns=time.monotonic_ns,
-            record=told.hear,
+            record=events.add,
         )
-        self._active[number] = Active(nodes, told, under_way, asyncio.create_task(under_way.run()))
+        self._active[number] = Active(
+            nodes, events, under_way, asyncio.create_task(under_way.run())
+        )
         self._scene.struck.update(nodes)
         return self._active[number]
 
     async def _heal(self, body: object) -> object:
-        """Replies when it is healed; harmless if it never struck, or is healed already."""
+        """Replies once it is healed; harmless if it never struck, or is healed already."""
         number = msgspec.convert(body, int)
-        self._called_off.add(number)
+        self._cancelled.add(number)
         if (active := self._active.get(number)) is None:
             return None
         await active.under_way.end()
         self._active.pop(number, None)
         others = (name for each in self._active.values() for name in each.nodes)
         self._scene.struck -= {*active.nodes}.difference(others)
-        if active.told.why_not_healed:
-            raise FaultError(f"it was not healed: {active.told.why_not_healed}")
+        if active.events.why_not_healed:
+            raise FaultError(f"it was not healed: {active.events.why_not_healed}")
         return None
 
     async def finish(self) -> None:
-        """None waits for another: a node that is restarted may need nodes that are still struck."""
+        """Heals all faults at the same time: a restarted node may need nodes that are still
+        struck."""
         healing = (active.under_way.end() for active in reversed(self._active.values()))
         await asyncio.gather(*healing)

@@ -1,4 +1,4 @@
-"""What the command line, or the library, asks of the agent: types that both sides import."""
+"""The requests of the command line, or the library, to the agent: types that both sides import."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ STORAGE_FILE = "storage.jsonl"
 
 
 class NodeOrders(msgspec.Struct, frozen=True, kw_only=True):
-    """A node to be started: where it is, and everything needed to start its program, repeatedly.
-    Paths are as the node itself sees them.
+    """How to start a node's program, any number of times. Paths are as the node itself sees them.
 
     `container` is the first process of its container, if it has one.
     """
@@ -43,7 +42,7 @@ class NodeOrders(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LedgerOrders(msgspec.Struct, frozen=True):
-    """The node whose storage is asked for its ledger at the end, and its kind of storage."""
+    """The node whose storage gives its ledger at the end, and its kind of storage."""
 
     node: str
     storage: str
@@ -57,7 +56,8 @@ class BeginOrders(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EndOrders(msgspec.Struct, frozen=True):
-    """`at_once`: heal now and kill the clients; otherwise faults and sections run their course."""
+    """Ends the run. `at_once`: heal now and kill the clients; otherwise faults and sections run
+    their course."""
 
     at_once: bool
     grace_s: float
@@ -65,13 +65,13 @@ class EndOrders(msgspec.Struct, frozen=True):
 
 
 class Ended(msgspec.Struct, frozen=True):
-    """How the clients left: which had to be killed, and which had crashed before."""
+    """How the clients ended: which had to be killed, and which had crashed before."""
 
     killed: tuple[str, ...] = ()
     broken: tuple[str, ...] = ()
 
 
-# --- by hand: no clients of ours, and no schedule ------------------------------------------------
+# --- the library: no clients of ours, no schedule ------------------------------------------------
 
 
 class StrikeOrders(msgspec.Struct, frozen=True):
@@ -81,14 +81,15 @@ class StrikeOrders(msgspec.Struct, frozen=True):
 
 
 class Struck(msgspec.Struct, frozen=True):
-    """As the history would tell it, by the agent's clock."""
+    """The fault's events in the history, by the agent's clock."""
 
     begun: Event
     proven: Event
 
 
 class ProgramOrders(msgspec.Struct, frozen=True):
-    """The stream carries its standard output, and its standard input in the other direction."""
+    """Starts a program; the stream carries its standard output, and its input in the other
+    direction."""
 
     stream: int
     node: str
@@ -97,7 +98,7 @@ class ProgramOrders(msgspec.Struct, frozen=True):
 
 
 class ConnectOrders(msgspec.Struct, frozen=True):
-    """A connection from one node to a port of another."""
+    """Opens a connection from one node to a port of another."""
 
     stream: int
     via: str
@@ -106,7 +107,7 @@ class ConnectOrders(msgspec.Struct, frozen=True):
 
 
 class Piece(msgspec.Struct, frozen=True):
-    """A piece of what is sent into a stream; an empty one is its end."""
+    """Bytes that are sent into a stream; an empty piece ends it."""
 
     stream: int
     data: bytes
