@@ -25,28 +25,28 @@ class Promises:
     fair: bool = False  # first come, first served
     reentrant: bool = False
     shared: bool = False  # it can be acquired in the mode `shared`
-    permits: int = 1  # how many may hold it at once
+    permits: int = 1  # how many clients may hold it at once
     renews: bool = False  # its keeper renews a hold until it is released
     checks_owner: bool = True  # a release removes its own lock only; else whatever lock is there
     waits: bool = False  # an acquire waits for its turn; else it is one attempt
     # Writes under it count when the release is confirmed: both are one transaction.
     commits: bool = False
-    excludes: bool = True  # else there is no lock: everybody is let in
+    excludes: bool = True  # else there is no lock: every client is let in
     tells_validity: bool = True  # a client can know how long its hold is valid
-    # How many TTLs after the last renewal the servers end a session or lease, at the latest.
+    # The servers end a session or lease at most this many TTLs after its last renewal.
     lapses_after: float = 1.0
     ttl_step_ms: int = 1  # the resolution of leases, or of session timeouts, of the server
 
     def words(self) -> str:
         if not self.excludes:
             return "no mutual exclusion"
-        said = ["session" if self.session else "lease"]
-        said += ["fencing token"] if self.fencing else ["no token"]
-        said += [word for word in ("fair", "reentrant", "shared") if getattr(self, word)]
-        said += [f"{self.permits} permits"] if self.permits > 1 else []
-        said += ["waits in a queue" if self.fair else "waits"] if self.waits else []
-        said += ["release commits"] if self.commits else []
-        return ", ".join(said)
+        words = ["session" if self.session else "lease"]
+        words += ["fencing token"] if self.fencing else ["no token"]
+        words += [word for word in ("fair", "reentrant", "shared") if getattr(self, word)]
+        words += [f"{self.permits} permits"] if self.permits > 1 else []
+        words += ["waits in a queue" if self.fair else "waits"] if self.waits else []
+        words += ["release commits"] if self.commits else []
+        return ", ".join(words)
 
 
 class Mode(StrEnum):
@@ -56,32 +56,32 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What a client gets when it is let in. `handle` is for the backend only."""
+    """The answer that lets a client in. `handle` is for the backend only."""
 
     key: str
     handle: object
     token: int | None = None
-    valid_ms: float | None = None  # from when it is returned
+    valid_ms: float | None = None  # from the moment it is returned
     mode: Mode = Mode.EXCLUSIVE
 
 
 class Renewal(Protocol):
-    """A keeper's renewal that is under way."""
+    """A keeper's renewal while it is under way."""
 
     def granted(self, valid_ms: float | None) -> None:
-        """`valid_ms` from now on; None if the lock tells no validity."""
+        """The hold is valid for `valid_ms` from now; None if the lock reports no validity."""
 
     def failed(self, failure: Refused | WireFailure) -> None:
-        """Refused, or nobody knows: the table of errors says which."""
+        """Refused, or unknown: the table of errors decides which."""
 
 
 class Claim(Protocol):
     """A client's claim to one lock: from its acquire to the end of its hold.
 
-    Its methods may be called from any thread, a keeper's or a listener's. When the client itself
-    learns that a claim was lost, that goes into the history, and the work under the lock ends: what
-    it did before, it did in good faith. Calls for a claim that is over are ignored, so that a late
-    one never affects the next claim to the same key.
+    Its methods may be called from any thread, such as a keeper's. The client's own thread records a
+    loss and ends its work as soon as it learns of it; what it did before, it did in good faith.
+    Calls for a claim that is over are ignored, so that a late one never affects the next claim to
+    the key.
     """
 
     @property
@@ -91,45 +91,45 @@ class Claim(Protocol):
     def mode(self) -> Mode: ...
 
     def left_s(self) -> float:
-        """How long it will wait; 0 also if the client has to leave."""
+        """How long the client will still wait; 0 once it has to leave."""
 
     def queued(self) -> None:
-        """It has its place in the queue. Called by `acquire` itself, before it waits."""
+        """The claim has its place in the queue. Called by `acquire`, before it waits."""
 
     def lost(self, why: str) -> None:
-        """The hold is over, although nobody released it."""
+        """The hold is over without a release."""
 
     def renewing(self) -> Renewal:
-        """Called right before a keeper sends a renewal, which goes into the history."""
+        """Records the invocation of a renewal; a keeper calls it right before it sends one."""
 
 
 class Lock(ABC):
     """The client side of a lock.
 
-    Raises Refused, or a WireFailure that the backend's table of errors explains. Whatever waits
-    for a server has a deadline.
+    Its methods raise Refused, or a WireFailure that the backend's table of errors explains. Every
+    wait for a server has a deadline.
     """
 
     @abstractmethod
     def acquire(self, claim: Claim) -> Grant:
-        """One attempt; the caller decides on the next. Or, if the promises say that it waits: in
-        the queue until its turn has come or `claim.left_s()` is over."""
+        """One attempt; the caller decides on the next. A lock that `waits`: until its turn has come
+        or `claim.left_s()` is 0."""
 
     @abstractmethod
     def release(self, grant: Grant) -> object:
-        """Returns what the history should say about it."""
+        """Returns the value of its answer in the history."""
 
     def serve(self, grant: Grant, ask: Ask) -> Served:
-        """If the data that it protects is in its own server: see StorageKind. A Refused means that
-        it certainly did not happen, and never will."""
+        """Reads or writes the data that the lock's own server holds (see StorageKind). Refused: it
+        certainly did not happen, and never will."""
         raise InternalError(f"{type(self).__name__} has no storage for a {ask.f} of {grant.key}")
 
     def leave(self, grant: Grant) -> None:  # noqa: B027 - a lease needs nothing to run out
-        """Nobody will release it: stops whatever keeps it alive, so that it expires."""
+        """Stops what keeps the hold alive, so that it expires; it will not be released."""
 
     @abstractmethod
     def close(self) -> None:
-        """At the end of the client. Quick, and no thread goes on after it."""
+        """Called once, at the end of the client. Quick; leaves no thread behind."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,25 +1,25 @@
-"""What is expected of locks when clocks are wrong: those of servers, and those of clients."""
+"""What is expected of locks when clocks of servers or clients are wrong."""
 
 from __future__ import annotations
 
 from lockcheck.backends.expected import LIMIT, SHORT, Expected, forgotten
 
-# Long enough under the lock that each jump meets a holder, and others who wait for it.
+# Work long enough that each jump meets a holder and waiting clients.
 LONG_WORK = ("--think", "200ms")
-# Of sessions all are gone at once, those in the queue, too: until these are back they need longer.
+# A jump ends all sessions at once, also those in the queue, and clients need time to come back.
 LONGER_WORK = ("--think", "800ms", "--ttl", "2s")
 BY_THE_WALL = ("--check-validity", "--lease-clock", "wall")
 
-# Keys expire by the server's wall clock: what is held runs out with the jump.
+# Keys expire by the server's wall clock, so a jump ends every lease.
 SERVER_JUMPS = forgotten("clock:jump=+30s", LONG_WORK)
-# Three of five servers forget which clients they have let in.
+# Three of five servers forget their grants.
 MAJORITY_JUMPS = forgotten("clock:majority,jump=+30s", LONG_WORK)
-# The other three of five still know who holds it.
+# The other three of five still know the holder.
 MINORITY_JUMPS = Expected("clock:minority,jump=+30s,when=schedule", "ok", SHORT)
-# The leader alone counts how long sessions last, by its monotonic clock.
+# Only the leader times sessions, by its monotonic clock.
 LEADER_JUMPS = forgotten("clock:leader,jump=+30s,for=1s,gap=1s", LONGER_WORK)
-# A client that is told at once that its session is over does no harm, unless it is about to write.
-# It is kept before its write for a quarter of its TTL at most.
+# A client that is notified at once of the end of its session does no harm, unless it is about to
+# write. It is kept before its write for a quarter of its TTL at most.
 LEADER_JUMPS_BEFORE_A_WRITE = forgotten(
     "clock:leader,jump=+30s,for=1s,gap=1s,when=write", ("--ttl", "4s")
 )

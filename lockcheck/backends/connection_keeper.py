@@ -1,10 +1,10 @@
-"""A keeper for what lasts as long as a connection: a database's session, and the locks in it.
+"""A keeper for locks that last as long as a connection, such as those of a database's session.
 
-Three pings per TTL show that the connection is alive, and renew the hold. The keeper also listens
-to the connection: if the server ends it, or the network reports its end, the hold is lost at once.
-A ping without an answer within a TTL since the last one ends it, too.
+Three pings per TTL prove that the connection is alive, and renew the hold. The keeper also watches
+the connection: if the server closes it, or the network reports its end, the hold is lost at once.
+So it is if no ping was answered for a TTL.
 
-After a pause of the whole process the connection may still be alive, and with it the hold.
+After a pause of the whole process the connection, and with it the hold, may still be alive.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from lockcheck.servers.wire import Refused, WireFailure
 
 
 class Connection(Protocol):
-    """Can be used by several threads; each waits until the others are answered."""
+    """A connection that several threads can use, one after the other."""
 
     def fileno(self) -> int:
-        """Readable when it has ended."""
+        """A descriptor that is readable when the connection has ended."""
 
     def ended(self) -> bool:
-        """Whether it has, as far as this side knows; does not wait."""
+        """Whether it has ended, as far as this side knows; does not block."""
 
     def ping(self, timeout_s: float) -> None:
-        """Raises WireFailure if there is no answer in time; then it has ended."""
+        """Raises WireFailure if there is no answer in time; the connection has ended then."""
 
 
 S = TypeVar("S", bound=Connection)
@@ -42,9 +42,10 @@ class HeldSession(NamedTuple, Generic[S]):
 
 
 class ConnectionKeeper(Keeper):
-    """`since`: a moment before the connection was seen to be alive."""
+    """Pings a connection, and watches for its end."""
 
     def __init__(self, claim: Claim, connection: Connection, ttl_s: float, since: float) -> None:
+        """`since`: a moment before the last proof that the connection is alive."""
         super().__init__(claim, self._ping, ttl_s, since)
         self._connection = connection
         self._waker, self._woken = socket.socketpair()
@@ -60,18 +61,18 @@ class ConnectionKeeper(Keeper):
     def _keep(self) -> None:
         while self._is_due():
             if not self._connection.ended():
-                with suppress(Refused, WireFailure):  # the renewal says why, and it has ended
+                with suppress(Refused, WireFailure):  # the history has the reason, and it has ended
                     self.renew()
             if self._connection.ended():
-                self._tell("its connection has ended")
+                self._lose("its connection has ended")
                 return
 
     def _is_due(self) -> bool:
-        """Waits until a ping is due, or the connection has ended; False: it must stop."""
+        """Waits until a ping is due or the connection has ended; False: the keeper must stop."""
         until = time.monotonic() + self._interval_s
         while (left_s := until - time.monotonic()) > 0 and not self._stopping.is_set():
-            listened_to: list[Connection | socket.socket] = [self._connection, self._woken]
-            heard, _, _ = select.select(listened_to, [], [], left_s)
-            if self._connection in heard and self._connection.ended():
+            watched: list[Connection | socket.socket] = [self._connection, self._woken]
+            readable, _, _ = select.select(watched, [], [], left_s)
+            if self._connection in readable and self._connection.ended():
                 break
         return not self._stopping.is_set()

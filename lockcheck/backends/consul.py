@@ -1,16 +1,17 @@
 """Consul's lock, as its own client library does it: a key that a session acquires.
 
 A client opens a session with a TTL, kept alive by renewals, and acquires the key with it; while
-somebody else holds it, a blocking query tells of changes. The key's lock index, which counts its
-acquisitions, is the fencing token: the key is never deleted, so it never starts again.
+another client holds it, a blocking query reports changes. The key's lock index, which counts its
+acquisitions, is the fencing token: the key is never deleted, so the index never restarts.
 
 - Consul ends a session no sooner than its TTL after the last renewal, and in fact after twice that;
-  then nobody gets the key for the lock-delay. A client relies on the TTL only.
-- The lock-delay is one TTL, as it is in Consul's own client, where both are 15 s.
-- Sessions have no health checks. With the usual one, that of the server's node, a server that dies
-  would take with it the locks of all clients that had talked to it.
-- A transaction acquires the key: its answer holds the lock index of this very step.
-- No queue: the first to ask gets it. A client that waits asks again after each change.
+  then it grants the key to no client for the lock-delay. A client relies on the TTL only.
+- The lock-delay is one TTL, as in Consul's own client, where both are 15 s.
+- Sessions have no health checks. With the usual one, that of the server's node, the locks of all
+clients
+  of a server would be lost when it dies.
+- A transaction acquires the key: its answer has the lock index of this very step.
+- No queue: the first to ask gets the key. A waiting client asks again after each change.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ from lockcheck.servers.wire.consul import CONSUL_ERRORS, ConsulMembers
 
 MEMBERS = 3
 AFTER_A_FAILURE_S = 0.02  # until the next member is asked for the same
-LOOK_S = 0.5  # how long a blocking query lasts at most: then it checks whether to go on
-DELAYED_S = 0.05  # between two attempts while the lock-delay lasts: nothing tells of its end
+LOOK_S = 0.5  # the longest blocking query: then the client checks whether to go on
+DELAYED_S = 0.05  # between two attempts during the lock-delay, whose end no query reports
 
 
 class ConsulLock(KeptAliveLock):
@@ -64,7 +65,7 @@ class ConsulLock(KeptAliveLock):
         since, keeping = time.monotonic(), self._new_members()
         try:
             opened = self._members.open_session(self._ttl_ms, lock_delay_ms=self._ttl_ms)
-        except WireFailure as failure:  # whatever became of it holds nothing
+        except WireFailure as failure:  # it holds nothing, even if it was opened
             raise Refused(Refusal.UNAVAILABLE, f"no session: {failure}") from failure
         keeper = Keeper(
             claim,
@@ -75,12 +76,12 @@ class ConsulLock(KeptAliveLock):
         return KeptAlive(opened, keeper, keeping)
 
     def _await_turn(self, claim: Claim, session: KeptAlive) -> int:
-        """Returns the token. The last step itself checks that the session is still alive."""
-        seen, told, why = 0, False, ""
+        """Returns the token. The acquiring transaction itself checks that the session is alive."""
+        seen, queued, why = 0, False, ""
         while not session.keeper.why_lost and claim.left_s() > 0:
             try:
                 holder, seen = self._members.look(_path(claim.key), seen, LOOK_S)
-            except WireFailure:  # it only looked: another member can tell as well
+            except WireFailure:  # a read: another member can answer as well
                 seen = 0
                 time.sleep(AFTER_A_FAILURE_S)
                 continue
@@ -90,9 +91,9 @@ class ConsulLock(KeptAliveLock):
                 except Refused as refusal:
                     why, seen = str(refusal), 0
                     time.sleep(DELAYED_S if "lock delay" in why else 0)
-            if not told:
+            if not queued:
                 claim.queued()
-                told = True
+                queued = True
         if session.keeper.why_lost:
             raise Refused(Refusal.GONE, session.keeper.why_lost)
         raise Refused(Refusal.HELD, f"waited too long; {why or 'it is held'}")
@@ -102,7 +103,7 @@ class ConsulLock(KeptAliveLock):
     def release(self, grant: Grant) -> object:
         session = self._let_go(grant)
         self._members.unlock(_path(grant.key), session.id)
-        self._withdraw(session)  # it holds nothing any more: this is only tidy
+        self._withdraw(session)  # only to tidy up: it holds nothing any more
         return {"released": 1}
 
     def close(self) -> None:
@@ -110,7 +111,7 @@ class ConsulLock(KeptAliveLock):
         self._members.close()
 
     def _withdraw(self, session: KeptAlive) -> bool:
-        """Whether it is certain that the session is gone, so that what it held is free."""
+        """Destroys a session, which frees its locks; whether that was confirmed."""
         for _ in range(len(self._members)):
             try:
                 self._members.destroy_session(session.id)
@@ -137,13 +138,13 @@ BACKEND = Backend(
     ended_by="the session's TTL: twice that after its last renewal, and then the lock-delay, a TTL",
     expected=(
         Expected("none", "ok", SHORT),
-        # The session lapses while its client stands still.
+        # The session lapses while its client is stopped.
         Expected("pause", "violation", findings=("overlap", "stale-write"), blame="holder"),
         Expected("pause", "ok", guard="fence"),
         Expected("kill:holder", "ok", SHORT),
         # A client that is cut off believes in the TTL; Consul waits three times as long.
         Expected("partition:holder", "ok", SHORT),
-        # After the end of a leader, sessions that nobody could renew have to lapse first. That
+        # After the end of a leader, sessions that could not be renewed have to lapse first. That
         # takes as long as the fault, so there has to be time between two of them.
         Expected("kill:server,gap=3s", "ok"),
         Expected("kill:leader,gap=3s", "ok"),

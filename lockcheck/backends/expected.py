@@ -32,7 +32,7 @@ class Expected:
 
 
 def forgotten(nemesis: str, options: tuple[str, ...]) -> Expected:
-    """The servers let somebody in although they had granted the lock to another client."""
+    """The servers forget a grant and let another client in."""
     return Expected(nemesis, "violation", options, findings=("overlap",), blame="service")
 
 

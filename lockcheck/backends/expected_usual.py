@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lockcheck.backends.expected import SHORT, Expected
 
-# Of a lock on several members, of which most go on.
+# Of a lock on several members, most of which go on.
 MEMBERS_KILLED = (
     Expected("kill:server", "ok", SHORT),  # two of three members go on
     # What was granted is on a majority, and the next leader has it.
@@ -13,27 +13,27 @@ MEMBERS_KILLED = (
     Expected("kill:all,rolling", "ok", SHORT),
 )
 
-# Of a lock whose holder keeps a session alive, has a token, and is told when it has lost it.
+# Of a lock with tokens whose holder keeps a session alive and is notified of its loss.
 SESSION = (
     Expected("none", "ok", SHORT),
-    # A client that is stopped outlives its session, and writes before it learns of that.
+    # A stopped client outlives its session, and writes before it learns of that.
     Expected("pause", "violation", findings=("overlap", "stale-write"), blame="holder"),
     # The storage refuses the tokens of earlier holders.
     Expected("pause", "ok", SHORT, guard="fence"),
-    # A client that is cut off is told by its own clock, before anybody else is let in.
+    # A client that is cut off stops by its own clock, before another one is let in.
     Expected("partition:holder", "ok", SHORT),
     Expected("kill:holder", "ok", SHORT),  # free again when its session has run out
 )
 KEPT_ALIVE = (*SESSION, *MEMBERS_KILLED)
 
-# Of a lock whose servers write down what they grant before they answer.
+# Of a lock whose servers write each grant to disk before they answer.
 DISK_FAILS = (
-    Expected("disk", "ok", SHORT),  # what cannot be written down is not granted
+    Expected("disk", "ok", SHORT),  # what cannot be written is not granted
     # A server that cannot write grants nothing, and comes back with what it had granted.
     Expected("disk:read-only", "ok", SHORT),
 )
 
-# Of a lock on a majority of several servers, whatever lies between them.
+# Of a lock on a majority of several servers, however they are partitioned.
 HALVED = Expected("partition:halves", "ok")  # a minority grants nothing and forgets nothing
 # Any two majorities have a server in common.
 IN_A_RING = Expected("partition:majorities-ring", "ok")

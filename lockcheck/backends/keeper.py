@@ -1,10 +1,9 @@
 """A keeper: the thread that keeps a hold alive, by three renewals per lease.
 
-Each renewal of a hold goes into the history; what keeps a place in a queue alive is no such
-renewal, and does not. When a renewal is refused, or a whole lease has passed by its own clock since
-the last one was granted, the hold is lost and the client is told. After a pause of the whole
-process it wakes together with the client, which may be quicker: that is the client's risk, and
-nothing is done here to make it smaller.
+Renewals of a hold go into the history; those that keep a place in a queue alive do not. The client
+is notified that the hold is lost when a renewal is refused, or when a whole lease has passed by the
+keeper's own clock since the last granted one. After a pause of the whole process the client may act
+before its keeper notices: a risk that real clients have, too.
 """
 
 from __future__ import annotations
@@ -23,18 +22,19 @@ RENEWALS_IN_A_LEASE = 3
 
 
 class Keeper:
-    """`extend` is one renewal, with a timeout in seconds; it raises Refused if the lease is gone,
-    or WireFailure. `since`: a moment before the lease was asked for."""
+    """Renews a lease or session from a thread of its own."""
 
     def __init__(
         self, claim: Claim, extend: Callable[[float], None], ttl_s: float, since: float
     ) -> None:
+        """`extend` sends one renewal, with a timeout in seconds; it raises Refused if the lease is
+        gone, or WireFailure. `since`: a moment before the lease was asked for."""
         self._claim = claim
         self._extend = extend
         self._ttl_s = ttl_s
         self._interval_s = ttl_s / RENEWALS_IN_A_LEASE
         self._until = since + ttl_s
-        self.holds = False  # until then it keeps a place alive
+        self.holds = False  # before that it keeps a place in the queue alive
         self._one_at_a_time = threading.Lock()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._keep, daemon=True)
@@ -44,15 +44,15 @@ class Keeper:
         self._thread.start()
 
     def hold(self) -> None:
-        """From now on it keeps a hold."""
+        """From now on it keeps a hold, whose renewals are recorded."""
         self.holds = True
 
     def left_s(self) -> float:
-        """How long the lease is still valid for certain."""
+        """How long the lease is certainly still valid."""
         return max(0.0, self._until - time.monotonic())
 
     def renew(self) -> None:
-        """Renews a hold: an operation of the keeper, whichever thread calls it."""
+        """Renews a hold, and records that as an operation of the keeper. Raises as `extend`."""
         renewal = self._claim.renewing()
         try:
             self.extend()
@@ -62,21 +62,21 @@ class Keeper:
         renewal.granted(self.left_s() * 1000)
 
     def extend(self) -> None:
-        """The same while nothing is held yet, or if the caller records it."""
+        """Sends a renewal without a record. Raises Refused or WireFailure."""
         with self._one_at_a_time:
             since = time.monotonic()  # before it is sent: the server may count from then on
             self._extend(min(self._interval_s, max(self.left_s(), 0.001)))
             self._until = since + self._ttl_s
 
     def try_to_extend(self) -> None:
-        """While it makes no difference yet whether the lease is gone. After it has expired by its
-        own clock it is not renewed any more, as in etcd's own client libraries."""
+        """Sends a renewal and ignores its failure. Sends none once the lease has expired by the
+        keeper's own clock, as etcd's client libraries do."""
         if self.left_s():
             with suppress(Refused, WireFailure):
                 self.extend()
 
     def stop(self) -> None:
-        """It sends nothing more, and what it had sent is answered, or has timed out."""
+        """Ends the thread. What it had sent has been answered or timed out then."""
         self._stopping.set()
         if self._thread.is_alive() and self._thread is not threading.current_thread():
             self._thread.join(self._ttl_s)
@@ -85,7 +85,7 @@ class Keeper:
         pause_s = max(0.0, self.left_s() - self._ttl_s + self._interval_s)
         while not self._stopping.wait(min(pause_s, self.left_s())):
             if not self.left_s():
-                self._tell("its lease has run out: no renewal was granted in time")
+                self._lose("its lease has run out: no renewal was granted in time")
                 return
             try:
                 if self.holds:
@@ -94,12 +94,12 @@ class Keeper:
                     self.extend()
                 pause_s = self._interval_s
             except Refused as refusal:
-                self._tell(f"its renewal was refused: {refusal}")
+                self._lose(f"its renewal was refused: {refusal}")
                 return
-            except WireFailure:  # the renewal says why
+            except WireFailure:  # the history has the reason
                 pause_s = self._interval_s / 10
 
-    def _tell(self, why: str) -> None:
+    def _lose(self, why: str) -> None:
         self.why_lost = why
         self._claim.lost(why)
 
@@ -110,11 +110,11 @@ class Closable(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class KeptAlive:
-    """A lease or session at the server, and what keeps it alive there."""
+    """A lease or session at the server, and its keeper."""
 
     id: str
     keeper: Keeper
-    connection: Closable  # the keeper's own: it works on its own thread
+    connection: Closable  # the keeper's own, since it works on its own thread
 
     def stop(self) -> None:
         self.keeper.stop()
@@ -122,7 +122,7 @@ class KeptAlive:
 
 
 class KeptAliveLock(Lock):
-    """Each of its grants is kept alive by a keeper of its own."""
+    """A lock whose grants each have a keeper."""
 
     def __init__(self) -> None:
         self._kept: list[KeptAlive] = []

@@ -139,4 +139,4 @@ def test_who_is_thrown_out_while_it_waits_is_refused(
     redis.call("DEL", "places:k")
     one.join(30)
     assert isinstance(one.failure, Refused)
-    assert "lost its place" in str(one.failure)
+    assert "its place in the queue expired" in str(one.failure)

@@ -3,8 +3,8 @@
 A client puts a key below the lock's prefix, bound to a lease. The key that was created first holds
 the lock; all others wait until the one right before theirs is deleted.
 
-After waiting, the lease is renewed and the key checked once more: the lease may have expired in the
-queue (etcd 3.4 granted locks to such waiters).
+After the wait the lease is renewed and the key checked once more: the lease may have expired in the
+queue (etcd 3.4 granted locks to such clients).
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ class EtcdLock(LeasedLock):
         return place
 
     def _stand(self, key: str, lease: KeptAlive) -> tuple[QueueKey, bool]:
-        """Puts the key, and learns in the same step whether it is the first."""
+        """Puts the key, and returns whether it is the first, read in the same transaction."""
         prefix = _prefix(key)
         own = f"{prefix}{int(lease.id):x}"
         first = {"request_range": {**_range(prefix), **_by_age("ASCEND")}}
-        said = self._members.call("kv/txn", {"success": [put_on(lease, own), first]})
-        revision = int(said["header"]["revision"])
-        [owner] = said["responses"][1]["response_range"]["kvs"]
+        done = self._members.call("kv/txn", {"success": [put_on(lease, own), first]})
+        revision = int(done["header"]["revision"])
+        [owner] = done["responses"][1]["response_range"]["kvs"]
         return QueueKey.on(lease, own, revision), int(owner["create_revision"]) == revision
 
     def _await_turn(self, claim: Claim, place: QueueKey) -> None:
@@ -58,7 +58,7 @@ class EtcdLock(LeasedLock):
             try:
                 if self._is_its_turn(claim, place, left_s):
                     return
-            except WireFailure:  # it only looked: another member can tell as well
+            except WireFailure:  # a read: another member can answer as well
                 time.sleep(AFTER_A_FAILURE_S)
         if place.keeper.why_lost:
             raise Refused(Refusal.GONE, place.keeper.why_lost)
@@ -66,11 +66,11 @@ class EtcdLock(LeasedLock):
 
     def _is_its_turn(self, claim: Claim, place: QueueKey, left_s: Callable[[], float]) -> bool:
         before = {**_range(_prefix(claim.key)), "max_create_revision": place.revision - 1}
-        said = self._members.call("kv/range", {**before, **_by_age("DESCEND")})
-        if predecessors := said.get("kvs"):
+        found = self._members.call("kv/range", {**before, **_by_age("DESCEND")})
+        if predecessors := found.get("kvs"):
             predecessor = from_bytes(predecessors[0]["key"])
             with self._members.one() as node:
-                node.await_deletion(predecessor, int(said["header"]["revision"]) + 1, left_s)
+                node.await_deletion(predecessor, int(found["header"]["revision"]) + 1, left_s)
             return False  # there may be another one, further ahead
         place.keeper.extend()
         if not self._has_key(place):

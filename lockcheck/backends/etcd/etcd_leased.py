@@ -1,11 +1,13 @@
 """What every lock on etcd has in common: a key on a lease, and a keeper that keeps it alive.
 
-- Each acquire gets a lease at its beginning. The history's TTL is what was asked for; etcd grants
-  as much or more, so the promise is never taken for longer than it is.
+- Each acquire begins with a lease. The history has the TTL that was asked for; etcd grants as much
+or
+  more, so the promise is never taken for longer than it is.
 - The revision at which the key was created is the fencing token.
-- A client that is cut off is told by its keeper when a TTL has passed.
-- A client that is not let in revokes its lease, which removes its keys. An acquire whose lease is
-  certainly gone has failed; if nobody confirms that, nobody knows.
+- A client that is cut off is notified by its keeper when a TTL has passed.
+- A client that is not let in revokes its lease, which removes its keys. If the revocation is
+confirmed
+  the acquire has failed, else its outcome is unknown.
 """
 
 from __future__ import annotations
@@ -26,13 +28,13 @@ MEMBERS = 3
 SERVERS = tuple(
     NodeSpec(f"e{number}", Role.SERVER, Kind("etcd")) for number in range(1, MEMBERS + 1)
 )
-ENDED_BY = "its lease: nobody keeps it alive"
+ENDED_BY = "its lease, which is no longer kept alive"
 ERRORS = (NOT_WITHDRAWN, *ETCD_ERRORS)
 
 
 @dataclass(frozen=True, slots=True)
 class QueueKey(KeptAlive):
-    """A key on a lease."""
+    """A key on a lease; of a lock with a queue, a place in it."""
 
     key: str
     revision: int
@@ -61,7 +63,7 @@ class LeasedLock(KeptAliveLock):
 
     @abstractmethod
     def _enter(self, claim: Claim, lease: KeptAlive) -> QueueKey:
-        """Until it is let in. Starts the keeper as soon as there is a key to keep."""
+        """Waits until it is let in. Starts the keeper as soon as there is a key to keep."""
 
     def acquire(self, claim: Claim) -> Grant:
         lease = self._grant_lease(claim)
@@ -85,10 +87,12 @@ class LeasedLock(KeptAliveLock):
     def _grant_lease(self, claim: Claim) -> KeptAlive:
         since, ttl_s = time.monotonic(), self._ttl_ms / 1000
         try:
-            said = self._members.call("lease/grant", {"TTL": self._ttl_ms // 1000})
-        except WireFailure as failure:  # no key was put: whatever became of it holds nothing
+            granted = self._members.call("lease/grant", {"TTL": self._ttl_ms // 1000})
+        except (
+            WireFailure
+        ) as failure:  # no key was put on it, so it holds nothing even if it was granted
             raise Refused(Refusal.UNAVAILABLE, f"no lease: {failure}") from failure
-        lease, keeping = str(said["ID"]), self._new_members()
+        lease, keeping = str(granted["ID"]), self._new_members()
         keeper = self.keeper(
             claim, lambda timeout_s: _keep_alive(keeping, lease, timeout_s), ttl_s, since
         )
@@ -98,10 +102,9 @@ class LeasedLock(KeptAliveLock):
 
     def release(self, grant: Grant) -> object:
         place = self._let_go(grant)
-        said = self._members.call("kv/txn", _delete_if_own(place))
-        if not said.get("succeeded"):
+        if not self._members.call("kv/txn", _delete_if_own(place)).get("succeeded"):
             raise Refused(Refusal.NOT_OWNER)
-        self._revoked(place)  # the key is gone already: this is only tidy
+        self._revoked(place)  # only to tidy up: the key is gone already
         return {"removed": 1}
 
     def close(self) -> None:
@@ -114,7 +117,7 @@ class LeasedLock(KeptAliveLock):
         return place
 
     def _revoked(self, lease: KeptAlive) -> bool | None:
-        """With all its keys; False if it was gone already, None if nobody confirms that."""
+        """Revokes a lease with its keys; False: it was gone already, None: not confirmed."""
         for _ in range(len(self._members)):
             try:
                 self._members.call("lease/revoke", {"ID": lease.id})
@@ -127,8 +130,8 @@ class LeasedLock(KeptAliveLock):
 
 
 def _keep_alive(members: EtcdMembers, lease: str, timeout_s: float) -> None:
-    said = members.call("lease/keepalive", {"ID": lease}, timeout_s)
-    if int(said["result"].get("TTL", 0)) <= 0:
+    renewed = members.call("lease/keepalive", {"ID": lease}, timeout_s)
+    if int(renewed["result"].get("TTL", 0)) <= 0:
         raise Refused(Refusal.GONE, "the lease is gone")
 
 
@@ -137,7 +140,7 @@ def put_on(lease: KeptAlive, key: str) -> Body:
 
 
 def created_at(key: str, revision: int) -> Body:
-    """A condition of a transaction; at 0: there is no such key."""
+    """A condition of a transaction; revision 0: there is no such key."""
     return {"key": as_bytes(key), "target": "CREATE", "create_revision": revision}
 
 

@@ -3,17 +3,19 @@
 The server puts a key on the client's lease and answers when all keys that were created before it
 are gone. The steps are those of `concurrency.Mutex`, run inside the member that was asked.
 
-- The fencing token is the revision at which the key was created. The answer does not contain it: it
-  is looked up while the call waits, or right after it. The revision in the answer's header is that
-  of the whole store at that moment: two waiters can get the same one.
-- **The client trusts the server that it is its turn**, whatever happened to its lease in the queue:
-  the server has to check that, and etcd 3.5 does. etcd 3.4 grants the lock to a lease that is long
-  dead. A client that is let in renews the lease that it believes in; if the lease is gone it finds
-  out as any holder does, by the next renewal.
+- The fencing token is the revision at which the key was created. The answer lacks it: it is looked
+up
+  while the call waits, or right after it. The revision in the answer's header is the store's at
+  that moment, which two clients can share.
+- **The client trusts the server that it is its turn**, even if its lease expired in the queue: the
+  server has to check that, and etcd 3.5 does. etcd 3.4 grants the lock to an expired lease. A
+  client that is let in renews the lease that it believes in; if the lease is gone, the next renewal
+  reveals it, as for any holder.
 - A call that takes too long is ended with its connection, and the lease is revoked: the server may
   have granted it just then.
-- An unlock does not say whether there was anything to unlock. If the lease was alive right after
-  it, there was; otherwise nobody knows.
+- An unlock succeeds even if there was nothing to unlock. There was if the lease is alive right
+after
+  it; otherwise that is unknown.
 """
 
 from __future__ import annotations
@@ -40,16 +42,16 @@ from lockcheck.servers.wire.etcd import as_bytes
 LOOK_AT_MOST_S = 0.5
 
 
-class ReleaseUntoldError(Exception):
+class ReleaseUnconfirmedError(Exception):
     """Unlocked, but by then the lease was gone, and perhaps the lock with it."""
 
 
 class TrustingKeeper(Keeper):
-    """Keeps a place in the queue alive as most clients do, by a heartbeat every third of a lease,
-    and does not report what is lost there."""
+    """Keeps a place in the queue alive as most clients do: a heartbeat every third of a lease,
+    whose failures are ignored."""
 
     def hold(self) -> None:
-        """The server says so: it must know better than the client's own clock."""
+        """The server's grant counts more than the client's own clock."""
         if not self.left_s():
             self._until = time.monotonic() + self._ttl_s
         self.holds = True
@@ -86,7 +88,8 @@ class EtcdServiceLock(LeasedLock):
         return QueueKey.on(lease, key, revision)
 
     def _created(self, key: str) -> int:
-        """At which revision; 0 if it does not exist, or nobody answers."""
+        """The revision at which the key was created; 0 if it does not exist or no member
+        answers."""
         for _ in range(len(self._looking)):
             with suppress(WireFailure):
                 found = self._looking.call("kv/range", {"key": as_bytes(key)}, LOOK_AT_MOST_S)
@@ -97,7 +100,7 @@ class EtcdServiceLock(LeasedLock):
         place = self._let_go(grant)
         self._members.call("lock/unlock", {"key": as_bytes(place.key)})
         if not self._revoked(place):
-            raise WireFailure(Phase.COMMAND, grant.key, ReleaseUntoldError())
+            raise WireFailure(Phase.COMMAND, grant.key, ReleaseUnconfirmedError())
         return {"removed": 1}
 
     def close(self) -> None:
@@ -114,7 +117,9 @@ BACKEND = Backend(
     servers=SERVERS,
     connect=EtcdServiceLock,
     errors=(
-        ErrorRow("command", "ReleaseUntoldError", EventType.INFO, "perhaps it was gone already"),
+        ErrorRow(
+            "command", "ReleaseUnconfirmedError", EventType.INFO, "perhaps it was gone already"
+        ),
         *ERRORS,
     ),
     retry_ms=(1, 10),

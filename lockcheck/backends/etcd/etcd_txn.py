@@ -1,7 +1,7 @@
 """A lock on etcd without a queue: a key that is created if it is absent, bound to a lease.
 
-One transaction decides: it creates the key, or somebody else holds the lock. Nobody waits in etcd;
-a refused client tries again, and the next holder is a matter of luck.
+One transaction decides: it creates the key, or another client holds the lock. There is no queue; a
+refused client tries again, and the next holder is a matter of luck.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ class EtcdTxnLock(LeasedLock):
     def _enter(self, claim: Claim, lease: KeptAlive) -> QueueKey:
         key = f"lock/{claim.key}"
         create = {"compare": [created_at(key, 0)], "success": [put_on(lease, key)]}
-        said = self._members.call("kv/txn", create)
-        if not said.get("succeeded"):
+        done = self._members.call("kv/txn", create)
+        if not done.get("succeeded"):
             raise Refused(Refusal.HELD)
         lease.keeper.start()
-        return QueueKey.on(lease, key, int(said["header"]["revision"]))
+        return QueueKey.on(lease, key, int(done["header"]["revision"]))
 
 
 BACKEND = Backend(

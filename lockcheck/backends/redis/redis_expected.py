@@ -7,12 +7,12 @@ from dataclasses import replace
 from lockcheck.backends.expected import SHORT, Expected, forgotten
 
 QUIET = Expected("none", "ok", SHORT)
-# A client that is paused outlives its lease, and then writes.
+# A paused client outlives its lease, and then writes.
 OUTLIVED = Expected("pause", "violation", findings=("overlap", "stale-write"), blame="holder")
 # The storage refuses writes with an old token.
 FENCED = Expected("pause", "ok", SHORT, guard="fence")
 FREED = Expected("kill:holder", "ok", SHORT)  # the lease of a dead client expires
-# A client that is paused outlives its lease, and others are let in: one too many.
+# A paused client outlives its lease, and others are let in: one too many.
 TOO_MANY = replace(OUTLIVED, findings=("overlap",))
 # A client that does not check its lease does not notice that it is cut off.
 CUT_OFF = Expected(
@@ -21,13 +21,12 @@ CUT_OFF = Expected(
 # A client that checks its lease stops in time.
 LOOKS_WHEN_CUT_OFF = Expected("partition:holder", "ok", ("--check-validity", *SHORT))
 FENCED_WHEN_CUT_OFF = replace(FENCED, nemesis="partition:holder")
-# A client whose renewals are not answered is told before its lease is over.
-TOLD_WHEN_CUT_OFF = Expected("partition:holder", "ok", SHORT)
+# A client whose renewals are not answered is notified before its lease is over.
+NOTIFIED_WHEN_CUT_OFF = Expected("partition:holder", "ok", SHORT)
 
 
 def in_turn(aim: str) -> tuple[Expected, ...]:
-    """Restarts one after the other, without data and with it, while the lock is held: servers
-    that forget what they had granted grant it again."""
+    """Rolling restarts while the lock is held: servers that lose their data grant it again."""
     options = ("--ttl", "2s")  # so that the last one is up again long before the lease is over
     forgets = forgotten(f"kill:{aim},no-data,rolling", options)
     return forgets, Expected(f"kill:{aim},rolling,gap=1s", "ok", options)

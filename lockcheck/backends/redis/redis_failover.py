@@ -1,12 +1,11 @@
 """The safe lock of a single Redis, on a primary that can fail over: `redis-failover`.
 
-The steps are those of `redis`, but on the primary that Sentinel names, and after a failover on
-another one. Replication is asynchronous, so the new primary may never have heard of a lock that the
-old one granted: this lock shows that.
+The steps are those of `redis`, but on the primary that Sentinel names. Replication is asynchronous,
+so after a failover the new primary may lack a lock that the old one granted: this lock shows that.
 
-With `redis-wait` a grant waits until a replica has it (`WAIT 1`), and is taken back if none has in
-time. Losses become rarer, but are not ruled out: Sentinel may promote another replica than the one
-that answered, and nothing is done about a primary that does not know yet that it was replaced.
+With `redis-wait` a grant waits until a replica has it (`WAIT 1`), and is taken back if none has it
+in time. Losses become rarer, but remain possible: Sentinel may promote another replica than the one
+that answered, and a replaced primary may not know yet that it was replaced.
 """
 
 from __future__ import annotations
@@ -24,14 +23,14 @@ from lockcheck.servers.redis_primary import RedisPrimary
 from lockcheck.servers.wire import Address, ErrorRow, Phase, Refused, WireFailure
 
 MEMBERS = 3
-IN_TIME = ("--ttl", "3s")  # so that a replica can follow the new primary before the lease is over
+IN_TIME = ("--ttl", "3s")  # so that a replica follows the new primary before the lease is over
 AFTER_SENTINELS = ("--ttl", "5s")  # so that Sentinels agree before the lease is over
 WAIT_FOR_REPLICAS = 1
 WAIT_PART_OF_TTL = 4
 
 
 class NotTakenBackError(Exception):
-    """It was set, but too few replicas have it, and nobody confirmed that it is gone again."""
+    """The key was set, too few replicas have it, and its removal was not confirmed."""
 
 
 class FailoverLock(SingleLock):
@@ -52,7 +51,7 @@ class WaitLock(FailoverLock):
         return None
 
     def _await_replicas(self) -> None:
-        """Over the same connection: the server counts replicas that have what was sent over it."""
+        """Uses the same connection: `WAIT` counts replicas that have what was sent over it."""
         limit_ms = self._settings.ttl_ms // WAIT_PART_OF_TTL
         have_it = self._primary.call_next("WAIT", WAIT_FOR_REPLICAS, limit_ms)
         if not isinstance(have_it, int) or have_it < WAIT_FOR_REPLICAS:
@@ -60,7 +59,7 @@ class WaitLock(FailoverLock):
             raise Refused(Refusal.UNAVAILABLE, too_few)
 
     def _take_back(self, key: str, secret: str, why: Exception) -> None:
-        """On the present primary. If the key was never set there, it is gone as well."""
+        """Removes the key from the present primary, which may never have had it."""
         try:
             self._primary.run(RELEASE_IF_OWN, [f"lock:{key}"], [secret])
         except WireFailure as failure:
@@ -83,7 +82,7 @@ REDIS_FAILOVER = Backend(
     errors=REDIS_ERRORS,
     expected=(
         *WITHOUT_TOKEN,
-        forgotten("failover", IN_TIME),  # the new primary has never heard of the lock
+        forgotten("failover", IN_TIME),  # the new primary does not have the lock
         forgotten("failover:by=sentinel", AFTER_SENTINELS),  # the same through real Sentinels
     ),
 )

@@ -1,16 +1,17 @@
 """First come, first served, on one Redis: a queue by list, with a lease for each place in it.
 
-A client that comes while the lock is held, or while somebody waits, gets a place at the end of the
+A client that comes while the lock is held, or while others wait, gets a place at the end of the
 list. The lock is given only to a client that asks for it, is first, and finds it free. Each step is
 one script, and can be repeated if it was not answered.
 
-- A place is a lease, too: its holder asks three times per lease, and so keeps it. A place that has
-  expired is removed when it gets to the front, so a dead client delays those behind it for one
-  lease at most. A client that was removed is told so when it asks again, and gives up.
-- Nobody polls. The first in the queue is woken by the release, through a list of its own, with a
-  blocking pop; and if nobody releases, everybody knows when the lease that it waits for ends. A
-  lost wake-up costs time, and nothing else: only scripts decide.
-- The times are the server's own, by the clock by which it lets keys expire.
+- A place is a lease, too: its client asks three times per lease, and so keeps it. An expired place
+is
+  removed when it gets to the front, so a dead client delays those behind it for one lease at most.
+  A client whose place was removed learns so when it asks again, and gives up.
+- Clients do not poll. A release wakes the first in the queue through a list of its own (a blocking
+  pop); without a release each client knows when the lease that it waits for ends. A lost wake-up
+  costs time and nothing else: only scripts decide.
+- The times are the server's own, by the clock by which it expires keys.
 """
 
 from __future__ import annotations
@@ -33,13 +34,13 @@ from lockcheck.servers.wire import (
 )
 
 AFTER_A_FAILURE_S = 0.02
-LOOK_S = 0.25  # how long it waits to be woken at most: it may have to leave
-WORDS = "word:"  # and a client's name: the list by which it is woken
-GONE = -1  # its place is
+LOOK_S = 0.25  # the longest wait to be woken: the client may have to leave
+WAKE = "word:"  # the prefix of the list by which a client is woken; its name follows
+GONE = -1  # the place has expired and was removed
 WAITS = 0
 
 
-# KEYS: lock, queue, places (until when each is kept), fence. ARGV: who asks, TTL, prefix of words.
+# KEYS: lock, queue, places (by the end of each), fence. ARGV: the asking client, TTL, WAKE.
 FIRST_IN_QUEUE = f"""
 {NOW_MS}
 local function first()
@@ -54,10 +55,10 @@ local function first()
 end
 """
 
-# The answer: a token; or 0, and how long nothing is to be expected; or -1.
+# The answer: a token; or 0, and how long nothing will change; or -1.
 TAKE_OR_WAIT = """
 local holder = redis.call('GET', KEYS[1])
-if holder == ARGV[1] then  -- it was, and the answer got lost
+if holder == ARGV[1] then  -- granted before, but the answer got lost
   redis.call('PEXPIRE', KEYS[1], ARGV[2])
   return {tonumber(redis.call('GET', KEYS[4])), 0}
 end
@@ -82,7 +83,7 @@ end
 {TAKE_OR_WAIT}
 """)
 
-# A place that has expired, but was not removed yet, is kept.
+# An expired place that was not removed yet is kept.
 TAKE = Script(f"""
 {FIRST_IN_QUEUE}
 if redis.call('ZSCORE', KEYS[3], ARGV[1]) then
@@ -93,7 +94,7 @@ end
 {TAKE_OR_WAIT}
 """)
 
-# Out of the queue, out of the lock; and the client that is first now is woken if the lock is free.
+# Leaves the queue and the lock, and wakes the client that is first now if the lock is free.
 LEAVE = Script(f"""
 {FIRST_IN_QUEUE}
 redis.call('LREM', KEYS[2], 1, ARGV[1])
@@ -110,11 +111,11 @@ return removed
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """What the server says to a client that asks for the lock."""
+class Answer:
+    """The server's answer to a client that asks for the lock."""
 
     token: int  # or WAITS, or GONE
-    nothing_for_s: float  # unless it is woken before
+    nothing_for_s: float  # how long nothing will change, unless the client is woken
 
 
 class FairLock(Lock):
@@ -129,42 +130,42 @@ class FairLock(Lock):
         secret = new_secret(self._settings)
         since = time.monotonic()
         try:
-            said = self._ask(JOIN, claim.key, secret)
-            if said.token == WAITS:
+            answer = self._ask(JOIN, claim.key, secret)
+            if answer.token == WAITS:
                 claim.queued()
-                said, since = self._await_turn(claim, secret, said)
+                answer, since = self._await_turn(claim, secret, answer)
         except (Refused, WireFailure) as failure:
             self._withdraw(claim.key, secret, failure)
             raise
         valid_ms = (since + self._ttl_s - time.monotonic()) * 1000
-        return Grant(claim.key, secret, said.token, valid_ms, claim.mode)
+        return Grant(claim.key, secret, answer.token, valid_ms, claim.mode)
 
-    def _await_turn(self, claim: Claim, secret: str, said: Said) -> tuple[Said, float]:
-        """And from when on the final grant counts."""
+    def _await_turn(self, claim: Claim, secret: str, answer: Answer) -> tuple[Answer, float]:
+        """Returns the grant, and the moment from which its lease counts."""
         while (left_s := claim.left_s()) > 0:
             try:
-                self._await_word(secret, min(left_s, said.nothing_for_s))
+                self._await_wake(secret, min(left_s, answer.nothing_for_s))
                 since = time.monotonic()
-                said = self._ask(TAKE, claim.key, secret)
-            except WireFailure:  # whatever became of it: it can be asked again
+                answer = self._ask(TAKE, claim.key, secret)
+            except WireFailure:  # each step can be repeated
                 time.sleep(AFTER_A_FAILURE_S)
                 continue
-            if said.token == GONE:
-                raise Refused(Refusal.GONE, "it was not heard of for too long, and lost its place")
-            if said.token != WAITS:
-                return said, since
+            if answer.token == GONE:
+                raise Refused(Refusal.GONE, "its place in the queue expired")
+            if answer.token != WAITS:
+                return answer, since
         raise Refused(Refusal.HELD, "waited too long in the queue")
 
-    def _await_word(self, secret: str, at_most_s: float) -> None:
-        """It does not lose its place meanwhile: it asks again soon enough."""
+    def _await_wake(self, secret: str, at_most_s: float) -> None:
+        """Returns soon enough to ask again before its place expires."""
         wait_s = min(at_most_s, self._ttl_s / 3, LOOK_S)
-        self._node.call("BLPOP", WORDS + secret, f"{max(wait_s, 0.001):.3f}")
+        self._node.call("BLPOP", WAKE + secret, f"{max(wait_s, 0.001):.3f}")
 
-    def _ask(self, script: Script, key: str, secret: str) -> Said:
-        answer = self._run(script, key, secret)
-        assert isinstance(answer, list)  # noqa: S101 - it is our own script's
-        token, nothing_for_ms = answer
-        return Said(token, nothing_for_ms / 1000)
+    def _ask(self, script: Script, key: str, secret: str) -> Answer:
+        reply = self._run(script, key, secret)
+        assert isinstance(reply, list)  # noqa: S101 - it is our own script's
+        token, nothing_for_ms = reply
+        return Answer(token, nothing_for_ms / 1000)
 
     # --- out ---------------------------------------------------------------------------------
 
@@ -177,7 +178,7 @@ class FairLock(Lock):
         self._node.close()
 
     def _withdraw(self, key: str, secret: str, why: Refused | WireFailure) -> None:
-        """Nothing to do if nothing was sent."""
+        """Leaves the queue, unless nothing was sent."""
         if isinstance(why, WireFailure) and why.phase is Phase.CONNECT:
             return
         try:
@@ -187,7 +188,7 @@ class FairLock(Lock):
 
     def _run(self, script: Script, key: str, secret: str) -> object:
         keys = [f"lock:{key}", f"queue:{key}", f"places:{key}", f"fence:{key}"]
-        return self._node.run(script, keys, [secret, self._settings.ttl_ms, WORDS])
+        return self._node.run(script, keys, [secret, self._settings.ttl_ms, WAKE])
 
 
 BACKEND = Backend(

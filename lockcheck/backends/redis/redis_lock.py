@@ -21,8 +21,7 @@ end
 return 0
 """)
 
-# The token counts up only when the lock is granted, and in the same step: no later holder can
-# have a smaller one.
+# The token is incremented in the same step as the grant, so no later holder has a smaller one.
 ACQUIRE_WITH_TOKEN = Script("""
 if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
   return redis.call('INCR', KEYS[2])
@@ -30,7 +29,7 @@ end
 return 0
 """)
 
-# Milliseconds of the clock by which the server lets keys expire.
+# Milliseconds of the clock by which the server expires keys.
 NOW_MS = """
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -38,7 +37,7 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
 
 def new_secret(settings: LockSettings) -> str:
-    """A value that nobody else has; people can see whose it is."""
+    """A unique value; people can see whose it is."""
     return f"{settings.owner}:{settings.choices.getrandbits(160):040x}"
 
 
@@ -73,14 +72,14 @@ class RedisLock(Lock):
 
     @abstractmethod
     def _take(self, claim: Claim, secret: str) -> int | None:
-        """Returns the token, if there is one. Raises Refused."""
+        """Takes the lock, and returns its token if there is one. Raises Refused."""
 
     def _give_back(self, grant: Grant, secret: str) -> object:
-        """Returns 0 if it did not hold it any more."""
+        """Releases the lock; 0 if the client did not hold it any more."""
         return self._node.run(RELEASE_IF_OWN, [f"lock:{grant.key}"], [secret])
 
     def _run(self, script: Script, keys: list[str], secret: str, *more: str | int) -> int:
-        """Runs a script that grants: the answer is above 0 if it did."""
+        """Runs a script that grants, and returns its answer: above 0. Raises Refused."""
         answer = self._node.run(script, keys, [secret, self._settings.ttl_ms, *more])
         if not isinstance(answer, int) or answer <= 0:
             raise Refused(Refusal.HELD)

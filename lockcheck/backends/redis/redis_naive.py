@@ -13,7 +13,7 @@ from lockcheck.servers.wire import Refused
 
 class NaiveLock(RedisLock):
     def _secret(self) -> str:
-        return "locked"  # for everybody
+        return "locked"  # the same for all clients
 
     def _take(self, claim: Claim, secret: str) -> int | None:
         seconds = self._settings.ttl_ms // 1000
@@ -35,7 +35,7 @@ BACKEND = Backend(
     errors=REDIS_ERRORS,
     expected=(
         QUIET,
-        # A client that is paused outlives its lease, writes, and deletes the next holder's lock.
+        # A paused client outlives its lease, writes, and deletes the next holder's lock.
         Expected("pause", "violation", findings=("overlap", "stale-write")),
         FREED,
         # A client that works for longer than the lease deletes the lock of the next holder.

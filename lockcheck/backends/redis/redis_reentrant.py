@@ -1,8 +1,8 @@
 """Reentrant: a hash with its owner and how often it entered, as Redisson's.
 
 A client that enters again gets a new lease. A release counts down, and the last one frees the lock.
-The owner is the client; if one of its requests is not answered, nobody knows its count any more, so
-it continues under another name and lets that hold expire.
+The owner is the client. If one of its requests is not answered, its count is unknown, so it goes on
+under another name and lets that hold expire.
 """
 
 from __future__ import annotations

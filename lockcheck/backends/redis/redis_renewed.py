@@ -1,7 +1,7 @@
 """A short lease and a watchdog that renews it, by compare-and-expire, for as long as it is held.
 
-What Redisson and others call a watchdog. It ends when a renewal is refused, or when none was
-granted for a whole lease: then the client is told, and stops. A late release is refused.
+What Redisson and others call a watchdog. When a renewal is refused, or none was granted for a whole
+lease, it ends, and the client is notified and stops. A late release is refused.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import time
 
 from lockcheck.backends.base import Backend, Claim, Grant, LockSettings, Promises
 from lockcheck.backends.keeper import RENEWALS_IN_A_LEASE, Keeper, KeptAlive, KeptAliveLock
-from lockcheck.backends.redis.redis_expected import TOLD_WHEN_CUT_OFF, WITH_TOKEN
+from lockcheck.backends.redis.redis_expected import NOTIFIED_WHEN_CUT_OFF, WITH_TOKEN
 from lockcheck.backends.redis.redis_lock import (
     ACQUIRE_WITH_TOKEN,
     ONE_SERVER,
@@ -78,5 +78,5 @@ BACKEND = Backend(
     servers=ONE_SERVER,
     connect=RenewedLock,
     errors=REDIS_ERRORS,
-    expected=(*WITH_TOKEN, TOLD_WHEN_CUT_OFF),
+    expected=(*WITH_TOKEN, NOTIFIED_WHEN_CUT_OFF),
 )

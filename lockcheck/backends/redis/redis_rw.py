@@ -1,8 +1,8 @@
 """Shared and exclusive: a writer holds it alone, readers hold it together, each on its own lease.
 
 The writer is a key that expires. Members of a set do not expire in Redis, so each reader's entry
-has the end of its lease, by the server's own clock, and every request removes those that are over.
-Nobody queues, so readers that never leave a gap keep writers out for ever.
+has the end of its lease, by the server's own clock, and every request removes expired ones. There
+is no queue, so readers that never leave a gap keep writers out for ever.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """A semaphore: a set of holders, each with the end of its lease by the server's own clock.
 
 Other recipes use the clients' clocks, and lose permits to clients whose clocks are fast. Here one
-script removes holders whose time is over, counts the rest and lets one more in, so there are never
-too many in the set. A client that is paused for longer than its lease is not in the set any more,
-and does not know it: then one too many may be at work.
+script removes expired holders, counts the rest and lets one more in, so there are never too many in
+the set. A client that is paused for longer than its lease is removed from the set without its
+knowledge: then one too many may be at work.
 """
 
 from __future__ import annotations

@@ -33,12 +33,12 @@ CLOCK_DRIFT_EXTRA_MS = 2.0  # the precision with which Redis expires a key, and 
 
 
 def node_timeout_ms(ttl_ms: int) -> float:
-    """Small against the TTL, so that a dead server does not eat up the lease: 5 to 50 ms."""
+    """5 to 50 ms: small against the TTL, so that a dead server does not use up the lease."""
     return min(50.0, max(5.0, ttl_ms / 20))
 
 
 class PartialReleaseError(Exception):
-    """Some servers did not say whether they removed the lock."""
+    """Some servers did not confirm that they removed the lock."""
 
 
 class Redlock(Lock):
@@ -49,7 +49,7 @@ class Redlock(Lock):
         self._quorum = len(servers) // 2 + 1
 
     def acquire(self, claim: Claim) -> Grant:
-        """Asks each server in turn; granted by a majority, and only if some of the TTL is left."""
+        """Asks each server in turn; a majority grants, if some of the TTL is left."""
         ttl_ms = self._settings.ttl_ms
         secret = new_secret(self._settings)
         began = self._settings.now_s()
@@ -79,7 +79,8 @@ class Redlock(Lock):
         return Refused(Refusal.HELD)
 
     def release(self, grant: Grant) -> object:
-        """On all servers: those that did not confirm the grant may have granted it all the same."""
+        """Releases on all servers: those that did not confirm the grant may still have granted
+        it."""
         answers = list(self._release_everywhere(grant.key, str(grant.handle)))
         failures = [answer for answer in answers if isinstance(answer, WireFailure)]
         removed = sum(1 for answer in answers if answer == 1)

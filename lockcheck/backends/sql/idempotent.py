@@ -1,6 +1,6 @@
 """No lock at all: a job is done by inserting its name, of which there can be one only.
 
-The second client reads who was first, and has nothing left to do.
+A second client reads which one was first, and does nothing.
 """
 
 from __future__ import annotations

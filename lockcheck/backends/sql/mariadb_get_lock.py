@@ -1,14 +1,17 @@
 """MariaDB's user lock, `GET_LOCK`: held until it is released, or its connection ends.
 
 - `GET_LOCK` waits for half a second at most, so that a client notices in time when it has to leave.
-  Nothing is promised about the order of those who wait.
-- A grant after waiting is confirmed by another request: a client that was stopped or cut off while
-  it waited may read its grant long after the connection has ended.
-- The lock of a dead client is freed by the end of its connection. The end of a process is noticed
-  at once. If it is cut off or stopped, `wait_timeout` ends its idle connection. A keeper's pings
-  keep it from being idle.
+  MariaDB promises no order of waiting clients.
+- A grant after a wait is confirmed by another request: a client that was stopped or cut off while
+it
+  waited may read its grant long after the connection has ended.
+- The lock of a dead client is freed by the end of its connection: at once when the process ends. If
+the
+  client is cut off or stopped, `wait_timeout` ends its idle connection, which a keeper's pings
+  prevent.
 - The client believes in its lock for a TTL since the last answer, and the server waits twice as
-  long: so a client that is cut off gives up before anybody else is let in.
+long, so
+  a client that is cut off gives up before another one is let in.
 """
 
 from __future__ import annotations
@@ -24,7 +27,7 @@ from lockcheck.servers.kind import Kind
 from lockcheck.servers.wire import Address, Refused
 from lockcheck.servers.wire.mariadb import MARIADB_ERRORS, MariadbSession
 
-LOOK_S = 0.5  # how long one statement waits at most
+LOOK_S = 0.5  # the longest wait of one statement
 SERVER_WAITS = 2  # TTLs
 
 
@@ -34,7 +37,7 @@ class GetLock(Lock):
         self._ttl_s = settings.ttl_ms / 1000
         self._session: MariadbSession | None = None
         self._held: list[HeldSession[MariadbSession]] = []
-        self._left: list[MariadbSession] = []  # to close them would release what they hold
+        self._left: list[MariadbSession] = []  # not closed, since that would release their locks
 
     # --- in ----------------------------------------------------------------------------------
 
@@ -48,7 +51,7 @@ class GetLock(Lock):
         return Grant(claim.key, held, valid_ms=keeper.left_s() * 1000, mode=claim.mode)
 
     def _take(self, claim: Claim, session: MariadbSession) -> float:
-        """Returns a moment since when its connection is known to be alive."""
+        """Returns a moment before the last proof that its connection is alive."""
         since = time.monotonic()
         if self._get_lock(claim, session, 0):
             return since
@@ -83,7 +86,7 @@ class GetLock(Lock):
         return {"released": 1}
 
     def leave(self, grant: Grant) -> None:
-        """It sends nothing more, so the server ends its connection when its time is over."""
+        """Sends nothing more, so that the server ends the connection by its timeout."""
         held = self._let_go(grant)
         self._left.append(held.session)
         if held.session is self._session:
@@ -103,7 +106,7 @@ class GetLock(Lock):
 
 
 def wait_timeout_s(ttl_s: float) -> int:
-    """In whole seconds: it takes no fractions."""
+    """`wait_timeout`, which has a resolution of one second."""
     return int(SERVER_WAITS * ttl_s)
 
 
@@ -120,13 +123,13 @@ BACKEND = Backend(
     ended_by="wait_timeout, two TTLs after the last ping; the end of a process ends it at once",
     expected=(
         Expected("none", "ok", SHORT),
-        # The server ends the connection of a client that stands still, and tells nobody.
+        # The server ends the connection of a stopped client without a notice.
         Expected("pause", "violation", findings=("overlap", "stale-write"), blame="holder"),
         Expected("pause", "ok", SHORT, guard="cas"),
         Expected("kill:holder", "ok", SHORT),  # its connection ends with it, and its lock at once
         # A client that is cut off believes in the TTL; the server waits twice as long.
         Expected("partition:holder", "ok", SHORT),
-        # All connections end with it, and clients hear of that.
+        # All connections end with it, which clients notice.
         Expected("kill:server", "ok", SHORT),
     ),
 )

@@ -1,7 +1,7 @@
 """No lock at all: a client reads a version, and its write is accepted if that is still current.
 
-A client that is too late is refused, and starts again. An acquire only begins such an attempt, and
-a release ends it.
+A write that comes too late is refused, and its client starts again. An acquire only begins such an
+attempt, and a release ends it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from lockcheck.storage.postgres import PostgresData
 
 
 class Attempts(Lock):
-    """Each statement is a transaction of its own."""
+    """Attempts to update the data; each statement is a transaction of its own."""
 
     def __init__(self, servers: tuple[Address, ...], settings: LockSettings) -> None:
         self._address = servers[0]
@@ -57,7 +57,7 @@ BACKEND = Backend(
     storage="postgres",
     expected=(
         Expected("none", "ok", SHORT),
-        Expected("pause", "ok", SHORT),  # who is late is refused
+        Expected("pause", "ok", SHORT),  # a late write is refused
         Expected("kill:holder", "ok", SHORT),
         Expected("kill:server", "ok", SHORT),
     ),

@@ -1,15 +1,16 @@
 """PostgreSQL's advisory lock of a session: held until it is unlocked, or its connection ends.
 
-- `pg_try_advisory_lock`, again and again, and not the one that waits: an attempt that never queues
-  need not be withdrawn, and a client that is cut off is not let in meanwhile.
+- `pg_try_advisory_lock`, repeatedly, instead of the waiting form: an attempt that never queues need
+  not be withdrawn, and a client that is cut off is not let in meanwhile.
 - The token is taken from a sequence, in the same statement, once the lock is held: every other
-  holder took its own before, or after it was released.
+holder
+  took its own before, or will after the release.
 - A lock that a session took twice has to be released twice, so a session that does not answer in
-  time is given up altogether.
-- The lock of a dead client is freed by the end of its connection. The end of a process is noticed
-  at once. A client that is cut off is noticed by TCP: the server is told how long a connection may
-  be silent, a TTL, but at least two seconds, which is the finest setting. A process that is only
-  stopped still has a connection, and keeps its lock.
+time
+  is closed.
+- The lock of a dead client is freed by the end of its connection: at once when the process ends. A
+  client that is cut off is detected by TCP, which the server lets be silent for a TTL, but at least
+  two seconds, the finest setting. A stopped process still has a connection, and keeps its lock.
 """
 
 from __future__ import annotations
@@ -34,9 +35,10 @@ GIVE = "SELECT pg_advisory_unlock(hashtextextended($1, 0))"
 # A silent connection is probed twice, and ended if there is no answer.
 PROBES = 2
 LISTEN = """
-SELECT set_config('tcp_keepalives_idle', $1, false), set_config('tcp_keepalives_interval', $1, false),
+SELECT set_config('tcp_keepalives_idle', $1, false), set_config('tcp_keepalives_interval', $1,
+false),
        set_config('tcp_keepalives_count', $2, false), set_config('tcp_user_timeout', $3, false)
-"""  # noqa: E501 - SQL
+"""
 
 
 class AdvisoryLock(Lock):
@@ -51,7 +53,7 @@ class AdvisoryLock(Lock):
         try:
             [(token,)] = session.ask(TAKE, claim.key)
         except WireFailure:
-            session.close()  # no error takes back a lock that was taken before it
+            session.close()  # an error does not undo a lock that was taken before it
             raise
         if token is None:
             raise Refused(Refusal.HELD)
@@ -69,7 +71,7 @@ class AdvisoryLock(Lock):
         return {"removed": 1}
 
     def leave(self, grant: Grant) -> None:
-        """Its connection ends when its time is over, as if it were cut off now."""
+        """Closes the connection when its lease is over, as if the client were cut off now."""
         held = self._let_go(grant)
         time.sleep(held.keeper.left_s())
         held.session.close()
@@ -91,12 +93,12 @@ class AdvisoryLock(Lock):
             session = PostgresSession(self._address, self._ttl_ms / 1000)
             session.ask(LISTEN, seconds_of_silence(self._ttl_ms), PROBES - 1, self._ttl_ms)
             session.prepare(PREPARE)
-            self._session = session  # not before: on a full disk there is no sequence yet
+            self._session = session  # only now: on a full disk the sequence could not be created
         return self._session
 
 
 def seconds_of_silence(ttl_ms: int) -> int:
-    """Before the first probe, and again before the connection ends."""
+    """The time before the first probe, and again before the connection ends."""
     return -(-ttl_ms // (1000 * PROBES))
 
 

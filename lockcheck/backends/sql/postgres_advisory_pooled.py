@@ -1,8 +1,8 @@
 """PostgreSQL's advisory lock through a pooler that lends sessions by the transaction.
 
-The same client, in a setup that many run without knowing: the session that took the lock is lent to
-the next client, which is then granted the lock as well; and the release goes to another session,
-which holds nothing, so that the lock stays.
+The same client, in a setup that many use unawares: the session that took the lock goes to the next
+client, which is then granted the lock as well; and the release goes to another session, which holds
+nothing, so that the lock stays.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
 """A row of PostgreSQL's, locked by `SELECT ... FOR UPDATE` in the transaction that changes it.
 
-The release is the commit: writes count when that is confirmed, and no sooner. So a holder that is
-late does no harm, even if somebody else holds the lock by then: its transaction was rolled back.
+The release is the commit: writes count once that is confirmed. So a late holder does no harm, even
+if another client holds the lock by then: its transaction was rolled back.
 
-- `idle_in_transaction_session_timeout` is the TTL: the server rolls a transaction back that is
-  silent for so long, whether its client is stopped, cut off or slow. Each statement is a sign of
-  life, and so a renewal.
+- `idle_in_transaction_session_timeout` is the TTL: the server rolls back a transaction that is
+silent
+  for so long, whether its client is stopped, cut off or slow. Each statement is a renewal.
 - A client that waits for the row gives up after a TTL, by `lock_timeout`, and asks again.
 - What fails before the commit is sent did not happen.
 - A statement that is refused (on a full disk) is undone up to the savepoint before it. Without one
-  PostgreSQL ends the transaction and gives the row away before its client has heard of it.
+  PostgreSQL ends the transaction and frees the row before its client has read the error.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SELECT set_config('idle_in_transaction_session_timeout', $1, false),
        set_config('lock_timeout', $1, false)
 """
 TAKE = "SELECT FROM lockcheck_register WHERE key = $1 FOR UPDATE"
-GRACE_S = 1.0  # for the server to say that it gave up waiting
+GRACE_S = 1.0  # for the server to report that it gave up waiting
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class RowLock(Lock):
                 raise
             session.ask("ROLLBACK")
             raise Refused(Refusal.HELD) from failure
-        since = time.monotonic()  # its turn has come: from now on it has to give signs of life
+        since = time.monotonic()  # its turn has come: from now on its silence is timed
         session.ping(self._ttl_ms / 1000)
         return Grant(claim.key, Transaction(claim, session, data), valid_ms=self._left_ms(since))
 
@@ -99,7 +99,7 @@ class RowLock(Lock):
 
 
 def _served(transaction: Transaction, ask: Ask) -> Served:
-    """Returns a refusal if the server refuses; raises WireFailure if the transaction is over."""
+    """A refusal if the server refuses; raises WireFailure if the transaction is over."""
     session = transaction.session
     session.ask("SAVEPOINT before")
     try:
@@ -131,7 +131,7 @@ BACKEND = Backend(
     ),
     expected=(
         Expected("none", "ok", SHORT),
-        Expected("pause", "ok", SHORT),  # what a late holder wrote was rolled back
+        Expected("pause", "ok", SHORT),  # a late holder's writes were rolled back
         Expected("kill:holder", "ok", SHORT),
         Expected("partition:holder", "ok", SHORT),
         Expected("kill:server", "ok", SHORT),

@@ -1,8 +1,8 @@
 """A lock on ZooKeeper without a queue: one node, which all clients watch.
 
-The client that creates the ephemeral node holds the lock. When it is deleted, ZooKeeper tells all
-who wait, and all try to create it at once: the thundering herd that ZooKeeper's documentation warns
-of. One of them is let in, in any order, and the rest have watched and asked in vain.
+The client that creates the ephemeral node holds the lock. When it is deleted, ZooKeeper notifies
+all waiting clients, and all try to create it at once: the thundering herd that ZooKeeper's
+documentation warns of. Any one of them is let in.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class HerdLock(SessionLock):
         raise Refused(Refusal.HELD, "waited too long")
 
     def _created(self, claim: Claim, session: ZooKeeperSession, path: str) -> QueueNode | None:
-        """None if somebody else has it."""
+        """None if another client has it."""
         from kazoo.exceptions import NodeExistsError
 
         try:
@@ -58,7 +58,7 @@ class HerdLock(SessionLock):
     def _watch(self, claim: Claim, session: ZooKeeperSession, path: str) -> None:
         try:
             self._await_change(claim, session, path)
-        except WireFailure as failure:  # it only looked
+        except WireFailure as failure:  # a read: nothing was changed
             if session.over:
                 raise Refused(Refusal.GONE, "its session expired while it waited") from failure
             time.sleep(AFTER_A_FAILURE_S)

@@ -2,16 +2,20 @@
 
 The transaction that created a client's node (its czxid) is the fencing token.
 
-- kazoo's client, but not its `Lock`. It tries again without end and without a word, a call of its
-  can hang as long as a client is cut off, and it swallows that a node could not be removed, or was
-  gone: what was recorded would be a guess.
-- SUSPENDED counts as lost, as kazoo's documentation asks of its users. LOST is said only by a
-  server that answers again, so a client that is cut off would never hear it. SUSPENDED is kazoo's
-  own conclusion, from a heartbeat without an answer, and comes before the session's time is over.
-- `is_acquired` and the like are of no use here: after a pause of the whole process, the client
-  works on until kazoo's thread has found out. That is what users have.
-- A session that is lost, or of which nobody knows what it still has to do, is ended and replaced:
-  what kazoo has queued for it must not be done later.
+- kazoo's client, but not its `Lock`, which retries silently and without end, can hang for as long
+as a
+  client is cut off, and hides that a node could not be removed or was gone: the record would be a
+  guess.
+- SUSPENDED counts as lost, as kazoo's documentation asks of its users. Only a server that answers
+again
+  reports LOST, so a client that is cut off would never learn of it. SUSPENDED is kazoo's own
+  conclusion from an unanswered heartbeat, and comes before the session's timeout.
+- `is_acquired` and the like do not help: after a pause of the whole process, the client works on
+until
+  kazoo's thread has noticed. Users' clients do, too.
+- A session that is lost, or whose pending calls are unknown, is ended and replaced: what kazoo has
+queued
+  for it must not be done later.
 """
 
 from __future__ import annotations
@@ -45,14 +49,14 @@ MEMBERS = 3
 SERVERS = tuple(
     NodeSpec(f"z{number}", Role.SERVER, Kind("zookeeper")) for number in range(1, MEMBERS + 1)
 )
-ENDED_BY = "the timeout of its session: nobody sends heartbeats"
-LOOK_S = 0.05  # how often it looks whether to wait on
+ENDED_BY = "the timeout of its session, without heartbeats"
+LOOK_S = 0.05  # how often a waiting client checks whether to go on
 AFTER_A_FAILURE_S = 0.02
 CLOSING_S = 3.0
 FAIL, INFO = EventType.FAIL, EventType.INFO
 
-# kazoo does not tell what was never sent, with two exceptions: what it had only queued when the
-# session expired, or when the client was closed.
+# kazoo does not report what was never sent, with two exceptions: calls that were only queued when
+# the session expired, or when the client was closed.
 ERRORS = (
     ErrorRow(
         "command", "SessionExpiredError", FAIL, "the session expired: nothing is left", Refusal.GONE
@@ -91,13 +95,13 @@ class SessionLock(Lock):
 
     @abstractmethod
     def _enter(self, claim: Claim, session: ZooKeeperSession, folder: str) -> QueueNode:
-        """Until it is let in, and is told of losses. Who gives up withdraws its node."""
+        """Waits until it is let in, and registers for losses. Withdraws its node if it gives up."""
 
     def acquire(self, claim: Claim) -> Grant:
         session, folder = self._open_session(claim), f"/lock/{claim.key}"
         try:
             session.ask(lambda client: client.ensure_path_async(folder), self._ttl_s)
-        except WireFailure as failure:  # there is no node yet, whatever became of it
+        except WireFailure as failure:  # it created no node of the client's
             self._end(session)
             raise Refused(Refusal.UNAVAILABLE, f"no place to queue: {failure}") from failure
         place = self._enter(claim, session, folder)
@@ -114,14 +118,14 @@ class SessionLock(Lock):
         try:
             created, stat = session.ask(create, self._ttl_s)
         except WireFailure as failure:
-            if not isinstance(failure.cause, NodeExistsError):  # that was an answer
+            if not isinstance(failure.cause, NodeExistsError):  # which is an answer
                 self._end(session)
             raise
         folder, _, name = created.rpartition("/")
         return QueueNode(folder, name, stat.czxid, claim, session)
 
     def _await_change(self, claim: Claim, session: ZooKeeperSession, path: str) -> None:
-        """Of a node, or of the connection: then watches fire, too."""
+        """Waits for a change of a node, or of the connection, which fires watches, too."""
         changed = threading.Event()
 
         def watch(client: KazooClient) -> Any:
@@ -160,14 +164,14 @@ class SessionLock(Lock):
 
     def _withdraw(self, place: QueueNode, refusal: Refused) -> None:
         if place.session.over:
-            return  # its node went with it
+            return  # its node is removed with it
         try:
             self._deleted(place)
         except WireFailure as failure:
             raise not_withdrawn(place.claim.key, refusal) from failure
 
     def _deleted(self, place: QueueNode) -> bool:
-        """Whether it was still there."""
+        """Deletes the node; whether it was still there."""
         from kazoo.exceptions import NoNodeError
 
         try:
@@ -187,7 +191,7 @@ class SessionLock(Lock):
         if self._session is not None and self._session.over:
             self._end(self._session)
         if self._session is None:
-            # Another order each time: one that cannot be reached takes a whole timeout to be left.
+            # Another order each time: an unreachable server costs a whole timeout.
             hosts = self._choices.sample(self._hosts, len(self._hosts))
             self._session = ZooKeeperSession(hosts, self._ttl_s)
         while not self._session.connected(LOOK_S):
@@ -197,7 +201,7 @@ class SessionLock(Lock):
         return self._session
 
     def _end(self, session: ZooKeeperSession) -> None:
-        """In the background: kazoo takes its time, and nothing depends on it."""
+        """Ends a session in the background: kazoo is slow, and nothing depends on it."""
         if session is self._session:
             self._session = None
         ending = threading.Thread(target=session.end, daemon=True)

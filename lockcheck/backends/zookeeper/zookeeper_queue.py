@@ -1,6 +1,6 @@
-"""Locks on ZooKeeper that are a queue: of ephemeral nodes, which ZooKeeper numbers.
+"""Locks on ZooKeeper with a queue of ephemeral nodes, which ZooKeeper numbers.
 
-Who finds no rival with a lower number holds the lock; everybody else watches the last of those
+A client without a rival of a lower number holds the lock; each other client watches the last rival
 before it, and looks again when that one is gone. The steps are those of `kazoo.recipe.lock.Lock`.
 """
 
@@ -26,11 +26,11 @@ NUMBER = re.compile(r"\d{10}$")
 class QueueLock(SessionLock):
     @abstractmethod
     def _kind(self, mode: Mode) -> str:
-        """It is in the name of the client's node, before its number."""
+        """The kind of a client's node: a part of its name, before the number."""
 
     @abstractmethod
     def _rivals(self, mode: Mode) -> tuple[str, ...]:
-        """The kinds that it waits for if their numbers are lower than its own."""
+        """The kinds of nodes that a client waits for, if their numbers are lower than its own."""
 
     def _enter(self, claim: Claim, session: ZooKeeperSession, folder: str) -> QueueNode:
         name = f"{self._choices.getrandbits(128):032x}{self._kind(claim.mode)}"
@@ -44,7 +44,7 @@ class QueueLock(SessionLock):
 
     def _await_turn(self, place: QueueNode) -> None:
         claim, session = place.claim, place.session
-        told = False
+        queued = False
         while claim.left_s() > 0:
             seen = session.changes
             try:
@@ -53,11 +53,11 @@ class QueueLock(SessionLock):
                     if session.holds(claim, seen):
                         return
                     continue  # the connection was gone for a while: look again
-                if not told:
+                if not queued:
                     claim.queued()
-                    told = True
+                    queued = True
                 self._await_change(claim, session, f"{place.folder}/{predecessor}")
-            except WireFailure as failure:  # it only looked
+            except WireFailure as failure:  # a read: nothing was changed
                 if session.over:
                     raise Refused(Refusal.GONE, "its session expired while it waited") from failure
                 time.sleep(AFTER_A_FAILURE_S)
@@ -73,7 +73,7 @@ class QueueLock(SessionLock):
 
 
 def predecessor(name: str, names: Iterable[str], rivals: tuple[str, ...]) -> str | None:
-    """The rival whose number is the highest below that of `name`."""
+    """The rival with the highest number below that of `name`."""
     own = _number(name)
     before = [
         (number, each)

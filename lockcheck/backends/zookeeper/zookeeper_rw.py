@@ -1,7 +1,7 @@
 """ZooKeeper's shared lock, as its documentation has it: readers together, writers alone.
 
 A queue of ephemeral, numbered nodes, named `read-` or `write-`. A writer waits until it has the
-lowest number of all; a reader only until no writer has a lower one. So nobody is overtaken: a
+lowest number of all; a reader only until no writer has a lower one. No client is overtaken: a
 reader that comes after a waiting writer waits behind it.
 """
 
@@ -26,11 +26,11 @@ class ZooKeeperSharedLock(QueueLock):
         return (WRITE,) if mode is Mode.SHARED else (READ, WRITE)
 
 
-ALONE = ("--workload", "register")  # writers alone: what a reader does too late harms no data
+ALONE = ("--workload", "register")  # writers only: a late reader harms no data
 
 EXPECTED = (
     Expected("none", "ok", SHORT),
-    # A reader that stands still reads on beside a writer, and the other way round.
+    # A stopped reader reads on beside a writer, and the other way round.
     Expected("pause", "violation", findings=("overlap",), blame="holder"),
     *(replace(each, options=(*each.options, *ALONE)) for each in KEPT_ALIVE),
 )

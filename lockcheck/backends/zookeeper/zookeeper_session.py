@@ -1,8 +1,8 @@
 """A session with ZooKeeper by kazoo's client: its states, and its heartbeats.
 
-kazoo reports its heartbeats in its log only. They are read there, since they are what keeps a
-hold alive: a version that words them otherwise costs the history its renewals, and nothing else.
-`lockcheck doctor` tries the installed one.
+kazoo reports its heartbeats, which keep a hold alive, in its log only, so they are read there. With
+a version that words them otherwise the history lacks renewals, and nothing else. `lockcheck doctor`
+tries the installed one.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class ZooKeeperSession:
             hosts=",".join(f"{host}:{port}" for host, port in hosts),
             timeout=timeout_s,
             randomize_hosts=False,
-            # It goes on trying to reach a server, soon; and it never sends anything twice.
+            # It keeps trying to reach a server, at short intervals, and never sends anything twice.
             connection_retry=KazooRetry(max_tries=-1, delay=0.02, backoff=1, max_delay=0.05),
             command_retry=KazooRetry(max_tries=0),
             logger=log,
@@ -48,15 +48,15 @@ class ZooKeeperSession:
         self._live = self.client.start_async()
 
     def connected(self, timeout_s: float) -> bool:
-        """Now, or before the time is over."""
+        """Whether it is connected now, or will be before the time is over."""
         return bool(self._live.wait(timeout_s))
 
     def ask(self, what: Callable[[KazooClient], Any], timeout_s: float) -> Any:
         """The answer to one of kazoo's asynchronous calls, or a WireFailure.
 
-        Nothing is asked once it has expired: kazoo would do it in a session that it begins by
-        itself, and take away somebody else's node by its name. What was asked before that, kazoo
-        fails when it has told us.
+        After the session has expired nothing is sent: kazoo would send it in a new session that it
+        begins by itself, and delete another client's node of the same name. Calls from before fail
+        once kazoo has reported the end.
         """
         try:
             with self._guard:
@@ -68,7 +68,7 @@ class ZooKeeperSession:
             raise WireFailure(Phase.COMMAND, "zookeeper", error) from error
 
     def holds(self, claim: Claim, seen: int) -> bool:
-        """From now on it is told of losses; False where the connection has changed meanwhile."""
+        """Registers a claim for losses; False if the connection has changed since `seen`."""
         with self._guard:
             if self.changes != seen or self.over:
                 return False
@@ -80,9 +80,9 @@ class ZooKeeperSession:
             self._claims = [each for each in self._claims if each is not claim]
 
     def end(self) -> None:
-        """Its nodes go with it: at once if a server can be told, or when its time is over.
+        """Ends the session and its nodes: at once, or by its timeout if no server can be reached.
 
-        Once: kazoo cannot be stopped by two threads at the same time.
+        Only the first call does anything: two threads cannot stop kazoo at the same time.
         """
         with self._guard:
             ended, self._ended = self._ended, True
@@ -96,7 +96,7 @@ class ZooKeeperSession:
             print(f"a session was not ended: {error!r}", flush=True)
 
     def _changed(self, state: str) -> None:
-        """On kazoo's own thread."""
+        """Called on kazoo's own thread."""
         if state == KazooState.CONNECTED:
             return
         with self._guard:
@@ -120,7 +120,7 @@ class ZooKeeperSession:
 
 
 class Printed(logging.Handler):
-    """Into the client's output.log."""
+    """Prints kazoo's log into the client's output.log."""
 
     def emit(self, record: logging.LogRecord) -> None:
         print(f"{time.monotonic():.3f} kazoo: {record.getMessage()}", flush=True)
