@@ -1,4 +1,4 @@
-"""Which runtime a run takes, and why."""
+"""Chooses the runtime of a run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ RUNTIMES: dict[str, type[Runtime]] = {"local": LocalRuntime, "docker": DockerRun
 
 
 def choose_runtime(wanted: str, servers: Iterable[Kind] = ()) -> tuple[Runtime, str]:
-    """`auto` takes the first that can run these servers here; the reason is for people."""
+    """The runtime, and the reason in words; `auto` takes the first that can run these servers."""
     servers = tuple(servers)
     if wanted in RUNTIMES:
         runtime = RUNTIMES[wanted]()

@@ -16,7 +16,7 @@ from lockcheck.servers.faketime import FILE, file_text, under_faketime
 from lockcheck.servers.kind import Kind
 from lockcheck.servers.versions import program_of
 
-CLIENT_IMAGE = "client"  # lockcheck itself: changes with every change of it
+CLIENT_IMAGE = "client"  # changes with every change of lockcheck
 CLIENT_ON_HOST = (sys.executable, "-P", "-m", "lockcheck.client.worker")
 CLIENT_IN_IMAGE = ("python3", "-m", "lockcheck.client.worker")
 
@@ -48,8 +48,8 @@ def node_orders(
     client: Command = (),
     faketime: str = "",
 ) -> list[NodeOrders]:
-    """`folder_of` and `data_of`: where a node sees its own files; `client`: what clients run, if
-    anything; `faketime`: the path of the library that some servers run under."""
+    """The orders for the agent. `folder_of` and `data_of` are the folders as the node sees them,
+    `client` is the clients' command (empty: idle), `faketime` the path of libfaketime."""
     orders = []
     servers = _by_kind(specs)
     for spec in specs:

@@ -1,8 +1,8 @@
-"""What the two runtimes have in common: where nodes come from, and how they are left.
+"""The interface of the two runtimes, which bring up clusters.
 
-A runtime brings up the nodes of a plan and one agent beside them, and hands over the agent's
-pipe. Everything that happens to the nodes afterwards goes through that pipe, so that nothing
-above this line knows whether a node is a container or a process in a network namespace.
+A runtime starts the nodes of a plan and one agent beside them, and returns the pipe to the agent.
+All that happens to the nodes afterwards goes through that pipe: so no other code depends on whether
+a node is a container or a process in a network namespace.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from lockcheck.nodes import NODES_FOLDER
 from lockcheck.nodes.node import NodeSpec
 from lockcheck.servers.kind import Kind
 
-OPEN_FILES, OPEN_FILES_OF_A_NODE = 64, 4  # more than it was ever seen to take
+OPEN_FILES, OPEN_FILES_OF_A_NODE = 64, 4  # more than any run was seen to take
 
 Say = Callable[[str], None]  # one line of progress for a person
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterPlan:
-    """`folder/nodes/NAME/` is where each node's files are when the cluster has been collected."""
+    """`collect` brings each node's files into `folder/nodes/NAME/`."""
 
     run_id: str
     nodes: tuple[NodeSpec, ...]
     folder: Path
-    idle_clients: bool = False  # nothing runs on their nodes until somebody has something run there
+    idle_clients: bool = False  # their nodes start without a program
     client_image: str = ""  # in `docker`, instead of lockcheck's own
 
     @property
@@ -41,12 +41,13 @@ class ClusterPlan:
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
-        """Of its servers, each once, in order."""
+        """The kinds of its servers, each once, sorted."""
         return tuple(sorted({node.kind for node in self.nodes if node.kind}))
 
 
 def allow_open_files(plan: ClusterPlan) -> None:
-    """Before there is anything that could not be removed again for want of them."""
+    """Raises the limit of open files for the plan's nodes; raises ClusterError if that is not
+    allowed, before anything is started."""
     wanted = OPEN_FILES + OPEN_FILES_OF_A_NODE * len(plan.nodes)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < wanted:
@@ -60,22 +61,22 @@ def allow_open_files(plan: ClusterPlan) -> None:
 
 
 class Cluster(ABC):
-    """Nodes that run. Whoever got one must close it, on every way out."""
+    """Running nodes. The caller of `Runtime.start` must close it in any case."""
 
     agent: AgentLink
     versions: dict[str, str]  # of the servers, by kind
 
     @abstractmethod
     def enter_command(self, node: str) -> str:
-        """The command with which a person looks around in a node (for `--keep`)."""
+        """The command that opens a shell in a node (for `--keep`)."""
 
     @abstractmethod
     def collect(self) -> None:
-        """Brings the nodes' files and logs into the plan's folder. Nodes may run or be dead."""
+        """Copies the nodes' files and logs into the plan's folder; nodes may run or be dead."""
 
     @abstractmethod
     def close(self) -> None:
-        """Ends everything that carries the run's id. May be called twice."""
+        """Ends and removes all that belongs to the run. May be called twice."""
 
 
 class Runtime(ABC):
@@ -83,12 +84,12 @@ class Runtime(ABC):
 
     @abstractmethod
     def why_not(self, servers: Iterable[Kind] = ()) -> str:
-        """Why this host cannot run these kinds of server in it, with the cure; empty where it
-        can. Without any: whether it can run at all."""
+        """Why this host cannot run these kinds of server in this runtime, with the cure; empty if
+        it can. Without any kinds: whether the runtime can be used at all."""
 
     @abstractmethod
     def start(self, plan: ClusterPlan, say: Say) -> Cluster:
-        """Nodes and agent up and introduced to each other; servers may still be starting.
+        """Starts the nodes and the agent; servers may not be ready yet.
 
-        Raises ClusterError, and leaves nothing behind then.
+        Raises ClusterError, and then leaves nothing behind.
         """

@@ -1,3 +1,3 @@
-"""What a node is, and how its network is entered."""
+"""Nodes: their processes, networks and file systems."""
 
-NODES_FOLDER = "nodes"  # in a run's folder: what each of them has left
+NODES_FOLDER = "nodes"  # in a run's folder: the files of each node

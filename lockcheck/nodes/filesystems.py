@@ -1,5 +1,4 @@
-"""Settings of a file system that is mounted already, changed where it is: in whatever mount
-namespace it is seen, without entering that."""
+"""Reconfigures a mounted file system, without entering the mount namespaces that show it."""
 
 from __future__ import annotations
 
@@ -16,8 +15,8 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def reconfigure(mounted_at: Path, setting: str, value: str | None = None) -> None:
-    """`size=...`, or the flags `ro` and `rw`. Raises OSError: EBUSY where a file is open for
-    writing and none may be, EINVAL where a size is less than what is in use."""
+    """Sets `size` to a value, or one of the flags `ro` and `rw`. Raises OSError: EBUSY if a file is
+    open for writing (`ro`), EINVAL if the size is less than what is in use."""
     picked = _call(SYS_FSPICK, AT_FDCWD, os.fsencode(mounted_at), FSPICK_CLOEXEC)
     try:
         command = SET_FLAG if value is None else SET_STRING

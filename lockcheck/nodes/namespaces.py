@@ -1,4 +1,4 @@
-"""Entering and making Linux namespaces from Python 3.11 on (the os module learnt it in 3.12)."""
+"""Enters and creates Linux namespaces: the os module has this from Python 3.12 on only."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _call(result: int) -> None:
 
 
 def own_network() -> int:
-    """A handle of the network namespace that this thread is in."""
+    """A file descriptor of this thread's network namespace."""
     return os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
 
 
@@ -32,7 +32,7 @@ def enter_network(handle: int) -> None:
 
 
 def new_network() -> int:
-    """Makes a network namespace and returns its handle; this thread stays where it was."""
+    """Creates a network namespace and returns its file descriptor; this thread stays in its own."""
     home = own_network()
     try:
         _call(_libc.unshare(CLONE_NEWNET))
@@ -50,7 +50,7 @@ def die_with_parent() -> None:
 
 @contextmanager
 def inside(handle: int) -> Iterator[None]:
-    """A socket belongs for ever to the network in which it was made, so this is all it takes."""
+    """Enters the network for a `with` block: sockets created in it stay in that network."""
     home = own_network()
     try:
         enter_network(handle)
@@ -61,11 +61,11 @@ def inside(handle: int) -> Iterator[None]:
 
 
 def network_of(pid: int | str) -> int:
-    """A handle of a process's network namespace: it keeps the namespace, whoever ends in it."""
+    """A file descriptor of a process's network namespace, which keeps the namespace alive."""
     return os.open(f"/proc/{pid}/ns/net", os.O_RDONLY | os.O_CLOEXEC)
 
 
 def mount(source: str, target: Path, kind: str = "", *, flags: int = 0, options: str = "") -> None:
-    """In this process's own mount namespace: nobody outside of it sees that."""
+    """mount(2) in this process's mount namespace, invisible outside of it."""
     words = (os.fsencode(word) for word in (source, target, kind))
     _call(_libc.mount(*words, ctypes.c_ulong(flags), options.encode()))

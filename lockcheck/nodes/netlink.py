@@ -1,4 +1,4 @@
-"""Messages to the kernel about the network that this thread is in, and its answers.
+"""Sends netlink messages to the kernel about this thread's network, and reads its answers.
 
 Made here: pyroute2 needs 14 MB, 0.4 s to be imported, and an event loop of its own, while the
 agent's is running. Tests look at what they did with pyroute2.
@@ -36,7 +36,7 @@ class NetlinkMessage:
 
 
 class Kernel:
-    """A socket that belongs to the network in which it is made."""
+    """A netlink socket, which stays in the network in which it is created."""
 
     def __init__(self, family: int = socket.NETLINK_ROUTE) -> None:
         self._socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, family)
@@ -53,11 +53,12 @@ class Kernel:
         self._socket.close()
 
     def ask(self, kind: int, flags: int, body: bytes) -> None:
-        """Returns when it is done; raises OSError where it was refused."""
-        self.ask_together([NetlinkMessage(kind, flags | ACKNOWLEDGE, body)])
+        """Sends one message; returns when it has taken effect, or raises the kernel's OSError."""
+        self.ask_batch([NetlinkMessage(kind, flags | ACKNOWLEDGE, body)])
 
-    def ask_together(self, messages: Iterable[NetlinkMessage]) -> None:
-        """What is to be acknowledged among them is, or the first refusal is raised."""
+    def ask_batch(self, messages: Iterable[NetlinkMessage]) -> None:
+        """Sends the messages together; returns when those with ACKNOWLEDGE are acknowledged, or
+        raises the first OSError among the answers."""
         first, awaited, sent = self._sequence + 1, set[int](), b""
         for message in messages:
             self._sequence += 1
@@ -73,7 +74,7 @@ class Kernel:
 
 
 def _errors(answer: bytes) -> Iterable[tuple[int, int]]:
-    """The sequence of each request that was answered, and its error or 0."""
+    """The sequence number of each request that was answered, and its error number or 0."""
     at = 0
     while at + HEADER.size <= len(answer):
         length, kind, _, sequence, _ = HEADER.unpack_from(answer, at)
@@ -84,23 +85,25 @@ def _errors(answer: bytes) -> Iterable[tuple[int, int]]:
 
 
 def attribute(kind: int, value: bytes) -> bytes:
+    """A netlink attribute, padded to four bytes."""
     padding = bytes(-len(value) % 4)
     return ATTRIBUTE.pack(ATTRIBUTE.size + len(value), kind) + value + padding
 
 
 def text(kind: int, value: str) -> bytes:
+    """An attribute that holds a C string."""
     return attribute(kind, value.encode() + b"\0")
 
 
 def device_with(address: str) -> int:
-    """The number of the cable here that has this address."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
+    """The index of this network's interface with that address."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         for index, name in socket.if_nameindex():
             request = struct.pack("256s", name.encode())
             try:
-                answer = ioctl(asking, SIOCGIFADDR, request)
+                answer = ioctl(any_socket, SIOCGIFADDR, request)
             except OSError:
                 continue  # it has no address
             if socket.inet_ntoa(answer[20:24]) == address:
                 return index
-    raise OSError(ENODEV, f"no cable here has the address {address}")
+    raise OSError(ENODEV, f"no network interface here has the address {address}")

@@ -1,4 +1,4 @@
-"""A node: a name, an address, a network namespace and all the processes in it, whatever runs it."""
+"""A node: a name, an address, a network namespace and all the processes in it, in any runtime."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DEAD = {"Z", "X"}
 
 class Role(StrEnum):
     SERVER = "server"  # of the lock under test
-    STORAGE = "storage"  # what the lock protects; never faulted unless asked
+    STORAGE = "storage"  # what the lock protects; only struck by faults that name it
     CLIENT = "client"
 
 
@@ -50,19 +50,19 @@ class NodeFacts(msgspec.Struct, frozen=True):
 
 @dataclass(eq=False)
 class Node:
-    """A node that runs: its network is there from beginning to end, its processes come and go.
+    """A running node: its network lasts as long as the run, its processes come and go.
 
-    `keepers` are processes in its network that are none of its own: those that hold a container
-    open. `data` is its data folder, a file system of its own, as the agent sees it.
+    `keepers` are processes in its network that are not its own: they keep a container running.
+    `data` is its data folder, a file system of its own, as the agent sees it.
     """
 
     spec: NodeSpec
     address: str
-    network: int  # a handle of its namespace
+    network: int  # a file descriptor of its namespace
     keepers: frozenset[int] = frozenset()
     data: Path | None = None
-    down: bool = field(default=False, init=False)  # ended on purpose: that is no breakdown,
-    may_end: bool = field(default=False, init=False)  # nor is that of what is done to it just now
+    down: bool = field(default=False, init=False)  # ended on purpose, so not reported
+    may_end: bool = field(default=False, init=False)  # an active fault may make it exit
 
     @property
     def name(self) -> str:
@@ -77,7 +77,7 @@ class Node:
         return NodeFacts(self.name, self.role, self.address, network)
 
     def pids(self) -> list[int]:
-        """Every process in its network that has not ended: forks and workers, too."""
+        """All processes in its network that have not ended, forks included."""
         return pids_of([self])[self.name]
 
     @property
@@ -85,22 +85,22 @@ class Node:
         return bool(self.pids())
 
     def thread_states(self) -> list[str]:
-        """One letter a thread, as the kernel tells it: R runs, S sleeps, T is stopped ..."""
+        """The state of each thread, as in /proc/PID/stat: R runs, S sleeps, T is stopped ..."""
         return [state for pid in self.pids() for state in _thread_states(pid)]
 
     def signal(self, number: int) -> None:
-        """To each of its processes; one that is forked meanwhile may be missed."""
+        """Sends a signal to each of its processes; one forked meanwhile may be missed."""
         for pid in self.pids():
             with suppress(ProcessLookupError):
                 os.kill(pid, number)
 
     def inside_network(self) -> AbstractContextManager[None]:
-        """A socket that is made inside belongs to this node's network for ever."""
+        """Enters its network for a `with` block: sockets created in it stay in that network."""
         return inside(self.network)
 
 
 def pids_of(nodes: Iterable[Node]) -> dict[str, list[int]]:
-    """The processes of several nodes, with one look at all processes."""
+    """The processes of several nodes, by name, with one listing of /proc."""
     found: dict[str, list[int]] = {node.name: [] for node in nodes}
     by_network = {_identity(node.network): node for node in nodes}
     for pid, network in _networks():
@@ -116,8 +116,8 @@ def _identity(handle: int) -> tuple[int, int]:
 
 
 def _networks() -> Iterator[tuple[int, tuple[int, int]]]:
-    """A process that has ended has no network any more, although a zombie is left of it."""
-    own = os.getpid()  # it enters networks now and then, and is in none of them
+    """Each process with its network namespace; a zombie has none."""
+    own = os.getpid()  # it enters networks now and then, but belongs to no node
     for entry in os.listdir(PROC):  # noqa: PTH208 - hundreds of names, many times a second
         if entry.isdigit() and (pid := int(entry)) != own:
             try:
@@ -125,12 +125,12 @@ def _networks() -> Iterator[tuple[int, tuple[int, int]]]:
                 yield pid, (about.st_dev, about.st_ino)
             except FileNotFoundError:
                 yield from _network_of_the_rest(pid)
-            except OSError:  # somebody else's, that this user may not look at
+            except OSError:  # another user's process
                 continue
 
 
 def _network_of_the_rest(pid: int) -> Iterator[tuple[int, tuple[int, int]]]:
-    """The first thread may have ended before others: then the process has not."""
+    """The network of a process whose first thread has ended and others have not."""
     for task in _tasks(pid):
         with suppress(OSError):
             about = (task / "ns" / "net").stat()
@@ -139,12 +139,12 @@ def _network_of_the_rest(pid: int) -> Iterator[tuple[int, tuple[int, int]]]:
 
 
 def has_ended(pid: int) -> bool:
-    """All of it, so that its ports and files are free again: a zombie has nothing any more."""
+    """Whether all its threads have ended (it may be a zombie), so its ports and files are free."""
     return not list(_thread_states(pid))
 
 
 def children_of(pid: int) -> list[int]:
-    """None of one that has ended."""
+    """The ids of its child processes; empty if it has ended."""
     try:
         return [
             int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
@@ -155,7 +155,7 @@ def children_of(pid: int) -> list[int]:
 
 def _thread_states(pid: int) -> Iterator[str]:
     for task in _tasks(pid):
-        with suppress(FileNotFoundError, ProcessLookupError):  # it ended while we looked
+        with suppress(FileNotFoundError, ProcessLookupError):  # it has just ended
             state = (task / "stat").read_text().rpartition(")")[2].split()[0]
             if state not in DEAD:
                 yield state

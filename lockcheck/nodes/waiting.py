@@ -1,4 +1,4 @@
-"""Waiting for a condition, beside everything else that goes on."""
+"""Waits for a condition in asyncio."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from lockcheck.errors import FaultError
 async def wait_until(
     condition: Callable[[], bool], lacking: str, timeout_s: float, poll_s: float = 0.001
 ) -> None:
-    """`lacking` says what is still not so when the time is over."""
+    """Polls until the condition holds. Raises FaultError with the words `lacking` when the time is
+    over."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + timeout_s
     while not condition():

@@ -43,7 +43,7 @@ ALONE = plan("redis", 1, clients=1)
         (REDIS, "partition:majorities-ring", "redis has 1 of the 3 servers", "aim at client"),
         (ETCD, "partition:majorities-ring,from=storage", "has no sides", "from=servers"),
         (ETCD, "partition:majorities-ring,one-way=in", "has no sides", "both ways"),
-        (ETCD, "partition:node,from=clients", "nobody there", "leave out from=clients"),
+        (ETCD, "partition:node,from=clients", "no other node there", "leave out from=clients"),
         (REDIS, "partition:server,from=servers", "one server only", "leave out from=servers"),
         (REDLOCK, "partition:minority,from=servers", "do not talk", "leave out from=servers"),
         (REDLOCK, "swizzle:majorities-ring,from=servers", "do not talk", "leave out from=servers"),

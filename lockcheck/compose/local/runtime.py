@@ -1,8 +1,8 @@
 """The local runtime: plain processes in network namespaces, no Docker, and no root where the
 system lets users have namespaces of their own.
 
-The agent is the first process of the run's own PID namespace: when it ends, the kernel ends
-everything in there, and with the processes go the networks.
+The agent is the init process of the run's own PID namespace: when it ends, the kernel kills all
+processes in it, and their networks go with them.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ NO_NAMESPACES = (
 
 @cache
 def isolation() -> tuple[str, ...] | None:
-    """The command that gives a process namespaces of its own here; None where none does."""
+    """The command that starts a process in new namespaces; None if this host allows none."""
     unshare = shutil.which("unshare")
     if unshare is None:
         return None
@@ -61,7 +61,7 @@ def isolation() -> tuple[str, ...] | None:
 def _works(way: tuple[str, ...]) -> bool:
     try:
         probe = subprocess.run((*way, "true"), capture_output=True, check=False, timeout=PROBE_S)
-    except subprocess.TimeoutExpired:  # it hangs, on what is mounted here, or in a sandbox
+    except subprocess.TimeoutExpired:  # it may hang on a mount, or in a sandbox
         return False
     return probe.returncode == 0
 
@@ -111,15 +111,15 @@ class LocalCluster(Cluster):
         assert self._process.stdout is not None  # noqa: S101
         self.agent = AgentLink(self._process.stdin, self._process.stdout)
         try:
-            said = self.agent.ask("launch", orders, timeout_s=LAUNCH_TIMEOUT_S)
-            self.versions = msgspec.convert(said, dict[str, str])
+            versions = self.agent.ask("launch", orders, timeout_s=LAUNCH_TIMEOUT_S)
+            self.versions = msgspec.convert(versions, dict[str, str])
             self._networks = _networks(self.agent.ask("nodes"))
         except BaseException:
             self.close()
             raise
 
     def enter_command(self, node: str) -> str:
-        """From outside: into the run's namespaces first, then into the node's network."""
+        """nsenter, into the run's namespaces first and then into the node's network."""
         children = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children")
         agent = children.read_text().split()[0]
         user = " --user --preserve-credentials" if os.geteuid() else ""
@@ -127,7 +127,7 @@ class LocalCluster(Cluster):
         return f"{into_run} nsenter --net={self._networks[node]} sh"
 
     def collect(self) -> None:
-        """The nodes wrote into the run's folder all along."""
+        """Does nothing: the nodes write into the run's folder themselves."""
 
     def close(self) -> None:
         self.agent.close()
@@ -136,7 +136,7 @@ class LocalCluster(Cluster):
         except subprocess.TimeoutExpired:
             self._process.kill()  # and with it, by --kill-child, its whole PID namespace
             self._process.wait(LEAVING_S)
-        for data in self._data:  # what was in there went with the agent's mounts
+        for data in self._data:  # its content was in a mount of the agent's
             with suppress(FileNotFoundError):
                 data.rmdir()
 
@@ -159,7 +159,7 @@ def _start_agent(
         stdout=subprocess.PIPE,
         stderr=log,
         env={**os.environ, "LOCKCHECK_RUN": plan.run_id},
-        start_new_session=True,  # Ctrl-C is for the command line, which then ends us in order
+        start_new_session=True,  # Ctrl-C is for the command line, which then ends the agent
     )
 
 

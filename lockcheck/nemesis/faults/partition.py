@@ -55,10 +55,10 @@ class Partition:
         self._mute_before = await arrivals.all_arrive(self._uncut(arrivals), REACHED_S)
         _need_none(self._mute_before, "before anything was cut")
         before_ns = self._scene.now_ns()
-        await self._bring_about()
+        await self._cut_links()
         return before_ns
 
-    async def _bring_about(self) -> None:
+    async def _cut_links(self) -> None:
         self._scene.links.cut(self._wanted, self)
 
     async def prove(self) -> str:

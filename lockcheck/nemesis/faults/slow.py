@@ -53,19 +53,21 @@ class Slow:
             )
         for node in self._nodes:
             self._scene.links.slow.add(node.name)
-            self._slowness.put_on(node, self._others(node))
+            self._slowness.apply(node, self._others(node))
 
     async def prove(self) -> str:
         return "; ".join([await self._prove(node) for node in self._nodes])
 
     async def _prove(self, node: Node) -> str:
-        now = self._slowness.words(await self._measure(node, self._slowness.is_there, "is slow"))
+        now = self._slowness.words(
+            await self._measure(node, self._slowness.is_in_effect, "is slow")
+        )
         before = self._slowness.words(self._before[node.name])
         return f"{now} from {node.name}, and before {before}"
 
     async def heal(self) -> None:
         for node in self._nodes:
-            self._slowness.take_off(node, self._others(node))
+            self._slowness.remove(node, self._others(node))
         if self._arrivals is None:
             return
         for node in self._nodes:
@@ -97,7 +99,7 @@ class Slow:
         way = self._way_out(node)
         if way is None or self._arrivals is None:
             raise FaultError(f"other faults had cut {node.name} off from all other nodes")
-        return await self._slowness.look(self._arrivals, way)
+        return await self._slowness.measure(self._arrivals, way)
 
     def _way_out(self, node: Node) -> Link | None:
         ways = (Link(node.name, other.name) for other in self._others(node))

@@ -40,7 +40,7 @@ class Swizzle(Partition):
         self._every_s = every_s
         self._cut: set[Link] = set()
 
-    async def _bring_about(self) -> None:
+    async def _cut_links(self) -> None:
         for link in self._wanted:
             self._cut.add(link)
             self._scene.links.cut((link,), self)

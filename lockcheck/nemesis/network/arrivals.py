@@ -1,8 +1,8 @@
-"""What arrives over which link, seen from both ends: this proves cuts, and their end.
+"""Sends packets over links and counts those that arrive: so cuts, and their end, are proven.
 
-Each node's network gets a socket of ours, whatever the node's own processes do (they may be
-stopped or dead). A packet is sent in one network and looked for in the other, so each direction
-is tested by itself.
+Each node's network gets a socket of ours, independent of the node's own processes, which may be
+stopped or dead. A packet is sent in one network and received in the other, so each direction is
+tested by itself.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from lockcheck.nodes.node import Node
 TRY_S = 0.01
 SOON_S = 0.001
 SECRET_BYTES, NUMBER_BYTES = 16, 4
-LONGEST = 64  # what of a packet is looked at
-OVERHEAD_BYTES = 42  # on the cable: Ethernet, IP, UDP
+LONGEST = 64  # how many bytes of a packet are read
+OVERHEAD_BYTES = 42  # of the headers: Ethernet, IP, UDP
 
 
 class Arrivals:
@@ -29,7 +29,7 @@ class Arrivals:
         self._nodes: dict[str, Node] = {}
         self._sockets: dict[str, socket.socket] = {}
         self._next = 0
-        self._secret = urandom(SECRET_BYTES)  # what is not ours does not count
+        self._secret = urandom(SECRET_BYTES)  # marks our packets
         for node in nodes:
             with suppress(OSError), node.inside_network():
                 self._sockets[node.name] = _listen(node.address)
@@ -54,8 +54,8 @@ class Arrivals:
     async def burst(
         self, link: Link, packets: int, size: int, timeout_s: float, *, at_once: int
     ) -> list[float]:
-        """Sends packets of `size` bytes on the cable; returns how many seconds after the first one
-        was sent each arrived, of those that arrived in time."""
+        """Sends packets of `size` bytes, headers included; returns for each that arrived in time
+        how many seconds after the first was sent."""
         loop = asyncio.get_running_loop()
         took, sent, sent_s, began = list[float](), 0, loop.time(), self._next
         deadline = sent_s + timeout_s
@@ -71,7 +71,7 @@ class Arrivals:
     async def all_arrive(
         self, links: Iterable[Link], timeout_s: float, *, at_once: int = 1
     ) -> set[Link]:
-        """Sends until something has arrived over each link; returns those where nothing did."""
+        """Sends until a packet has arrived over each link; returns the links where none did."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout_s
         missing, began = set(links), self._next
@@ -90,12 +90,13 @@ class Arrivals:
         packet = (self._secret + self._next.to_bytes(NUMBER_BYTES, "big")).ljust(size, b"\0")
         self._next += 1
         for link in links:
-            with suppress(OSError):  # then it does not arrive
+            with suppress(OSError):  # counts as a packet that does not arrive
                 to = self._sockets[link.receiver].getsockname()
                 self._sockets[link.sender].sendto(packet, to)
 
     def _received(self, *, since: int) -> Iterator[tuple[Link, int]]:
-        """Packets sent earlier may arrive late; they say nothing about now."""
+        """The links and numbers of the packets that have arrived; leaves out those before `since`,
+        which were late."""
         for receiver, its in self._sockets.items():
             with suppress(BlockingIOError):
                 while True:

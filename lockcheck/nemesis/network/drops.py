@@ -1,8 +1,7 @@
 """Packet loss: a rule of nf_tables in a node's network drops packets from an address at random.
 
-The rule is made by messages to the kernel, in a table of its own: no program is needed, and nobody
-else's rules are touched. The receiver drops the packets: if the sender did, its own TCP would be
-told, and would wait instead.
+The rule is made by netlink messages, in a table of its own, so other rules stay as they are. The
+receiver drops the packets: if the sender did, its own TCP would notice, and would wait instead.
 """
 
 from __future__ import annotations
@@ -30,23 +29,23 @@ PARTS = 1000
 
 
 def lose(node: Node, sender: str, percent: float, table: str) -> None:
-    """Of the packets from this address."""
+    """Makes the node drop that share of the packets from the address `sender`."""
     with node.inside_network():
-        _ask_here(_to_lose(sender, percent, table))
+        _ask_here(_table_of(sender, percent, table))
 
 
-def lose_no_more(node: Node, table: str) -> None:
-    """Harmless if there is no such table."""
+def stop_losing(node: Node, table: str) -> None:
+    """Removes the table with the rule; harmless if there is none."""
     with node.inside_network(), suppress(FileNotFoundError):
         _ask_here([_message(DELETE_TABLE, 0, text(1, table))])
 
 
 def try_here() -> None:
-    """Raises OSError where the kernel cannot."""
-    _ask_here(_to_lose("127.0.0.1", 1, "lockcheck"))
+    """Raises OSError if this kernel cannot."""
+    _ask_here(_table_of("127.0.0.1", 1, "lockcheck"))
 
 
-def _to_lose(sender: str, percent: float, table: str) -> list[NetlinkMessage]:
+def _table_of(sender: str, percent: float, table: str) -> list[NetlinkMessage]:
     return [
         _message(NEW_TABLE, CREATE, text(1, table)),
         _message(NEW_CHAIN, CREATE, _chain(table)),
@@ -55,14 +54,14 @@ def _to_lose(sender: str, percent: float, table: str) -> list[NetlinkMessage]:
 
 
 def _ask_here(messages: list[NetlinkMessage]) -> None:
-    """All of them take effect, or none does."""
+    """Sends the messages as a batch, which takes effect as a whole or not at all."""
     batch = [
         NetlinkMessage(BEGIN, 0, _family(0, TABLES)),
         *messages,
         NetlinkMessage(END, 0, _family(0, TABLES)),
     ]
     with Kernel(NETFILTER) as kernel:
-        kernel.ask_together(batch)
+        kernel.ask_batch(batch)
 
 
 def _message(what: int, flags: int, body: bytes) -> NetlinkMessage:

@@ -1,9 +1,9 @@
-"""Which links between nodes are cut, by which faults, and how a link is cut.
+"""Cuts and mends links between nodes, and knows which faults cut which.
 
 A link has a direction: from its sender to its receiver. A permanent entry in the neighbour table of
-the sender's network gives the receiver a hardware address that nobody has: packets are lost
-silently, over existing connections and over new ones. That takes no program, no more rights than a
-run has, and touches nothing but that entry.
+the sender's network gives the receiver a hardware address that no node has: packets are lost
+silently, over existing and new connections. That needs no program and no more rights than a run
+has, and changes nothing but that entry.
 """
 
 from __future__ import annotations
@@ -29,25 +29,27 @@ class Links:
     def __init__(self, nodes: Mapping[str, Node]) -> None:
         self._nodes = nodes
         self._owners: dict[Link, set[object]] = {}
-        self._cut: set[Link] = set()  # in the kernel, so far
-        self.slow: set[str] = set()  # senders whose packets come late, or not all of them
+        self._cut: set[Link] = set()  # in the kernel
+        self.slow: set[str] = set()  # senders whose packets are late or partly lost
 
     def is_cut(self, link: Link, *, but_by: object = None) -> bool:
+        """Whether a fault other than `but_by` cuts it."""
         return bool(self._owners.get(link, set()) - {but_by})
 
     def cut(self, links: Iterable[Link], owner: object) -> None:
         for link in links:
             self._owners.setdefault(link, set()).add(owner)
-        self._bring_about()
+        self._apply()
 
     def mend(self, owner: object, links: Iterable[Link] | None = None) -> None:
-        """These, or all, unless another fault cuts them, too. Can be repeated if it failed."""
+        """Mends these links of the owner's, or all, unless another fault cuts them, too. Can be
+        repeated if it failed."""
         for link in list(self._owners) if links is None else links:
             self._owners.get(link, set()).discard(owner)
-        self._bring_about()
+        self._apply()
 
-    def _bring_about(self) -> None:
-        """A network that fails does not keep others from being cut or mended."""
+    def _apply(self) -> None:
+        """Changes the kernel's tables; a network that fails does not keep others from that."""
         self._owners = {link: owners for link, owners in self._owners.items() if owners}
         changed = self._cut ^ self._owners.keys()
         failed: list[str] = []
@@ -67,9 +69,9 @@ class Links:
             for link in changed:
                 receiver = self._nodes[link.receiver].address
                 if link in self._owners:
-                    neighbours.send_astray(receiver)
+                    neighbours.misdirect(receiver)
                     self._cut.add(link)
                 else:
-                    with suppress(FileNotFoundError):  # gone already, and that is all we want
+                    with suppress(FileNotFoundError):  # removed already
                         neighbours.forget(receiver)
                     self._cut.discard(link)

@@ -1,4 +1,4 @@
-"""The kernel's table of neighbours: which hardware address a packet to an address is sent to."""
+"""The kernel's neighbour table: the hardware address to which packets for an address are sent."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import struct
 
 from lockcheck.nodes.netlink import CREATE, REPLACE, Kernel, attribute, device_with
 
-NOBODY = bytes.fromhex("020000000000")  # locally administered, and given to no node
+UNUSED = bytes.fromhex("020000000000")  # a locally administered address that no node has
 
 NEW, DELETE = 28, 29  # RTM_NEWNEIGH, RTM_DELNEIGH
-PERMANENT = 0x80  # NUD_PERMANENT: the kernel never asks who it is
+PERMANENT = 0x80  # NUD_PERMANENT: never looked up again
 DESTINATION, HARDWARE = 1, 2  # NDA_DST, NDA_LLADDR
 NEIGHBOUR = struct.Struct("=BxxxiHBB")  # family, device, state, flags, type
 
 
 class Neighbours:
-    """Of the network that it is created in; its cable there is the one with `own_address`."""
+    """The table of the current network, for the interface with `own_address`."""
 
     def __init__(self, own_address: str) -> None:
         self._device = device_with(own_address)
@@ -28,14 +28,14 @@ class Neighbours:
     def __exit__(self, *_: object) -> None:
         self._kernel.close()
 
-    def send_astray(self, address: str) -> None:
-        """From now on, packets to it reach nobody."""
+    def misdirect(self, address: str) -> None:
+        """From now on, packets to that address are lost."""
         attributes = attribute(DESTINATION, socket.inet_aton(address))
-        attributes += attribute(HARDWARE, NOBODY)
+        attributes += attribute(HARDWARE, UNUSED)
         self._ask(NEW, REPLACE | CREATE, PERMANENT, attributes)
 
     def forget(self, address: str) -> None:
-        """With the next packet the kernel asks who it is, and is told at once."""
+        """Removes the entry: with the next packet the kernel looks the address up again."""
         self._ask(DELETE, 0, 0, attribute(DESTINATION, socket.inet_aton(address)))
 
     def _ask(self, what: int, flags: int, state: int, attributes: bytes) -> None:

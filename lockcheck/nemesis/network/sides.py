@@ -1,7 +1,7 @@
-"""Which links are cut for some nodes: pure functions of the nodes that are struck, and the words.
+"""Which links a step cuts, as pure functions of the step and the struck nodes.
 
-Most cuts have two sides: the nodes that are struck, and the others. A bridge leaves one server out
-of both. A ring has no sides: each server keeps the links to its neighbours, and loses the others.
+Most cuts have two sides: the struck nodes, and the others. A bridge leaves one server connected to
+both. A ring has no sides: each server keeps the links to its neighbours, and loses the others.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ SIDES = {
 FROM = choice("from", "what they are cut off from", tuple(SIDES), default="lock")
 ONE_WAY = choice("one-way", "only what they are sent (in), or send (out), is lost", ("in", "out"))
 BETWEEN_SERVERS = (SERVER, LEADER, MINORITY, MAJORITY, MAJORITIES_RING)  # from=servers
-SHAPES = (MAJORITIES_RING, BRIDGE)  # they are made of what they leave as much as of what they cut
+SHAPES = (MAJORITIES_RING, BRIDGE)  # defined by the links they leave as much as by those they cut
 
 
 def links_to_cut(step: Step, nodes: Nodes, scene: Scene) -> tuple[Link, ...]:
@@ -50,7 +50,7 @@ def links_to_cut(step: Step, nodes: Nodes, scene: Scene) -> tuple[Link, ...]:
 
 
 def links_to_leave(step: Step, nodes: Nodes, scene: Scene) -> tuple[Link, ...]:
-    """Without them it would not be the shape that was asked for."""
+    """The links that must go on working: without them it would be another shape."""
     if step.aim not in SHAPES:
         return ()
     lock = scene.names(*SIDES["lock"])
@@ -60,7 +60,7 @@ def links_to_leave(step: Step, nodes: Nodes, scene: Scene) -> tuple[Link, ...]:
 
 
 def _apart(step: Step, nodes: Nodes, scene: Scene) -> Pairs:
-    """Each pair once: a node that is struck, and one that it is cut off from."""
+    """Pairs of a struck node and a node that it is cut off from, each once."""
     others = scene.names(*SIDES[str(step.setting(FROM.name))])
     if step.aim is MAJORITIES_RING:
         return _ring(nodes, others, scene)
@@ -73,17 +73,17 @@ def _apart(step: Step, nodes: Nodes, scene: Scene) -> Pairs:
 
 
 def _strangers(own: str, other: str, scene: Scene) -> bool:
-    """Clients have nothing to say to each other."""
+    """Whether both are clients, which do not talk to each other."""
     return scene.nodes[own].role is scene.nodes[other].role is Role.CLIENT
 
 
 def _middle(side: Nodes, scene: Scene) -> Nodes:
-    """The server that sees both sides: which one that is follows from who is on this side."""
+    """The server that sees both sides: the first that is not on this side."""
     return tuple(name for name in scene.names(Role.SERVER) if name not in side)[:1]
 
 
 def _ring(servers: Nodes, others: list[str], scene: Scene) -> Pairs:
-    """A client sees what one of the servers sees."""
+    """The pairs to cut for a ring; each client sees the same servers as one of them does."""
     apart = set[tuple[str, str]]()
     if set(others) & set(servers):
         apart |= {pair for pair in combinations(servers, 2) if not sees(servers, *pair)}
@@ -95,8 +95,8 @@ def _ring(servers: Nodes, others: list[str], scene: Scene) -> Pairs:
 
 
 def sees(ring: Nodes, one: str, other: str) -> bool:
-    """Its neighbours on each side that are near enough to make a majority with it. Of three, all
-    would be neighbours: there the ring is open."""
+    """Whether a server of the ring keeps its link to another: each sees as many neighbours on both
+    sides as make a majority with it. A ring of three is open, or all would be neighbours."""
     apart = abs(ring.index(one) - ring.index(other))
     if len(ring) == 3:
         return apart < 2
@@ -118,7 +118,7 @@ def why_not(step: Step, plan: Plan) -> Refusal | None:
         )
     if aim is NODE and side not in ("lock", "all"):
         return Refusal(
-            "the node may have nobody there to be cut off from",
+            "the node may have no other node there to be cut off from",
             f"leave out from={side}, or aim at client or server",
         )
     if side == "clients" and aim in (HOLDER, CLIENT):

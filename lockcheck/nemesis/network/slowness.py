@@ -1,6 +1,5 @@
-"""Three ways to be slow: a low rate, losses, a delay. Each can be put on and taken off, and is
-measured by packets of ours, sent the same way before, during and after.
-"""
+"""Three ways to slow down a node: a low rate, losses, a delay. Each is measured by packets of ours,
+sent the same way before, during and after."""
 
 from __future__ import annotations
 
@@ -13,9 +12,9 @@ from lockcheck.nemesis.network.arrivals import Arrivals
 from lockcheck.nemesis.network.links import Link
 from lockcheck.nodes.node import Node
 
-CLEARLY = 0.75  # of the intended effect: nearer to that than to none
-HARDLY = 0.5
-# Of the packets that measure a rate: how long they take, and how many bytes they are at most.
+CLEARLY = 0.75  # the least part of the intended effect that counts as being in effect,
+HARDLY = 0.5  # and the largest part that counts as being gone
+# The packets that measure a rate: how long they take, and how many bytes they are at most.
 MEASURED_S, MEASURED_BYTES = 0.25, 40_000
 SMALL, LARGE = 100, 1400
 SPARE_S = 0.2
@@ -23,7 +22,7 @@ SPARE_S = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What happened to a few packets."""
+    """The result of a measurement."""
 
     packets: int
     took_s: tuple[float, ...]  # of those that arrived
@@ -40,18 +39,18 @@ class Seen:
 
 class Slowness(ABC):
     @abstractmethod
-    def put_on(self, node: Node, others: Iterable[Node]) -> None: ...
+    def apply(self, node: Node, others: Iterable[Node]) -> None: ...
 
     @abstractmethod
-    def take_off(self, node: Node, others: Iterable[Node]) -> None:
-        """Harmless if it is not there."""
+    def remove(self, node: Node, others: Iterable[Node]) -> None:
+        """Harmless if it is not applied."""
 
     @abstractmethod
-    async def look(self, arrivals: Arrivals, link: Link) -> Seen: ...
+    async def measure(self, arrivals: Arrivals, link: Link) -> Seen: ...
 
     @abstractmethod
-    def is_there(self, seen: Seen) -> bool:
-        """Also: something arrived, so it is not cut."""
+    def is_in_effect(self, seen: Seen) -> bool:
+        """False, too, if nothing arrived: then the link may be cut."""
 
     @abstractmethod
     def is_gone(self, seen: Seen) -> bool: ...
@@ -64,11 +63,11 @@ class Slowness(ABC):
 class Rate(Slowness):
     bytes_per_s: int
 
-    def put_on(self, node: Node, others: Iterable[Node]) -> None:  # noqa: ARG002
+    def apply(self, node: Node, others: Iterable[Node]) -> None:  # noqa: ARG002
         queues.limit_rate(node, self.bytes_per_s)
 
-    def take_off(self, node: Node, others: Iterable[Node]) -> None:  # noqa: ARG002
-        queues.take_away(node)
+    def remove(self, node: Node, others: Iterable[Node]) -> None:  # noqa: ARG002
+        queues.remove(node)
 
     @property
     def _after_burst(self) -> int:
@@ -78,21 +77,21 @@ class Rate(Slowness):
     def _takes_s(self) -> float:
         return self._after_burst / self.bytes_per_s
 
-    async def look(self, arrivals: Arrivals, link: Link) -> Seen:
-        """A little more than what passes at once, so that some of it has to wait."""
+    async def measure(self, arrivals: Arrivals, link: Link) -> Seen:
+        """Sends a little more than what passes at once, so that some packets have to wait."""
         weight = queues.burst_of(self.bytes_per_s) + self._after_burst
         size = SMALL if weight < SMALL * LARGE / 10 else LARGE
         packets = -(-weight // size)
-        waiting_s = queues.waiting_of(self.bytes_per_s) / self.bytes_per_s
+        waiting_s = queues.limit_of(self.bytes_per_s) / self.bytes_per_s
         timeout_s = self._takes_s + waiting_s + SPARE_S  # behind what others send
         took = await arrivals.burst(link, packets, size, timeout_s, at_once=packets)
-        # A queue that is full of other packets has room now and then.
+        # Even a queue that is full of other packets lets one in now and then.
         if not took and not await arrivals.all_arrive([link], timeout_s, at_once=packets):
             took = [timeout_s]
         return Seen(packets, tuple(took))
 
-    def is_there(self, seen: Seen) -> bool:
-        """Some are lost if the queue is full of others."""
+    def is_in_effect(self, seen: Seen) -> bool:
+        """Also if some are lost, because the queue is full of other packets."""
         slow = bool(seen.lost) or max(seen.took_s, default=0.0) >= CLEARLY * self._takes_s
         return bool(seen.took_s) and slow
 
@@ -107,22 +106,22 @@ class Rate(Slowness):
 class PacketLoss(Slowness):
     percent: float
 
-    def put_on(self, node: Node, others: Iterable[Node]) -> None:
+    def apply(self, node: Node, others: Iterable[Node]) -> None:
         for other in others:
             drops.lose(other, node.address, self.percent, _table(node))
 
-    def take_off(self, node: Node, others: Iterable[Node]) -> None:
+    def remove(self, node: Node, others: Iterable[Node]) -> None:
         for other in others:
-            drops.lose_no_more(other, _table(node))
+            drops.stop_losing(other, _table(node))
 
-    async def look(self, arrivals: Arrivals, link: Link) -> Seen:
-        """Enough of them that about thirty are lost, or about thirty arrive."""
+    async def measure(self, arrivals: Arrivals, link: Link) -> Seen:
+        """Sends so many packets that about thirty are lost, or about thirty arrive."""
         few = min(self.percent, 100 - self.percent) / 100
         packets = max(60, round(30 / few))
         took = await arrivals.burst(link, packets, SMALL, SPARE_S, at_once=10)
         return Seen(packets, tuple(took))
 
-    def is_there(self, seen: Seen) -> bool:
+    def is_in_effect(self, seen: Seen) -> bool:
         share = self.percent / 100
         return HARDLY * share < seen.lost < 1 - HARDLY * (1 - share)
 
@@ -137,19 +136,19 @@ class PacketLoss(Slowness):
 class Delay(Slowness):
     ms: int
 
-    def put_on(self, node: Node, others: Iterable[Node]) -> None:  # noqa: ARG002
+    def apply(self, node: Node, others: Iterable[Node]) -> None:  # noqa: ARG002
         queues.delay(node, self.ms)
 
-    def take_off(self, node: Node, others: Iterable[Node]) -> None:  # noqa: ARG002
-        queues.take_away(node)
+    def remove(self, node: Node, others: Iterable[Node]) -> None:  # noqa: ARG002
+        queues.remove(node)
 
-    async def look(self, arrivals: Arrivals, link: Link) -> Seen:
+    async def measure(self, arrivals: Arrivals, link: Link) -> Seen:
         packets = 5
         timeout_s = self.ms / 1000 * 2 + SPARE_S
         took = await arrivals.burst(link, packets, SMALL, timeout_s, at_once=packets)
         return Seen(packets, tuple(took))
 
-    def is_there(self, seen: Seen) -> bool:
+    def is_in_effect(self, seen: Seen) -> bool:
         return bool(seen.took_s) and min(seen.took_s) * 1000 >= CLEARLY * self.ms
 
     def is_gone(self, seen: Seen) -> bool:
@@ -160,5 +159,5 @@ class Delay(Slowness):
 
 
 def _table(sender: Node) -> str:
-    """One name is enough: no node is slowed down by two faults at once."""
+    """The name of the table of rules: one is enough, since two faults never slow down one node."""
     return f"lockcheck-{sender.name}"

@@ -183,7 +183,7 @@ def test_what_was_taken_off_meanwhile_is_not_proven(nodes: Nodes, scene: Scene, 
     async def taken_off() -> None:
         await strike.inject()
         for slowness in (Rate(1000), PacketLoss(30)):
-            slowness.take_off(nodes["c1"], [nodes["r1"], nodes["c2"]])
+            slowness.remove(nodes["c1"], [nodes["r1"], nodes["c2"]])
         with pytest.raises(FaultError, match="could not confirm that c1's link is slow"):
             await strike.prove()
         await strike.heal()
@@ -257,7 +257,7 @@ def seen(packets: int, *took_s: float) -> Seen:
 def test_what_is_slow_and_what_is_not(
     slowness: Slowness, looks: Seen, there: bool, gone: bool
 ) -> None:
-    assert slowness.is_there(looks) is there
+    assert slowness.is_in_effect(looks) is there
     assert slowness.is_gone(looks) is gone
 
 

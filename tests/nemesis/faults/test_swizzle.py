@@ -46,8 +46,8 @@ class Watched(Links):
         self.steps: list[list[Link]] = []
         self.times_ns: list[int] = []
 
-    def _bring_about(self) -> None:
-        super()._bring_about()
+    def _apply(self) -> None:
+        super()._apply()
         self.steps.append(sorted(self._cut))
         self.times_ns.append(time.monotonic_ns())
 
