@@ -1,4 +1,4 @@
-"""Whatever the bytes, in whatever format: a history, or an error that names the file."""
+"""Any bytes in any format are a history, or an error that names the file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the bytes come from, how they are packed, and what format they are taken for."""
+"""Where the bytes come from, how they are packed, and which format they are recognized as."""
 
 from __future__ import annotations
 

@@ -191,7 +191,7 @@ def test_one_value_has_one_number_however_it_is_written() -> None:
 
 
 def test_a_table_outlives_its_reader(tmp_path: Path) -> None:
-    """The columns lie in the reader's memory, which must not go before they do."""
+    """The columns lie in the reader's memory, which has to live as long as they do."""
     path = tmp_path / "h.jsonl"
     path.write_bytes(lines(events_of_many(20_000)))
     found = scan(lambda: path.open("rb"), "h")

@@ -15,7 +15,7 @@ class Renewing(Enum):
 
 
 class AfterTimeout(Enum):
-    """What a client does whose acquire was not answered."""
+    """What a client does after an unanswered acquire."""
 
     LEAVE = auto()
     RELEASE = auto()

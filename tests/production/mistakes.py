@@ -11,7 +11,7 @@ LONG = 3  # ticks of the log's clock: what is shorter it cannot show
 
 
 def with_a_mistake(day: Day) -> Lived | None:
-    """None: at none of these moments did two clients believe in the same lock because of it."""
+    """A day with a mistake; None if at none of these moments two clients held the same lock."""
     usual = lived(day)
     for part in range(1, TRIED + 1):
         since_ns, until_ns = usual.span_ns

@@ -57,7 +57,7 @@ def looked_at(found: Lived, folder: Path, kind: str) -> tuple[Judgement, int]:
 
 
 def right(kind: str, logs: int) -> Iterator[Lived]:
-    """Those in which there is something to tell."""
+    """Days without a mistake whose logs prove something."""
     lives = (once_lived(day(seed, turns=TURNS, **KINDS[kind][0])) for seed in count())
     return islice((life for life in lives if life.tells), logs)
 
@@ -77,7 +77,7 @@ def accused(found: Lived, folder: Path, kind: str = A_LOCK) -> str:
 
 
 def missed(found: Lived, folder: Path, kind: str) -> str:
-    """Empty: the two clients, the lock and the service are named, and nothing else is."""
+    """Empty if exactly the two clients, the lock and the service are named."""
     judgement, mistake = judged(found, folder, kind), found.mistake
     assert mistake is not None
     pairs = [

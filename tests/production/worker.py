@@ -21,7 +21,7 @@ MARGIN_MS = 100  # of a lease: for what is under way when it is over
 
 
 class CrashedError(Exception):
-    """The process is gone, and its last message may be under way."""
+    """The process crashed; its last message may be under way."""
 
 
 class LostError(Exception):
@@ -232,7 +232,7 @@ class Worker:
 
 
 class Keeper:
-    """A thread beside its worker, and gone with it."""
+    """A thread of its worker, which ends with it."""
 
     def __init__(self, worker: Worker, day: Day) -> None:
         self._worker, self._day = worker, day

@@ -1,7 +1,8 @@
-"""Is there an order? Answered by the definition alone, by trying all of them: for small histories.
+"""Decides by the definition alone whether there is an order, by trying all of them: for small
+histories.
 
-An order holds every confirmed operation once, some of the others at most once, never an operation
-before one that had ended when it began, and is legal in the eyes of the model. What may have done
+An order contains every confirmed operation once, some of the others at most once, never an
+operation before one that had ended when it began, and is legal for the model. What may have done
 nothing may be left out, too.
 """
 

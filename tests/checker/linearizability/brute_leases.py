@@ -1,4 +1,4 @@
-"""Is there an order of a lock's operations, leases being a part of its state? Answered by the
+"""Decides whether there is an order of the operations on a lock with leases, by the
 definition alone, by trying all orders: for small histories.
 
 A lock is held by so many grants, each with the moment up to which it was promised at least. From
@@ -73,7 +73,7 @@ def timed(table: Table, model: Model, until: Ints) -> list[Timed]:
 
 
 def _ended(model: Model, state: Leased, by: int) -> Iterator[Leased]:
-    """After the end of one lease, before what has to happen by then."""
+    """The states after the end of one lease that may have ended by then."""
     for grant in dict.fromkeys(state.grants):
         if grant[1] <= by:
             yield Leased(_freed(model, state.lock), _without(state.grants, grant))
@@ -103,7 +103,7 @@ def _after(model: Model, state: Leased, what: Timed) -> Leased | None:
 
 
 def _one_grant(lock: State, grants: Grants, what: Timed) -> Grants:
-    """There is one at most, however often its owner entered: promised is the latest end."""
+    """The only grant, however often its owner entered: its promise is the latest one."""
     if lock is None or (isinstance(lock, LockState) and not lock.times):
         return ()
     return ((what.client, max(what.promised, *(promised for _, promised in grants), NO_PROMISE)),)

@@ -1,7 +1,7 @@
 """Small histories of each model, for Hypothesis: any operations at any times, or nearly legal.
 
 Nearly legal ones are what an object would have done, with some answers missing and few changed:
-random operations alone are hardly ever linearizable, and never by a narrow way.
+random operations alone are hardly ever linearizable, and never only just.
 """
 
 from __future__ import annotations

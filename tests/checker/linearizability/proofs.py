@@ -1,4 +1,4 @@
-"""Is an explanation a proof? Every constraint is looked at again, from the rows alone."""
+"""Checks that an explanation is a proof: every constraint again, from the rows alone."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from lockcheck.history.table import NOTHING, Op, Outcome, Table
 
 
 class Proof:
-    """What can be known of the operations on one key, by the plainest means."""
+    """Facts about the operations on one key, by the simplest means."""
 
     def __init__(self, table: Table, key: int, initial: int = NOTHING) -> None:
         self.table = table
@@ -40,7 +40,7 @@ class Proof:
         return [] if value is None else self._writers.get(value, [])
 
     def piece(self, row: int) -> tuple[int | None, int]:
-        """The row that began it (None: the initial value did), and how far from there."""
+        """The row that began its piece (None: the initial value), and the distance from there."""
         stage = 0 if self.wrote(row) is not None else 1
         at = row if stage == 0 else self.source(row)
         passed = set()
@@ -51,7 +51,7 @@ class Proof:
         return at, stage
 
     def source(self, row: int) -> int | None:
-        """None: the initial value. Only for what is unique."""
+        """The row that wrote what this row saw; None: the initial value. Values must be unique."""
         sources = self.writers(self.seen(row))
         if self.seen(row) == self.initial:
             assert not sources
@@ -63,7 +63,7 @@ class Proof:
         return bool(self.table.end[before] < self.table.start[after])
 
     def holds(self, because: Because) -> bool:
-        """By the rule that its words name."""
+        """Whether the constraint holds, by the rule that its reason names."""
         before, after, reason = because.before, because.after, because.reason
         if " came before all on " in reason:
             return self._in_one_go(before, after)
@@ -88,7 +88,7 @@ class Proof:
         return one != other and any(self.ended(a, b) for a, b in product(ends, begins))
 
     def happened(self) -> list[int]:
-        """Those whose value was seen by what happened, besides those that were confirmed."""
+        """The confirmed rows, and the unconfirmed ones whose value was seen."""
         known = [row for row in self.rows if self.table.outcome[row] == Outcome.OK]
         found = set(known)
         for row in known:

@@ -1,6 +1,6 @@
-"""Small histories of registers: made by whatever chooses, Hypothesis or a random generator.
+"""Small histories of registers, drawn by Hypothesis or by a random generator.
 
-They are first made as a correct register would have answered, and then some are spoiled. Times are
+They are first made as a correct register would have answered, and then some are changed. Times are
 few, so that there are many ties; keys are two, values nearly always unique.
 """
 
@@ -34,7 +34,7 @@ class Row:
 
     @property
     def wrote(self) -> int | None:
-        """None where it left everything as it was."""
+        """The value that it wrote; None if it changed nothing."""
         changes = self.outcome is not FAIL and self.asked != self.second
         return (self.second if self.f == "cas" else self.asked) if changes else None
 
@@ -61,7 +61,7 @@ def table_of(rows: Iterable[Row], symbols: Symbols | None = None) -> Table:
 
 @dataclass(slots=True)
 class Register:
-    """A correct one, that says what it did."""
+    """A correct register."""
 
     choose: Choose
     value: int | None = None
@@ -94,7 +94,7 @@ class Register:
 
 
 def correct(choose: Choose, most: int = 9) -> list[Row]:
-    """As correct registers would have answered, by when each operation took effect."""
+    """Answers of correct registers, in the order in which operations take effect."""
     free_at = [0] * CLIENTS
     planned: list[tuple[tuple[int, int], int, Row]] = []
     keys = KEYS[: 1 + (choose(4) == 0)]
@@ -123,7 +123,7 @@ def maybe_spoiled(choose: Choose, most: int = 9) -> list[Row]:
 
 
 def _spoiled(choose: Choose, row: Row, other: int | None) -> Row:
-    """Later, or with another answer, or done sooner."""
+    """The row later, or with another answer, or ended sooner."""
     later = choose(4)
     if choose(3) == 0:
         return replace(row, start=row.start + later, end=row.end + later + choose(2))

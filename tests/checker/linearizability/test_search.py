@@ -235,7 +235,7 @@ def test_it_asks_for_patience_again_and_again() -> None:
 
 
 def hard() -> Table:
-    """So many orders of the writes that it takes a while to see that none explains the read."""
+    """A history with so many orders of writes that it takes long to see that none fits."""
     steps = (PATIENCE_EVERY * 4).bit_length()
     writes = [f"{i} write 10-99 {i}" for i in range(steps)]
     return table(*(f"0 write {i}-{i} 0" for i in range(3)), *writes, "99 read 11-50 = 99")
@@ -250,7 +250,7 @@ def test_without_memory_it_reports_how_far_it_came() -> None:
 
 
 def test_a_client_may_have_entered_as_often_as_it_matters() -> None:
-    """Else it is each set of times that it may be by now, where a lease may have ended or not."""
+    """Otherwise every possible set of levels counts, with leases that may have ended or not."""
     model = either(leased(MODELS["reentrant"]))
     asked = table(*(f"{i % 2} acquire 0-" for i in range(40)), "9 release 5-6")
     calls = calls_of(asked, model, np.full(len(asked), NEVER))

@@ -38,7 +38,7 @@ def test_a_part_that_has_no_order_is_a_part_of_what_has_none(model: Model, lease
 
 @pytest.mark.parametrize("name", ["owner-mutex", "fenced", "reentrant"])
 def test_two_at_once_are_found_after_any_number_of_unknowns(name: str) -> None:
-    """So many may have come and gone that all ways to that are too many to try."""
+    """So many grants may have come and gone that there are too many ways to try."""
     lines, clients = [], 30
     for turn in range(1200):
         now, client = 10 * turn, turn % clients

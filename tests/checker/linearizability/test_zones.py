@@ -26,7 +26,7 @@ Verdict = bool | None
 
 
 def verdict(what: Table) -> Verdict:
-    """Of a history with one key."""
+    """The verdict on a history with one key."""
     answer = zones(what).get(NOTHING)
     return True if answer is None else answer.linearizable
 
@@ -193,7 +193,7 @@ def test_agrees_with_all_orders(data: st.DataObject, more_symbols: int) -> None:
 
 
 def test_what_is_generated_is_worth_it() -> None:
-    """Of what the test above is given enough is good, bad, and bad in each way."""
+    """Enough of the drawn histories are good, bad, and bad in each way."""
     choose = random.Random(4).randrange
     verdicts: Counter[Verdict] = Counter()
     kinds: Counter[str] = Counter()
@@ -224,7 +224,7 @@ Mutation = Callable[[list[Row]], list[Row] | None]  # None: nothing in it that i
 
 
 def good(seed: int) -> list[Row]:
-    """Of one key, with values that are unique."""
+    """A good history of one key, with unique values."""
     for attempt in range(100):
         rows = correct(random.Random(f"{seed}.{attempt}").randrange, most=60)
         if len({row.key for row in rows}) == 1 and len(rows) > 30 and verdict_of(rows):
@@ -238,7 +238,7 @@ def verdict_of(rows: list[Row]) -> Verdict:
 
 
 def reads(rows: list[Row]) -> list[tuple[int, int]]:
-    """Confirmed reads and who wrote what they read."""
+    """Confirmed reads, each with the row that wrote what it read."""
     writer = {row.wrote: i for i, row in enumerate(rows)}
     return [
         (i, writer[row.result])

@@ -238,8 +238,8 @@ OF_ANY_LOCK = {name: case for name, case in RIGHT.items() if "model" not in case
 
 @pytest.mark.parametrize("model", ["mutex", "semaphore"])
 @pytest.mark.parametrize(("lines", "terms"), OF_ANY_LOCK.values(), ids=OF_ANY_LOCK)
-def test_nor_if_anybody_may_release_it(lines: str, terms: dict[str, Any], model: str) -> None:
-    """It is as right if less is asked of it."""
+def test_nor_if_any_client_may_release_it(lines: str, terms: dict[str, Any], model: str) -> None:
+    """A model that demands less accepts it, too."""
     judgement = judged(lines, USED, partial=True, model=model, **terms)
     assert judgement.verdict is Verdict.OK, (judgement.findings, judgement.doubts)
 
