@@ -1,8 +1,8 @@
 """A client's claims to locks: what keepers and listeners report, and which thread records it.
 
-A keeper records its own renewals, as a process of its own. A loss is left here, for the working
-thread to record: its process may be retired meanwhile, and what it sends before it learns of the
-loss is sent in good faith.
+A keeper records its renewals under a process of its own. A loss is left here for the working thread
+to record: its process may be retired meanwhile, and what it sends before it learns of the loss is
+sent in good faith.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from lockcheck.history import EventType
 from lockcheck.servers.wire import ErrorRow, Refused, WireFailure, classify
 from lockcheck.storage.base import Served
 
-# A client in a queue gives up after this many leases, and asks again, so that a lock that nobody
-# is granted any more is noticed.
+# A client in a queue gives up after this many leases, and asks again, so that the history shows a
+# lock that is never granted any more.
 PATIENCE_TTLS = 4
 
 
 @dataclass(slots=True)
 class RecordedClaim:
-    """`now` is the clock by which the client measures its lease, and nothing else."""
+    """A claim whose notices and renewals go into the history."""
 
     key: str
     mode: Mode
@@ -35,8 +35,8 @@ class RecordedClaim:
     recorder: Recorder
     errors: tuple[ErrorRow, ...]
     stopping: threading.Event
-    wake: Callable[[], None]  # wakes the client while it thinks: it has lost something
-    now: Callable[[], float] = time.monotonic
+    wake: Callable[[], None]  # wakes the client from its work, on a loss
+    now: Callable[[], float] = time.monotonic  # by which the client measures its lease, only
     process: int = field(init=False)
     gives_up_at: float = field(init=False)
     since: float = field(init=False)
@@ -52,7 +52,7 @@ class RecordedClaim:
         self.gives_up_at = time.monotonic() + PATIENCE_TTLS * self.ttl_ms / 1000
         self.since = self.now()
 
-    # --- what the backend asks and tells -----------------------------------------------------
+    # --- for the backend ---------------------------------------------------------------------
 
     def left_s(self) -> float:
         if self.stopping.is_set():
@@ -75,14 +75,15 @@ class RecordedClaim:
         self.wake()
 
     def renewing(self) -> Renewal:
-        since = self.now()  # before it is sent: whatever comes between makes it careful
+        since = self.now()  # before it is sent, so that a delay shortens the validity
         pending = self.recorder.keeper_renews(self.key, self.ttl_ms, of=self.process)
         return RecordedRenewal(self, pending, since)
 
-    # --- what the client does with it --------------------------------------------------------
+    # --- for the client ----------------------------------------------------------------------
 
     def granted(self, valid_ms: float | None) -> None:
-        """Its validity runs from before it was asked for, unless it had to wait."""
+        """Its validity runs from before the request, or from now if the client waited in a
+        queue."""
         with self._guard:
             if valid_ms is not None:
                 since = self.now() if self.waited else self.since
@@ -90,7 +91,7 @@ class RecordedClaim:
             self.held = True
 
     def extended(self, since: float, valid_ms: float | None) -> None:
-        """Only in time: a client that checks its validity has stopped when it was over."""
+        """Extends the validity, unless it is over: a client that checks it has stopped then."""
         with self._guard:
             if valid_ms is None or not self.still_valid():
                 return
@@ -100,24 +101,24 @@ class RecordedClaim:
         return self.valid_until is None or self.now() < self.valid_until
 
     def is_early(self) -> bool:
-        """Whether there is a good rest of its lease, or its lock tells no validity."""
+        """Whether a tenth of the lease is left, or the lock reports no validity."""
         rest_s = (1 - LATEST_AT_WORK) * self.ttl_ms / 1000
         return self.valid_until is None or time.monotonic() < self.valid_until - rest_s
 
     def end(self) -> None:
-        """Nothing that happens to it from here on matters."""
+        """Ends the claim: later notices are ignored."""
         with self._guard:
             self.over = True
 
 
 @dataclass(slots=True, eq=False)
 class Held:
-    """One grant. Of a reentrant lock a client can have several, and each is given back."""
+    """One grant. Of a reentrant lock a client can have several, each with its own release."""
 
     claim: RecordedClaim
     grant: Grant
     lost: bool = False
-    # Under way until the release is confirmed, with the numbers that the storage gave them.
+    # Writes that count only once the release is confirmed, with the storage's answers.
     writes: list[tuple[Pending, Served]] = field(default_factory=list)
 
     @property
@@ -127,6 +128,8 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class RecordedRenewal:
+    """A keeper's renewal whose answer goes into the history."""
+
     claim: RecordedClaim
     pending: Pending
     since: float

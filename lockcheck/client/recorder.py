@@ -13,19 +13,22 @@ from msgspec import structs
 from lockcheck.history import Event, EventType, F, Notice, Refusal
 from lockcheck.history.event import NS_PER_MS
 
-# A client that was ended and started again is another one, and what it does is told apart: its
-# processes, its keepers and its marks are numbered from here on. The longest run has fewer
-# milliseconds, and each of them takes longer.
+# Processes, keepers and marks of a client that was restarted are numbered from a multiple of this,
+# so that they differ from those before. A run has fewer milliseconds, and each process takes
+# longer.
 A_LIFE = 100_000_000
 
 
 def stall_ms(ttl_ms: int) -> float:
-    """Shorter hiccups are every machine's daily life, and far below the lease."""
+    """The shortest stall that is recorded: far below the lease, and above a machine's usual
+    hiccups."""
     return min(50.0, ttl_ms / 10)
 
 
 @dataclass(frozen=True, slots=True)
 class Pending:
+    """An operation without an answer yet."""
+
     invoke: Event
 
 
@@ -36,7 +39,7 @@ class Writer(Protocol):
 
 
 class Recorder:
-    """One per client process. Safe to be used by the client, by its ticker and by its keepers."""
+    """Writes one client's history. Thread-safe: the client, its ticker and its keepers use it."""
 
     def __init__(
         self,
@@ -51,7 +54,7 @@ class Recorder:
         now_ns: Callable[[], int] = time.monotonic_ns,
     ) -> None:
         self._writer = writer
-        self._writing = threading.Lock()  # time and line are one step, or the file is not in order
+        self._writing = threading.Lock()  # time and line in one step, so that the file is in order
         self._node = node
         self._clients = clients
         self._origin_ns = origin_ns
@@ -59,7 +62,7 @@ class Recorder:
         self._stall_ms = stall_ms
         self._closed = False
         self.process = index + clients * A_LIFE * generation
-        self._keepers = A_LIFE * generation  # how many there have been
+        self._keepers = A_LIFE * generation  # their number so far
         self._idle_keepers: list[str] = []
 
     def invoke(
@@ -78,13 +81,14 @@ class Recorder:
         return Pending(self._write(event))
 
     def keeper_renews(self, key: str, ttl_ms: int, *, of: int) -> Pending:
-        """A renewal is an operation of a keeper's own, on behalf of a process of this client's."""
+        """Begins a renewal: an operation of a keeper, on behalf of the process `of`."""
         return self._beside(Event(0, "", EventType.INVOKE, F.RENEW, key, ttl_ms=ttl_ms, of=of))
 
     def begins_to_write(
         self, f: str, key: str, *, value: object, base: object, token: int | None
     ) -> Pending:
-        """What counts only when the release is confirmed is under way until then, beside that."""
+        """Begins a write that is under way until the release is confirmed, beside other
+        operations."""
         of = self.process
         write = Event(0, "", EventType.INVOKE, f, key, value=value, base=base, token=token, of=of)
         return self._beside(write)
@@ -127,7 +131,8 @@ class Recorder:
         self._retire_or_reuse(answer.process, outcome)
 
     def _retire_or_reuse(self, process: int | str, outcome: EventType) -> None:
-        """After an `info` nobody knows what it did: it does nothing any more."""
+        """After an `info` the operation may still be under way, so its process is never used
+        again."""
         retired = outcome is EventType.INFO
         if isinstance(process, int):
             self.process += self._clients if retired else 0
@@ -142,7 +147,7 @@ class Recorder:
         self._write(Event(0, self.process, EventType.INFO, Notice.LOST, key, error=reason))
 
     def stalled_if_long(self, length_ms: float, why: str | None = None) -> None:
-        """Time in which this client could not do its work, through no doing of the lock."""
+        """Records time in which this client could not work, for a reason other than the lock."""
         if length_ms > self._stall_ms:
             length = round(length_ms, 3)
             stall = Event(0, self.process, EventType.INFO, Notice.STALL, value=length, error=why)
@@ -152,11 +157,11 @@ class Recorder:
         with self._writing:
             now_ns = self._now_ns()
             event = structs.replace(event, time=now_ns - self._origin_ns, node=self._node)
-            if not self._closed:  # a keeper may come late: its renewal stays without an answer
+            if not self._closed:  # a late keeper's renewal stays without an answer
                 self._writer.write(event)
             took_ms = (self._now_ns() - now_ns) / NS_PER_MS
         if event.f != Notice.STALL:
-            self.stalled_if_long(took_ms)  # a disk that makes us wait is the machine's hiccup, too
+            self.stalled_if_long(took_ms)  # a wait for the disk is a stall of the machine, too
         return event
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""A client's lock and storage, with every operation recorded: what a workload is written with."""
+"""What workloads are written with: a client's lock and storage, with every operation recorded."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from lockcheck.servers.wire import Address, Refused, WireFailure, classify
 from lockcheck.storage.base import Ask, Storage
 
 CHANGING = frozenset({F.WRITE, F.RUN})
-LONGEST_THINK = 1.5  # the longest work under the lock, against the usual one
-LONGEST_AIM_S = 60.0  # a nemesis that aims and never strikes must not hold up a client for ever
+LONGEST_THINK = 1.5  # the longest work under the lock, in usual ones
+LONGEST_AIM_S = 60.0  # a nemesis that aims and never strikes must not stop a client for ever
 CLOSING_S = 5.0
 
 
@@ -28,7 +28,7 @@ Section = Callable[["Session", Held], object]
 
 
 class SectionOver(Exception):
-    """The critical section cannot go on: the client lost the lock, or lost track of itself."""
+    """The critical section cannot go on: its lock is lost, or its process is retired."""
 
 
 @dataclass(slots=True)
@@ -42,11 +42,11 @@ class Session:
     keys: tuple[str, ...]
     think_ms: float
     check_validity: bool
-    aims: Path  # the folder where the nemesis says whom it aims at
+    aims: Path  # the folder of the nemesis's marks for this client
     marks: int = 0
     lock: Lock = field(init=False)
     _held: list[Held] = field(init=False, default_factory=list)
-    _told: threading.Event = field(init=False, default_factory=threading.Event)
+    _notified: threading.Event = field(init=False, default_factory=threading.Event)
     _aims: Aims = field(init=False)
 
     def __post_init__(self) -> None:
@@ -59,8 +59,7 @@ class Session:
         self, section: Section, mode: Callable[[Session], Mode] = lambda _: Mode.EXCLUSIVE
     ) -> None:
         """The usual loop: a lock, the section under it, a rest; until the client has to leave. The
-        mode is chosen once per turn: otherwise the one that is refused more often would get
-        rare."""
+        mode is chosen once per turn, or the one that is refused more often would become rare."""
         wanted = mode(self)
         while not self.stopping.is_set():
             if self.locked(self.any_key(), section, wanted):
@@ -71,12 +70,12 @@ class Session:
         return self.settings.choices.choice(self.keys)
 
     def locked(self, key: str, section: Section, mode: Mode = Mode.EXCLUSIVE) -> bool:
-        """Acquire, section, release. Returns whether it was let in. Within a section it raises
-        SectionOver if its process was retired: that holds nothing any more."""
+        """Acquire, section, release; returns whether the lock was granted. Within a section it
+        raises SectionOver if its process was retired, which then holds nothing any more."""
         held = self.try_acquire(key, mode)
         if held is None:
             return False
-        with suppress(SectionOver):  # the history says why
+        with suppress(SectionOver):  # the history has the reason
             section(self, held)
         self.release(held)
         self._stop_if_retired()
@@ -84,8 +83,8 @@ class Session:
 
     @contextmanager
     def entered_again(self, held: Held) -> Iterator[Held]:
-        """The same lock again, within the section that holds it. A client that is not let in, or
-        cannot leave, has lost it, so that the outer section ends, too."""
+        """Acquires a held lock once more. If that fails, or the inner release is not confirmed, the
+        lock is lost, and the outer section ends, too."""
         again = self.try_acquire(held.key, held.claim.mode)
         if again is None:
             self._lose(held, "it was not let in again")
@@ -102,12 +101,12 @@ class Session:
     # --- the lock ----------------------------------------------------------------------------
 
     def try_acquire(self, key: str, mode: Mode = Mode.EXCLUSIVE) -> Held | None:
-        """None if it was refused, or was not answered. In the latter case its process is retired,
-        so within a section it raises SectionOver."""
+        """None if it was refused, or not answered. In the latter case its process is retired, so
+        within a section it raises SectionOver."""
         claim = self._claim(key, mode)
         shared = mode is Mode.SHARED
         pending = self.recorder.invoke(F.ACQUIRE, key, ttl_ms=self.settings.ttl_ms, shared=shared)
-        claim.since = claim.now()  # before it is sent: whatever comes between makes it careful
+        claim.since = claim.now()  # before it is sent, so that a delay shortens the validity
         try:
             grant = self.lock.acquire(claim)
         except (Refused, WireFailure) as failure:
@@ -129,19 +128,22 @@ class Session:
             recorder=self.recorder,
             errors=self.backend.errors,
             stopping=self.stopping,
-            wake=self._told.set,
+            wake=self._notified.set,
             now=self.settings.now_s,
         )
 
     def release(self, held: Held) -> bool:
-        """Whether it was confirmed. A retired process releases nothing: its lock expires."""
+        """Releases; whether it was confirmed. A retired process releases nothing: its lock
+        expires."""
         if self._is_retired(held):
             self._forget(held)
             self.lock.leave(held.grant)
             self._settle(held, EventType.FAIL, "never committed")
             return False
-        if len(self._held) == 1 and not held.lost:  # else it holds on, or holds nothing
-            self._aims.stand(Point.RELEASE)
+        if (
+            len(self._held) == 1 and not held.lost
+        ):  # else the client still holds a lock, or holds none
+            self._aims.wait_at(Point.RELEASE)
         self._forget(held)
         pending = self.recorder.invoke(F.RELEASE, held.key)
         try:
@@ -163,17 +165,17 @@ class Session:
         why: str | None = None,
         refused: Refusal | None = None,
     ) -> None:
-        """The outcome of the release is that of the writes under it."""
+        """Answers the writes that count with the release: their outcome is its own."""
         for pending, served in held.writes:
             self.recorder.answer(pending, outcome, why, refused, value=served.value, seq=served.seq)
         held.writes.clear()
 
     def still_valid(self, held: Held) -> bool:
-        """Whether a client that checks its validity may go on; one that does not, always does."""
+        """Whether the client may go on; always true unless it checks its validity."""
         return not self.check_validity or held.claim.still_valid()
 
     def close(self) -> None:
-        """Quickly, whatever a driver does: the client is about to leave."""
+        """Closes lock and storage within a few seconds, even if a driver hangs."""
         closing = threading.Thread(target=self.lock.close, daemon=True)
         closing.start()
         closing.join(CLOSING_S)
@@ -183,8 +185,8 @@ class Session:
     # --- losses -------------------------------------------------------------------------------
 
     def _heed(self) -> None:
-        """Records lost holds; if there is one, the section ends."""
-        self._told.clear()  # first: a loss from here on wakes it once more
+        """Records holds that were lost, and raises SectionOver if there are any."""
+        self._notified.clear()  # first, so that a later loss wakes the client again
         lost = [held for held in self._held if held.claim.why_lost and not held.lost]
         for held in lost:
             self._lose(held, held.claim.why_lost)
@@ -192,16 +194,16 @@ class Session:
             raise SectionOver
 
     def _is_retired(self, held: Held) -> bool:
-        """Whether the process that was granted it left something unanswered since."""
+        """Whether the process that was granted it was retired since, by an unanswered operation."""
         return held.claim.process != self.recorder.process
 
     def _stop_if_retired(self) -> None:
-        """The sections around the one that retired the process end, too."""
+        """Raises SectionOver in the sections around the one in which the process was retired."""
         if any(map(self._is_retired, self._held)):
             raise SectionOver
 
     def _lose(self, held: Held, why: str) -> None:
-        """On all levels; recorded once."""
+        """Marks the lock as lost on all levels; records it once."""
         if not held.lost:
             self.recorder.lost(held.key, why)
         for each in self._held:
@@ -235,7 +237,7 @@ class Session:
         self._serve(held, F.WRITE, value=f"v{self.marks}-{self.settings.owner}", base=base)
 
     def look(self, held: Held) -> str | None:
-        """At the last job that was done."""
+        """The last job that was done."""
         return self._serve(held, F.LOOK)
 
     def run_job(self, held: Held, job: str, last: str | None) -> None:
@@ -245,7 +247,7 @@ class Session:
         self, held: Held, f: str, value: str | None = None, base: str | None = None
     ) -> str | None:
         recorder, token = self.recorder, held.grant.token
-        if self.check_validity:  # right before it acts, or it may act too late
+        if self.check_validity:  # right before the request, or it may come too late
             self._heed()
         self._stop_unless_valid(held)
         later = self.backend.promises.commits and self.storage is None and f in CHANGING
@@ -254,7 +256,7 @@ class Session:
         shared = held.claim.mode is Mode.SHARED
         ask = Ask(f, held.key, recorder.process, value, base, token, shared)
         if f in CHANGING:
-            self._aims.stand(Point.WRITE)
+            self._aims.wait_at(Point.WRITE)
         asked = time.monotonic()
         try:
             served = self.storage.serve(ask) if self.storage else self.lock.serve(held.grant, ask)
@@ -263,7 +265,7 @@ class Session:
             recorder.answer(pending, *classify(errors, failure))
             raise SectionOver from failure
         if self.storage:
-            # If it makes us wait, the machine is slow, unless we were cut off from it.
+            # A slow storage means a slow machine, unless a fault cut this client off from it.
             recorder.stalled_if_long((time.monotonic() - asked) * 1000, WAITED)
         if later and not served.refusal:
             held.writes.append((pending, served))
@@ -280,20 +282,20 @@ class Session:
     # --- time --------------------------------------------------------------------------------
 
     def think(self) -> None:
-        """Work under the lock: SIGTERM does not cut it short, but the loss of a lock does.
+        """Work under the lock: the loss of a lock ends it early, SIGTERM does not.
 
-        It lasts as long as the nemesis aims at this client, unless the client notices that its
-        lease has run out.
+        It lasts while the nemesis aims at this client, unless the client notices that its lease has
+        run out.
         """
         usual = self.settings.choices.uniform(2 - LONGEST_THINK, LONGEST_THINK)
         until = time.monotonic() + self.think_ms * usual / 1000
         while (left_s := until - time.monotonic()) > 0:
-            self._told.wait(left_s)
+            self._notified.wait(left_s)
             self._heed()
         until = time.monotonic() + LONGEST_AIM_S
         while self._aimed_at() and time.monotonic() < until:
             # A client that was stopped meanwhile goes on with its next step.
-            if self._told.wait(POLL_S) and self._aimed_at():
+            if self._notified.wait(POLL_S) and self._aimed_at():
                 self._heed()
 
     def _aimed_at(self) -> bool:
@@ -305,5 +307,5 @@ class Session:
         return asked and all(held.claim.is_early() for held in self._held)
 
     def rest(self) -> None:
-        """Between two attempts, as long as the lock's own policy says."""
+        """Waits between two attempts, as long as the lock's `retry_ms` says."""
         self.stopping.wait(self.settings.choices.uniform(*self.backend.retry_ms) / 1000)

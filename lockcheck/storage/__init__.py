@@ -1,6 +1,4 @@
-"""What a lock protects, and the ledger of what was done to it, by kind: what `Backend.storage`
-names. `base.py` says what a storage is.
-"""
+"""The storages by kind, as `Backend.storage` names them: what a lock protects, with a ledger."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a lock protects: what may be asked of it, what guards it, and how its ledger is read."""
+"""What a storage is: the data that a lock protects, its guard, and its ledger."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from lockcheck.servers.wire import Address, ErrorRow
 
 
 class Guard(StrEnum):
-    NONE = "none"  # takes every write
-    # Refuses a token below the highest seen; reads show theirs too, and raise it. Those who share
-    # the lock are refused below the highest of those who had it alone: they may be in any order.
+    NONE = "none"  # accepts every write
+    # Refuses a token below the highest seen; reads show theirs, too, and raise it. Holders that
+    # share the lock may come in any order: theirs must not be below the highest exclusive one.
     FENCE = "fence"
     CAS = "cas"  # refuses a write whose base is not the current value
 
 
 class Ask(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A read or write, a look or a job as it is sent; with `seq` and `refusal`, as remembered."""
+    """A request as it is sent, or, with `seq` and `refusal`, as the ledger has it."""
 
     f: str
     key: str
@@ -31,49 +31,51 @@ class Ask(msgspec.Struct, frozen=True, omit_defaults=True):
     value: str | None = None
     base: str | None = None
     token: int | None = None
-    shared: bool = False  # by who shares the lock with others
+    shared: bool = False  # under a shared lock
     seq: int = 0
     refusal: str | None = None
 
 
 class Served(msgspec.Struct, frozen=True):
-    seq: int | None  # None: it was not numbered, as it changed nothing
-    refusal: str  # empty where it was accepted
+    """The answer to a request."""
+
+    seq: int | None  # None: not numbered, since it changed nothing
+    refusal: str  # empty: it was accepted
     value: str | None
 
 
 class Storage(Protocol):
-    """Gives every read and write that it serves a number, and keeps a ledger of them.
+    """Numbers every read and write that it serves, and keeps a ledger of them.
 
-    The guard's check, the number and the entry in the ledger are one step, whatever asks at once.
+    The guard's check, the number and the entry in the ledger are one atomic step.
     """
 
     @property
     def errors(self) -> tuple[ErrorRow, ...]:
-        """Which failure says what about a read or a write."""
+        """What failures mean for a read or a write."""
 
     def serve(self, ask: Ask) -> Served:
-        """Raises WireFailure."""
+        """Serves one request. Raises WireFailure."""
 
     def ledger(self) -> list[Ask]:
-        """All that it served, in the order of the numbers. Raises WireFailure."""
+        """All requests that it served, by their numbers. Raises WireFailure."""
 
     def close(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class StorageKind:
-    """A storage is a node of its own, or in the server that gives the lock, where one step can do
-    both: there the lock's own client serves what is asked, and this only tells its ledger."""
+    """A storage on a node of its own; or in the lock's own server, where one transaction can do
+    both: then the lock's client serves requests, and the storage only reads the ledger."""
 
     name: str
     server: str  # the kind of server that it is
     open: Callable[[Address, Guard], Storage]
-    apart: bool = True  # a node of its own, which is never faulted unless asked
+    apart: bool = True  # on a node of its own, which no fault strikes unless asked
 
 
 def ledger_events(ledger: Iterable[Ask], time_ns: int) -> Iterator[Event]:
-    """The ledger, as events of the moment at which it was asked."""
+    """The ledger as events of the moment `time_ns`."""
     for ask in ledger:
         yield Event(
             time=time_ns,

@@ -1,9 +1,8 @@
-"""The storage in the PostgreSQL that gives the lock: the lock's own session reads and writes, in
-whatever transaction it is in.
+"""The storage in the lock's own PostgreSQL: the lock's session reads and writes in its transaction.
 
-What was written is entered in the same transaction, so that the ledger holds what was committed
-and nothing else. Its numbers are taken when the row is locked: for each key they are in the order
-of the commits. What only looks leaves no trace, and needs none.
+The ledger's entry is a part of the same transaction, so the ledger has what was committed and
+nothing else. Its numbers are taken while the row is locked: for each key they are in the order of
+the commits. Reads are not entered.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ CREATE TABLE IF NOT EXISTS lockcheck_ledger
 """
 ENSURE = "INSERT INTO lockcheck_register (key) VALUES ($1) ON CONFLICT DO NOTHING"
 READ = "SELECT value, version FROM lockcheck_register WHERE key = $1"
-# Without a version it replaces whatever is there, which is for whoever holds the row's lock.
+# Without a version it replaces any value, which only the holder of the row's lock may do.
 WRITE = """
 WITH written AS (
   UPDATE lockcheck_register SET value = $2, version = version + 1
@@ -49,7 +48,7 @@ LEDGER = "SELECT ask, seq, refusal FROM lockcheck_ledger ORDER BY seq"
 
 
 class PostgresData:
-    """The data, and what a session has seen of it: a version for each key."""
+    """The data, and the version of each key that a session has read."""
 
     def __init__(self, session: PostgresSession) -> None:
         """Raises WireFailure."""
@@ -59,13 +58,13 @@ class PostgresData:
         session.prepare(PREPARE)
 
     def ensure(self, key: str) -> None:
-        """That there is a row of it, which can be locked."""
+        """Creates the key's row, which can then be locked."""
         if key not in self._ensured:
             self._session.ask(ENSURE, key)
             self._ensured.add(key)
 
     def serve(self, ask: Ask, *, by_version: bool) -> Served:
-        """`by_version`: refuses a write where another one came after what was read last."""
+        """`by_version`: refuses a write if another one came after this session's last read."""
         if ask.f == F.READ:
             return self._read(ask.key)
         if ask.f == F.WRITE:
@@ -75,7 +74,7 @@ class PostgresData:
             return Served(None, "", rows[0][0] if rows else None)
         if ask.f == F.RUN:
             return self._run(ask)
-        raise InternalError(f"nobody knows how to {ask.f} in PostgreSQL")
+        raise InternalError(f"the storage in PostgreSQL has no {ask.f}")
 
     def _read(self, key: str) -> Served:
         [(value, version)] = self._session.ask(READ, key)
@@ -83,12 +82,12 @@ class PostgresData:
         return Served(None, "", value)
 
     def _write(self, ask: Ask, version: str | None) -> Served:
-        told = msgspec.json.encode(ask).decode()
-        [(seq, refusal)] = self._session.ask(WRITE, ask.key, ask.value, version, told)
+        entry = msgspec.json.encode(ask).decode()
+        [(seq, refusal)] = self._session.ask(WRITE, ask.key, ask.value, version, entry)
         return Served(int(seq or 0), refusal or "", ask.value)
 
     def _run(self, ask: Ask) -> Served:
-        """Who comes second reads who was the first."""
+        """Runs a job once; the refusal of a second run names the first."""
         doer = f"process {ask.of}"
         if rows := self._session.ask(RUN, ask.key, ask.value, doer):
             return Served(int(rows[0][0] or 0), "", ask.value)
@@ -97,7 +96,7 @@ class PostgresData:
 
 
 class PostgresStorage(Storage):
-    """Its ledger. It is never faulted when that is asked for."""
+    """Reads the ledger, after the faults are healed."""
 
     TIMEOUT_S = 20.0
     errors = POSTGRES_ERRORS
@@ -107,7 +106,7 @@ class PostgresStorage(Storage):
         self._session.prepare(PREPARE)
 
     def serve(self, ask: Ask) -> Served:
-        raise InternalError(f"a {ask.f} of {ask.key} is the business of the lock's own session")
+        raise InternalError(f"a {ask.f} of {ask.key} has to go through the lock's own session")
 
     def ledger(self) -> list[Ask]:
         remembered = self._session.ask(LEDGER)

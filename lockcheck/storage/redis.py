@@ -50,7 +50,7 @@ return {seq, refusal or false, ask.value or false}
 
 
 class RedisStorage(Storage):
-    # Never faulted, so an answer that takes this long means that the machine is at its end.
+    # No fault strikes it, so only an overloaded machine takes this long to answer.
     TIMEOUT_MS = 20_000.0
     errors = REDIS_ERRORS
 

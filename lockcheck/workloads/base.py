@@ -1,4 +1,4 @@
-"""What a workload is: what a client does all day, and what that shows."""
+"""What a workload is: what clients do under a lock, and which locks it suits."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lockcheck.client.session import Session
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What a lock must be, or the workload would tell nothing of it."""
+    """A property of a lock without which the workload would show nothing."""
 
     words: str
     met_by: Callable[[Promises], bool]
@@ -28,9 +28,9 @@ class Workload:
     name: str
     summary: str
     run: Callable[[Session], None]  # until `session.stopping` is set
-    stores: bool  # it reads and writes under the lock, so a run has a storage, which is judged too
-    fewest: int = 0  # acquisitions (and accepted writes) that are enough to tell; 0: the usual
-    needs: Need | None = None  # None: it tells something of every lock
+    stores: bool  # reads and writes under the lock, so the run has a storage, which is judged, too
+    fewest: int = 0  # acquisitions (and accepted writes) that suffice for a verdict; 0: the usual
+    needs: Need | None = None  # None: it suits every lock
 
     def suits(self, promises: Promises) -> bool:
         return self.needs is None or self.needs.met_by(promises)

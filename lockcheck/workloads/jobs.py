@@ -20,7 +20,8 @@ def section(session: Session, held: Held) -> None:
 
 
 def after(last: str | None) -> str:
-    """The jobs of a key are numbered, so that whoever saw the same one does the same next."""
+    """The next job of a key. Jobs are numbered: clients that saw the same one choose the same
+    next."""
     done = int(last.removeprefix(PREFIX)) if last else 0
     return f"{PREFIX}{done + 1}"
 

@@ -1,4 +1,4 @@
-"""Enter the lock that one holds once more, as code does that calls code with the same lock."""
+"""Enter a held lock again, as code does that calls code with the same lock."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from lockcheck.client.session import Session
 from lockcheck.workloads.base import REENTRY, Workload
 
 USUAL, DEEPEST = 2, 3  # levels
-DEEPER = 0.3  # how often it is entered once more than usual
-WORKS_ON = 0.5  # how often there is more to do once an inner level was left
+DEEPER = 0.3  # the probability of one more level than usual
+WORKS_ON = 0.5  # the probability of another update after an inner level was left
 
 
 def run(session: Session) -> None:
@@ -16,7 +16,7 @@ def run(session: Session) -> None:
 
 
 def section(session: Session, held: Held, level: int = 1) -> None:
-    """Whoever leaves an inner level still holds the lock, and may write once more."""
+    """After an inner level the client still holds the lock, and may write once more."""
     choices = session.settings.choices
     session.update(held)
     if level < USUAL or (level < DEEPEST and choices.random() < DEEPER):

@@ -1,4 +1,5 @@
-"""Hold one of a semaphore's permits for a while. It protects no register: several may write."""
+"""Hold one of a semaphore's permits for a while, without a register: several clients could
+write."""
 
 from __future__ import annotations
 

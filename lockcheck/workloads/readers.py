@@ -7,7 +7,7 @@ from lockcheck.client.claims import Held
 from lockcheck.client.session import Session
 from lockcheck.workloads.base import SHARING, Workload
 
-# Enough for readers to meet, and for a writer to find a moment without any.
+# The share of readers: enough that they meet, and that writers find a moment without any.
 READERS = 0.6
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from lockcheck.client.aims import stands_there
+from lockcheck.client.aims import waits_there
 from lockcheck.history import Effect, Event, EventType
 from lockcheck.nemesis import Plan, parse_nemesis
 from lockcheck.nemesis.base import FaultKind
@@ -46,7 +46,7 @@ def stands(workdir: Path, node: str) -> None:
 
 
 def stood(workdir: Path, node: str) -> bool:
-    return any(map(stands_there, (workdir / node / "aims").iterdir()))
+    return any(map(waits_there, (workdir / node / "aims").iterdir()))
 
 
 @pytest.mark.parametrize(

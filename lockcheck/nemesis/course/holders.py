@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 
-from lockcheck.client.aims import AIMS, stands_there
+from lockcheck.client.aims import AIMS, waits_there
 from lockcheck.history import Event, EventType, F, Terms
 from lockcheck.history.live_holds import LiveHolds
 from lockcheck.nemesis.course.leases import Leases
@@ -83,7 +83,7 @@ class Holders:
 
     def stands(self, node: str, mark: str) -> bool:
         """Whether the client has stopped at the mark."""
-        return stands_there(self._path(node, mark))
+        return waits_there(self._path(node, mark))
 
     def _path(self, node: str, mark: str) -> Path:
         return self._workdir / node / AIMS / mark
