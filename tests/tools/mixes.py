@@ -47,7 +47,7 @@ ACCEPTED = {
 OF_CLOCKS = {DoubtCode.MAYBE_RELEASED: "a server's clock ended a lease too soon"}
 # Nor these reasons of a fault that was not proven; the last where others were at work, too.
 UNPROVEN = {"faults in each other's way": r"other faults had cut|ha[ds] no process"}
-OF_SEVERAL = {"a member that others keep from serving tells no time": r"does not tell its uptime"}
+OF_SEVERAL = {"a member that others keep from serving tells no time": r"does not report its uptime"}
 
 
 @dataclass(frozen=True)
