@@ -1,4 +1,4 @@
-"""What is judged: one history, and what several checks ask of it, each made once and when asked."""
+"""A history that is judged, with what several checks derive from it: each once, on demand."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from lockcheck.history import History, Hold, Operation, Terms
 @dataclass(frozen=True)
 class Case:
     history: History
-    stretches: Stretches | None = None  # of the writes, where this is a part of a history
+    stretches: Stretches | None = None  # of writes, if this is only a part of a history
 
     @property
     def terms(self) -> Terms:
@@ -35,7 +35,7 @@ class Case:
 
     @cached_property
     def holds_by_key(self) -> dict[str, list[Hold]]:
-        """In the order of their starts."""
+        """Each key's holds in the order of their starts."""
         return by_key(self.holds)
 
     @cached_property
@@ -56,7 +56,7 @@ class Case:
 
     @cached_property
     def versions(self) -> list[Versions]:
-        """Of each register that was written."""
+        """The versions of each register that was written."""
         groups = self.ledger.accepted()
         return [read_versions(self.ledger, self.knowledge, writes) for writes in groups]
 

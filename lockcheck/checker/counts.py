@@ -1,4 +1,4 @@
-"""How much a run did: so that `ok` can say what it is worth."""
+"""How much happened in a run, which shows what an `ok` is worth."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def count(case: Case) -> Counts:
 
 
 def lost(versions: Versions) -> int:
-    """Each once, however often it was overwritten."""
+    """The number of lost updates; one that was overwritten several times counts once."""
     acknowledged = (i for i, write in enumerate(versions.writes) if write.acknowledged)
     return sum(i not in versions.final_ancestors for i in acknowledged)
 
 
 def _stale_refused(ledger: Ledger) -> int:
-    """Refused by the guard's own words, or after an accepted write of a later holder."""
+    """The writes that the guard refused, or that came after an accepted one of a later holder."""
     newest: dict[str, Newest] = {}
     stale = 0
     for write in ledger.writes:

@@ -1,4 +1,4 @@
-"""What the two definitions of a violation say of each object, side by side."""
+"""What the two definitions of a violation find for each object, side by side."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from lockcheck.checker.columns.subject import Subject
-from lockcheck.checker.examined import MOST_TOLD, Examined, key_name, reason_of
+from lockcheck.checker.examined import MOST_REPORTED, Examined, key_name, reason_of
 from lockcheck.checker.finding import Definition, Verdict
 from lockcheck.checker.linearizability import Answer, Model
 from lockcheck.checker.modelling import is_lock
@@ -21,14 +21,14 @@ SHARED = "shared lock"
 def definitions(
     subject: Subject, examined: Iterable[Examined], overlaps: Counter[str]
 ) -> Iterator[Definition]:
-    """`overlaps`: how many were found of each key. Objects with nothing to tell are one entry."""
+    """`overlaps`: the number of them by key. All objects without a finding share one entry."""
     if subject.shared:
         yield from _of_shared_locks(subject.table, overlaps)
     for each in examined:
         lock = is_lock(each.model)
         answers = {key_name(subject.table, key): a for key, a in each.decision.answers.items()}
         names = sorted({*answers, *(overlaps if lock else ())})
-        for name in names[:MOST_TOLD]:
+        for name in names[:MOST_REPORTED]:
             answer = answers.get(name)
             reason = reason_of(subject, answer) if answer else ""
             yield _definition(each, name, answer, overlaps[name] if lock else None, reason)
@@ -40,7 +40,7 @@ def definitions(
 
 
 def _of_shared_locks(table: Table, overlaps: Counter[str]) -> Iterator[Definition]:
-    for key in np.unique(table.key[table.f == Op.ACQUIRE]).tolist()[:MOST_TOLD]:
+    for key in np.unique(table.key[table.f == Op.ACQUIRE]).tolist()[:MOST_REPORTED]:
         name = key_name(table, key)
         yield Definition(name, SHARED, "", Verdict.UNKNOWN, overlaps[name])
 

@@ -1,4 +1,4 @@
-"""What the engines say of the objects of a history, and what of that stands."""
+"""The engines' answers about the objects of a history, and which of them excuses explain."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from lockcheck.history import Terms
 from lockcheck.history.table import Ints, Table
 from lockcheck.words import by_node
 
-MOST_TOLD = 100  # objects that are reported one by one
+MOST_REPORTED = 100  # objects that are reported one by one
 
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """What the engines say of one kind of object in a history."""
+    """The engines' answers about one kind of object in a history."""
 
     decision: Decision
-    forgiven: frozenset[int] = frozenset()  # keys for which releases that were refused explain it
-    nested: frozenset[int] = frozenset()  # for which a lock does that its holder can enter again
+    forgiven: frozenset[int] = frozenset()  # keys whose answers refused releases explain
+    nested: frozenset[int] = frozenset()  # keys whose answers a reentrant lock explains
 
     @property
     def model(self) -> Model:
@@ -38,7 +38,7 @@ class Examined:
             if answer.linearizable is False and key not in self.forgiven | self.nested:
                 yield key, answer
 
-    def untold(self) -> Iterator[tuple[int, Answer]]:
+    def undecided(self) -> Iterator[tuple[int, Answer]]:
         answers = self.decision.answers.items()
         yield from ((key, answer) for key, answer in answers if answer.linearizable is None)
 
@@ -55,7 +55,7 @@ def examine(subject: Subject, patience: Patience) -> list[Examined]:
 
 
 def reason_of(subject: Subject, answer: Answer) -> str:
-    """Its sentence, with those named that it speaks of."""
+    """The engine's sentence, with the names of nodes instead of processes."""
     return by_node(answer.reason, subject.operations(answer.named))
 
 

@@ -1,4 +1,4 @@
-"""What a judge says: findings with evidence and blame, and the verdict they add up to."""
+"""What judging returns: findings with evidence and blame, doubts, and the verdict of a run."""
 
 from __future__ import annotations
 
@@ -52,20 +52,23 @@ class Code(StrEnum):
 class Culprit(StrEnum):
     SERVICE = "service"  # it broke the promise of the lease
     HOLDER = "holder"  # it outlived its lease
-    MACHINE = "machine"  # it stalled, or its clock stepped: no fault of ours and none of the lock
+    MACHINE = (
+        "machine"  # it stalled, or its clock stepped: neither an injected fault nor the lock's
+    )
     CLIENT = "client"  # it took away, or overwrote, what was not its own
 
 
 @dataclass(frozen=True, slots=True)
 class Blame:
-    """Why the later holder was let in while the earlier one still believed."""
+    """Who is at fault; for two holders, why the later one was let in while the earlier one still
+    believed that it held the lock."""
 
     who: Culprit
     by_ns: int  # service: let in this much too early; holder: believed this much too long
     promised_until_ns: int | None  # None: a lock without a lease promises until its release
     fault: FaultSpan | None = None  # the injected fault that explains it
     stalls: tuple[Stall, ...] = ()  # the machine's own hiccups that explain it
-    release: Operation | None = None  # somebody's release that took the lock away
+    release: Operation | None = None  # of another client's lock
     released_by: Hold | None = None
 
 
@@ -89,17 +92,17 @@ class Proof:
 
     model: Model
     answer: Answer
-    operations: dict[int, Operation]  # those that the answer speaks of, by their rows
+    operations: dict[int, Operation]  # that the answer is about, by their rows
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One anomaly with its evidence. `effect` is what it does to the verdict of the run."""
+    """One anomaly with its evidence."""
 
     code: str
     key: str
     time_ns: int  # the moment at which it became certain
-    effect: Verdict
+    effect: Verdict  # on the verdict of the run
     holds: tuple[Hold, ...]  # those concerned, the earlier holder first
     operations: tuple[Operation, ...]  # reads, writes and releases at fault, in order
     length_ns: int  # how long two held it; how late the stale write or release came
@@ -118,11 +121,11 @@ class Counts:
     writes_refused: int
     stale_writes_refused: int
     jobs_run: int = 0
-    # Updates are writes that were accepted, and whose clients were told so. Lost are those that the
-    # final state was not computed from, at whatever remove.
+    # Updates are accepted writes that were acknowledged to their clients; lost ones are those from
+    # which the final state was not computed, directly or through other writes.
     updates_acknowledged: int = 0
     updates_lost: int = 0
-    # The most that was seen of any one lock; at least, where only places were looked at:
+    # The maximum for any one lock; a lower bound, where only places were looked at:
     held_together: int = 0  # clients that certainly held it at once, rightly or not
     shared_together: int = 0  # of those that share it
     entered_deepest: int = 0  # levels on which one client held it
@@ -130,7 +133,7 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """What the two definitions of a violation say of one object: they do not always agree."""
+    """What the two definitions of a violation find for one object: they do not always agree."""
 
     key: str
     model: str
@@ -142,7 +145,7 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class Freed:
-    """A hold whose client was ended, or cut off: how soon somebody else was granted the lock."""
+    """A hold whose client was ended or cut off, and when another client was granted the lock."""
 
     key: str
     node: str  # that held it
@@ -163,13 +166,15 @@ class Judgement:
     counts: Counts
     definitions: tuple[Definition, ...] = ()  # one for each object, side by side
     cut: str = ""  # why there is more to find than is reported here; empty: there is not
-    began_ns: int = 0  # what the log's own clock said at the time 0; 0: nobody knows
-    freed: tuple[Freed, ...] = ()  # holds whose clients were ended, and who was let in then
-    not_exercised: tuple[FaultSpan, ...] = ()  # proven, and nobody felt them
-    case: Case = field(kw_only=True, compare=False, repr=False)  # what was judged
+    began_ns: int = 0  # the time 0 by the log's own clock; 0: it is not known
+    freed: tuple[Freed, ...] = ()  # holds whose clients were ended or cut off
+    not_exercised: tuple[FaultSpan, ...] = ()  # proven, but without effect on any client
+    case: Case = field(
+        kw_only=True, compare=False, repr=False
+    )  # the history that was judged, or the part of it that was examined
 
     def doubting(self, doubt: Doubt) -> Judgement:
-        """The same with one more reason why it cannot be decided."""
+        """The same judgement with one more doubt."""
         return replace(
             self,
             verdict=Verdict.merge([self.verdict, Verdict.UNKNOWN]),

@@ -39,7 +39,8 @@ T = TypeVar("T")
 
 
 def judge(history: History, patience: Patience = endless) -> Judgement:
-    """`patience` is asked now and then whether a search may go on: without it, it always may."""
+    """Judges a history event by event. `patience` says whether a search may go on; by default it
+    always may."""
     case = Case(history)
     trial = _Trial(
         EventSubject(case), patience, contradicted=any(soundness.contradictions(case.ledger))
@@ -52,7 +53,8 @@ def judge(history: History, patience: Patience = endless) -> Judgement:
 
 
 def judge_scan(scan: Scan, patience: Patience = endless) -> Judgement:
-    """Of a long history: its case is the part that had to be looked at event by event."""
+    """Judges a long history by its columns, and by the events of suspicious places: its case has
+    only those."""
     written = stored(scan)
     if screens.whole(scan, written):
         return judge(scan.rows(), patience)
@@ -81,7 +83,7 @@ def judge_scan(scan: Scan, patience: Patience = endless) -> Judgement:
 def _looked_at(
     scan: Scan, places: dict[str, list[Ints]], suspected: Suspected | None, faults: list[FaultSpan]
 ) -> Case:
-    """All that may have to be reported, event by event."""
+    """The events of everything that may have to be reported."""
     found = {id(group): group for groups in places.values() for group in groups}
     groups = [*found.values(), *struck(scan), *meanwhile(scan, faults)]
     if suspected is None:
@@ -95,14 +97,14 @@ MANY = f"There is more: only the first {MOST_PLACES:,} suspicious places were lo
 
 @dataclass(slots=True)
 class _Trial:
-    """What has been found so far. A checker that crashes is a doubt, never ok: whatever it raised,
-    the others still judge."""
+    """What has been found so far. A check that raises anything is a doubt, never ok, and the other
+    checks still run."""
 
     subject: Subject
     patience: Patience
     findings: list[Finding] = field(default_factory=list)
     doubts: list[Doubt] = field(default_factory=list)
-    contradicted: bool = False  # clients and the storage do not tell the same
+    contradicted: bool = False  # clients and the storage contradict each other
 
     def check(self, case: Case, codes: Iterable[str]) -> None:
         for code in codes:
@@ -154,7 +156,7 @@ def _capped(finding: Finding) -> Finding:
 def _amounts(scan: Scan, written: Stored | None) -> soundness.Amounts:
     table, holds = scan.table, scan.holds
     node = scan.columns.node[holds.granted]
-    # Who names no node is a node by itself: see `Operation.node`.
+    # A process without a node is a node by itself: see `Operation.node`.
     whose = np.where(node == NOTHING, -2 - table.process[holds.granted], node)
     key = table.key[holds.granted]
     pairs = _distinct(key, whose)
@@ -180,14 +182,14 @@ def _distinct(key: NDArray[np.int32], whose: NDArray[np.int32]) -> NDArray[np.in
 
 
 def _together(scan: Scan, looked_at: Case) -> Together:
-    """Elsewhere nobody shared a lock or entered it again. That a hold lasted is certain of those
-    that were given back later: it may have ended earlier, but hardly as soon as it began."""
+    """Outside of the part that was looked at, no lock was shared or entered again. A hold that was
+    released later certainly lasted for some time."""
     seen, holds, table = looked_at.together, scan.holds, scan.table
     given_back = (holds.ended >= 0) & (table.f[holds.ended] == Op.RELEASE)
-    # Not of those whose clients were told of a loss: that may have come at once.
+    # A hold whose client was notified of a loss may have ended at once.
     losers = {table.symbols.number(loss.process) for loss in ColumnSubject(scan).losses}
-    told = np.isin(table.process[holds.granted], [*losers])
-    lasted = bool((given_back & ~told & (holds.end > holds.start)).any())
+    notified = np.isin(table.process[holds.granted], [*losers])
+    lasted = bool((given_back & ~notified & (holds.end > holds.start)).any())
     entered = 1 if len(holds.start) else 0
     return Together(max(seen.held, int(lasted)), seen.shared, max(seen.entered, entered))
 

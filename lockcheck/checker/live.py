@@ -24,16 +24,16 @@ MANY = 1_000
 
 class OverlapWatch:
     def __init__(self, terms: Terms | None = None) -> None:
-        """`terms`: those of the run; without them clients are taken not to check their validity."""
+        """`terms`: of the run; without them clients are assumed not to check their validity."""
         self.overlaps = 0
         self._terms = terms or Terms()
         self._following = LiveHolds(self._terms)
         self._open: list[OpenHold] = []
-        self._ended: defaultdict[str, list[OpenHold]] = defaultdict(list)  # by when they ended
+        self._ended: defaultdict[str, list[OpenHold]] = defaultdict(list)  # sorted by their ends
         self._suspected: list[tuple[OpenHold, OpenHold]] = []
-        self._crowds: Counter[OpenHold] = Counter()  # how many held it when this one was let in
+        self._crowds: Counter[OpenHold] = Counter()  # the number of holds that each overlapped
         self._newest_ns = 0
-        self._ending: dict[int | None, tuple[str, ...]] = {}  # by its number: whom a fault ends
+        self._ending: dict[int | None, tuple[str, ...]] = {}  # the clients that each fault ends
 
     def feed(self, event: Event) -> None:
         if event.process == NEMESIS:
@@ -55,16 +55,16 @@ class OverlapWatch:
                 self._following.ended(node, event.time)
 
     def holders(self) -> dict[str, list[str]]:
-        """Key -> each who believes that it holds it, by time of grant."""
+        """The nodes that believe that they hold each key, in the order of their grants."""
         found: defaultdict[str, list[str]] = defaultdict(list)
         for held in self._following.holders():
             found[held.acquire.key].append(held.acquire.node)
         return dict(found)
 
     def settle(self, now_ns: int) -> None:
-        """All events up to `now_ns` have been fed: what was over by then can be forgotten.
+        """All events up to `now_ns` have been fed: holds that were over by then can be forgotten.
 
-        It proves no overlap: a holder that nobody has heard of since may have died.
+        It proves no overlap: a holder may have died after its last event.
         """
         self._following.settle(now_ns)
         self._put_away()
@@ -87,7 +87,7 @@ class OverlapWatch:
         del ended[:number]
 
     def _suspect(self, begun: OpenHold) -> None:
-        """Of all who held it then, or may have."""
+        """Adds the pairs of the new hold and each hold that it may overlap."""
         for other in self._held_after(_start_ns(begun), begun.acquire.key):
             if other.acquire.process != begun.acquire.process and self._exclude(other, begun):
                 self._suspected.append((other, begun))
@@ -101,7 +101,7 @@ class OverlapWatch:
         return self._terms.permits > 1 or not shared
 
     def _decide(self) -> None:
-        """Keeps those that nothing has proven yet and that may still be."""
+        """Counts the proven overlaps, and keeps the pairs that may still turn out to be some."""
         undecided = []
         for pair in self._suspected:
             later = max(reversed(pair), key=_start_ns)
@@ -113,7 +113,7 @@ class OverlapWatch:
         self._suspected = undecided
 
     def _count(self, later: OpenHold) -> None:
-        """Of a semaphore each that was one too many counts once."""
+        """A hold of a semaphore that was one too many counts once."""
         self._crowds[later] += 1
         self.overlaps += self._terms.permits <= 1 or self._crowds[later] == self._terms.permits
 

@@ -1,4 +1,4 @@
-"""By which models a history is judged: those that were asked for, and those that it looks like."""
+"""The models that a history is judged by: the requested one, and those that its operations fit."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ STORED = frozenset({Op.READ, Op.WRITE, Op.CAS, Op.ADD})
 
 
 def models_for(terms: Terms, table: Table) -> list[Model]:
-    """The model that was asked for, and for what is of another family what it looks like."""
+    """The requested model, and for objects of the other family those that their operations fit."""
     asked = [_model(terms.model, terms.permits)] if terms.model in MODELS else []
     guessed = [_model(name, terms.permits) for name in models_of(table)]
     families = {is_lock(model) for model in asked}
@@ -38,7 +38,7 @@ def _model(name: str, permits: int) -> Model:
 
 
 def nested_instead(model: Model, terms: Terms) -> Model | None:
-    """What the lock in a log of somebody's day may be instead, where nobody said what it is."""
+    """The reentrant model that a production log may need instead, if no model was requested."""
     guessed = terms.partial and not terms.model
     return {OWNER_MUTEX: REENTRANT, FENCED: REENTRANT_FENCED}.get(model) if guessed else None
 
@@ -48,12 +48,12 @@ def is_lock(model: Model) -> bool:
 
 
 def is_leased(table: Table, terms: Terms, key: int) -> bool:
-    """Somebody said how long its grants last."""
+    """Whether the terms or the history say how long grants of this key last."""
     return bool(terms.ttl_ms or (table.ttl_ms[table.key == key] > 0).any())
 
 
 def misfit(table: Table, terms: Terms) -> str:
-    """Why a history cannot be judged by the model that its terms name; empty: it can."""
+    """Why the history cannot be judged by the model of its terms; empty if it can."""
     if not terms.model:
         return ""
     if terms.model not in MODELS:

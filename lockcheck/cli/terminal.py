@@ -85,7 +85,7 @@ def _print_worst_incident(console: Console, narrative: Narrative) -> None:
 
     for incident, story in narrative.stories(1):
         more = len(narrative.incidents) - 1
-        if incident is not narrative.told_above:  # else it is in the headline
+        if incident is not narrative.in_headline:  # else it is in the headline
             _print_beside(console, "", f"[bold]{plain(story.title)}[/]")
         steps = weightiest(story.steps, STEPS_SHOWN)
         _print_steps(console, steps)

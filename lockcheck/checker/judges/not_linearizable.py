@@ -12,7 +12,7 @@ from lockcheck.checker.check import Check
 from lockcheck.checker.columns.screen import CLEAR
 from lockcheck.checker.columns.subject import EventSubject, Subject
 from lockcheck.checker.doubt import Doubt, DoubtCode
-from lockcheck.checker.examined import MOST_TOLD, Examined, examine, key_name, reason_of
+from lockcheck.checker.examined import MOST_REPORTED, Examined, examine, key_name, reason_of
 from lockcheck.checker.finding import Blame, Code, Culprit, Finding, Proof, Verdict
 from lockcheck.checker.linearizability import Answer, Model, endless
 from lockcheck.checker.modelling import is_leased, is_lock, misfit, nested_instead
@@ -27,7 +27,7 @@ MOST_LOOKED_BACK = 1_000  # operations, for what stands in the way of one
 
 def findings(subject: Subject, examined: Iterable[Examined]) -> Iterator[Finding]:
     for each in examined:
-        for key, answer in islice(each.wrong(), MOST_TOLD):
+        for key, answer in islice(each.wrong(), MOST_REPORTED):
             yield _finding(subject, each, key, answer)
 
 
@@ -38,15 +38,15 @@ def doubts(subject: Subject, examined: Iterable[Examined]) -> Iterator[Doubt]:
         yield Doubt(DoubtCode.MODEL_MISFIT, reason=wrong)
     for each in examined:
         model = each.model.name
-        for key, answer in list(each.untold())[:MOST_TOLD]:
+        for key, answer in list(each.undecided())[:MOST_REPORTED]:
             why = reason_of(subject, answer) or "patience ran out"
             yield Doubt(DoubtCode.UNDECIDED, _name(table, key), model=model, reason=why)
         instead = nested_instead(each.model, terms)
         if instead is not None:
-            for key in sorted(each.nested)[:MOST_TOLD]:
+            for key in sorted(each.nested)[:MOST_REPORTED]:
                 name = _name(table, key)
                 yield Doubt(DoubtCode.MAYBE_REENTRANT, name, model=model, instead=instead.name)
-        for key in sorted(each.forgiven)[:MOST_TOLD]:
+        for key in sorted(each.forgiven)[:MOST_REPORTED]:
             leased = is_leased(table, terms, key)
             code = DoubtCode.MAYBE_RELEASED if leased else DoubtCode.MAYBE_LEASED
             yield Doubt(code, _name(table, key))

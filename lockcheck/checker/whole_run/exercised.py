@@ -1,11 +1,11 @@
-"""Faults that were proven and that nobody felt, so that nothing follows from them.
+"""Faults that were proven but affected no operation, so that nothing follows from them.
 
-- A client is missed, whatever struck it, where somebody else asks meanwhile for a lock that it
-  holds, or is asking for.
-- A client that still runs (it is cut off, slowed down, has the wrong time) feels it, where it has
-  an operation of its own under way meanwhile.
-- A server, or a link between servers, is felt where any client asks the lock something meanwhile;
-  or the storage, where that is in the lock's own server.
+- A fault at a client has an effect if another client meanwhile requests a lock that the struck one
+  holds or is waiting for.
+- A fault at a client that still runs (it is cut off, slowed down, or has the wrong time) has one if
+  an operation of that client is under way meanwhile.
+- A fault at a server, or at a link between servers, has one if any client has a request to the lock
+  under way meanwhile; or to the storage, if that is in the lock's own server.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ def not_exercised(case: Case) -> tuple[FaultSpan, ...]:
     proven = [fault for fault in case.history.faults if fault.proven_ns is not None]
     if not proven or not case.operations:
         return ()
-    felt = _Felt(case)
-    return tuple(fault for fault in proven if not felt.by_anybody(fault))
+    effects = _Effects(case)
+    return tuple(fault for fault in proven if not effects.had_any(fault))
 
 
-class _Felt:
+class _Effects:
     def __init__(self, case: Case) -> None:
         self._end_ns = case.history.end_ns + 1
         in_the_lock = case.terms.guard == TRANSACTION
@@ -46,20 +46,20 @@ class _Felt:
         self._acquires = {key: _under_way(its) for key, its in acquires.items()}
         self._holds = Spans((h.start_ns, self._gone_ns(h), h) for h in case.holds)
 
-    def by_anybody(self, fault: FaultSpan) -> bool:
+    def had_any(self, fault: FaultSpan) -> bool:
         since_ns = fault.worked_from_ns
         until_ns = self._end_ns if fault.healed_ns is None else fault.healed_ns
         servers = set(fault.nodes) - self._clients
         if (servers or not fault.nodes) and any(self._asking.touching(since_ns, until_ns)):
             return True
         struck = self._clients & set(fault.nodes)
-        return any(self._of_client(node, fault, since_ns, until_ns) for node in struck)
+        return any(self._had_at_client(node, fault, since_ns, until_ns) for node in struck)
 
-    def _of_client(self, node: str, fault: FaultSpan, since_ns: int, until_ns: int) -> bool:
+    def _had_at_client(self, node: str, fault: FaultSpan, since_ns: int, until_ns: int) -> bool:
         own = list(self._by_node.get(node, NOTHING).touching(since_ns, until_ns))
         if own and fault.effect in RUNS:
             return True
-        # What it asked for before that may have been granted without its knowing.
+        # A lock that it requested before may have been granted during the fault.
         wanted = {o.key for o in own if o.f == F.ACQUIRE and o.start_ns <= since_ns}
         held = self._holds.touching(since_ns, until_ns)
         wanted |= {hold.key for hold in held if hold.node == node and hold.start_ns <= since_ns}
@@ -70,8 +70,8 @@ class _Felt:
         )
 
     def _gone_ns(self, hold: Hold) -> int | None:
-        """A hold is certain up to its client's last sign of life only: as far as its keys are
-        concerned it held on, until it was another client."""
+        """The end of a hold; one without an end is taken to last until its node has another
+        process."""
         if hold.ending is not Ending.LAST_SEEN:
             return hold.end_ns
         later = self._by_node[hold.node].touching(hold.end_ns, self._end_ns)

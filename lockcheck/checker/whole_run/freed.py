@@ -1,4 +1,4 @@
-"""How soon a lock was granted again after its holder was gone: what a lease is there for."""
+"""How soon a lock was granted again after its holder was ended or cut off."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ FREEING = (Effect.ENDS, Effect.CUTS)
 
 
 def freed(case: Case) -> tuple[Freed, ...]:
-    """Of each hold whose client was ended or cut off while it held it, in the order of the faults.
+    """One for each hold whose client was ended or cut off during it, in the order of the faults.
 
-    Who was cut off from something else than the lock's servers gives it back in the end.
+    A client that can still reach the lock's servers releases it in the end: that is not counted.
     """
     terms = case.terms
     if not terms.excludes or 0 < terms.clients <= terms.permits:
-        return ()  # nobody has to wait for anybody
+        return ()  # no client has to wait for another
     gone = [fault for fault in case.history.faults if fault.effect in FREEING]
     if not gone:
         return ()
@@ -48,7 +48,7 @@ class _Grants:
         was_held = _held_when_ended if effect is Effect.ENDS else _held_when_cut_off
         for node in fault.nodes:
             held = [h for h in self._of_node[node] if was_held(h, fault.start_ns, gone_ns)]
-            if effect is Effect.ENDS:  # in its next life a client has nothing of what it had
+            if effect is Effect.ENDS:  # a client that is started again has none of its holds
                 self._of_node[node] = [h for h in self._of_node[node] if h.start_ns > gone_ns]
             for hold in held:
                 granted_ns = self._granted_again_ns(hold, gone_ns)
@@ -56,11 +56,10 @@ class _Grants:
                     yield Freed(hold.key, hold.node, effect, gone_ns, granted_ns)
 
     def _granted_again_ns(self, gone: Hold, since_ns: int) -> int | None:
-        """When as many others hold it as there are permits: so that of the one who is gone is free.
-
-        Those who share it may have been let in at any time: they do not show that it is free."""
+        """The first grant at which `permits` other clients hold the lock: the dead client's permit
+        is free by then. A shared grant beside a shared hold does not show that."""
         holds = self._by_key[gone.key]
-        one_alone = self._permits == 1  # who is granted it then shows it, whoever had it before
+        one_alone = self._permits == 1  # any later grant shows it
         first = bisect_right(self._starts[gone.key], since_ns) if one_alone else 0
         ends: list[int] = []  # of those that hold it
         for number in range(first, len(holds)):
@@ -76,19 +75,19 @@ class _Grants:
 
 
 def _held_when_ended(hold: Hold, began_ns: int, ended_ns: int) -> bool:
-    """It had been granted it, had not begun to give it back, and was not heard of again."""
+    """It was granted by then, its release had not begun, and the client was not heard of again."""
     never_released = hold.ending is Ending.LAST_SEEN and hold.release is None
     heard_last_ns = max([hold.end_ns, *(renewal.start_ns for renewal in hold.renewals)])
     return never_released and hold.start_ns <= ended_ns and began_ns <= ended_ns >= heard_last_ns
 
 
 def _held_when_cut_off(hold: Hold, began_ns: int, cut_ns: int) -> bool:
-    """It learns of it later, or never."""
+    """It was held during the cut, of which its client learns later, or never."""
     unended = hold.ending is Ending.LAST_SEEN
     return hold.start_ns <= began_ns and (unended or hold.end_ns >= cut_ns)
 
 
 def _given_back(hold: Hold, granted_ns: int | None) -> bool:
-    """So that it shows nothing of how soon it would have been free without."""
+    """The client released it, which does not show when it would have been free without that."""
     release = hold.release
     return release is not None and (granted_ns is None or release.start_ns <= granted_ns)

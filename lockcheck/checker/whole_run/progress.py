@@ -1,4 +1,4 @@
-"""Whether a run saw its locks granted again once all its faults were healed."""
+"""Whether all locks were granted again after the last fault of a run was healed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FEWEST_REFUSED = 5
 
 
 def doubts(case: Case, findings: list[Finding]) -> Iterator[Doubt]:
-    """Of locks that are not known to be stuck, and were not granted in the quiet time either."""
+    """One for each lock that is not known to be stuck, but was not granted in the quiet time."""
     since_ns = case.history.quiet_ns
     if since_ns is None:
         return

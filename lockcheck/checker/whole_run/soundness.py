@@ -1,4 +1,4 @@
-"""Why a history may not tell: what makes a run `unknown` although nothing was found."""
+"""Why a history does not suffice: what makes a run `unknown` although nothing was found."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from lockcheck.checker.finding import Culprit, Finding, Verdict
 from lockcheck.history import Effect, Ending, F, FaultSpan, History, Hold, Operation, Terms
 from lockcheck.history.table import OP_OF
 
-FEWEST_ACQUISITIONS = 10  # of a run of ours that says nothing else
-FEWEST_ELSEWHERE = 2  # of somebody else's history: two holds are the least that can overlap
+FEWEST_ACQUISITIONS = 10  # of a run of lockcheck, unless its workload requires another number
+FEWEST_ELSEWHERE = 2  # of any other history: two holds are the fewest that can overlap
 FEWEST_HOLDERS = 2
 NO_FAULT = "none"
 
@@ -24,13 +24,13 @@ def doubts(case: Case) -> Iterator[Doubt]:
     yield from of_faults(history)
     few = list(too_few(history.terms, _amounts(case)))
     yield from few
-    if history.terms.backend and not few:  # of somebody else's, nobody knows what was to be seen
+    if history.terms.backend and not few:  # of others, it is not known what was to be expected
         yield from _unused(case)
     yield from _about_the_ledger(history, case.ledger)
 
 
 def doubts_of_findings(findings: Iterable[Finding]) -> Iterator[Doubt]:
-    """Anomalies that the machine itself explains."""
+    """One for each anomaly that the machine itself explains."""
     for finding in findings:
         if finding.blame.who is Culprit.MACHINE and finding.effect is Verdict.UNKNOWN:
             yield _machine(finding)
@@ -65,30 +65,30 @@ def of_faults(history: History) -> Iterator[Doubt]:
         begun = [fault for fault in history.faults if was_asked(fault, asked)]
         if not begun:
             yield Doubt(DoubtCode.FAULT_NOT_INJECTED, asked=asked)
-        elif history.terms.clients == 1:  # that nobody else wanted it is told already
+        elif history.terms.clients == 1:  # then that is a doubt of its own
             continue
         elif asked in history.terms.at_holders and not _struck_a_holder(history, begun):
             yield Doubt(DoubtCode.NO_HOLDER_STRUCK, asked=asked)
 
 
 def aims_missed(history: History) -> bool:
-    """A fault was aimed at holders, was injected, and is not seen here to have struck one."""
+    """Whether a fault that was aimed at holders is not seen to have hit one in this history."""
     asked = history.terms.at_holders
     begun = ([fault for fault in history.faults if was_asked(fault, each)] for each in asked)
     return any(faults and not _struck_a_holder(history, faults) for faults in begun)
 
 
 def was_asked(fault: FaultSpan, asked: str) -> bool:
-    """Older histories do not say: there a fault bears its name, and not the aim it was given."""
+    """In older histories a fault has its name only, without the aim that was asked for."""
     return fault.asked == asked if fault.asked else fault.name in (asked, asked.partition(":")[0])
 
 
 def _struck_a_holder(history: History, faults: list[FaultSpan]) -> bool:
-    """Aimed at whoever has just been granted the lock, it may still come after the release."""
+    """Whether one of them hit a holder: even one that waits for a grant may come too late."""
     return any(
         hold.node in fault.nodes
         and _struck_during(history, hold, fault)
-        and _somebody_wanted(history, hold, fault)
+        and _was_wanted(history, hold, fault)
         for fault in faults
         if fault.proven_ns is not None
         for hold in history.holds
@@ -101,8 +101,8 @@ def _struck_during(history: History, hold: Hold, fault: FaultSpan) -> bool:
         return False
     if struck_ns <= hold.end_ns:
         return True
-    # Of one that was ended while it held the lock, the last sign of life came before that; its
-    # keeper may have renewed it meanwhile.
+    # The last event of a client that was ended during its hold came before that; its keeper may
+    # have renewed the hold meanwhile.
     gone = fault.effect is Effect.ENDS and hold.ending is Ending.LAST_SEEN
     return gone and not any(
         o.node == hold.node and o.owner != hold.process and hold.end_ns < o.start_ns <= struck_ns
@@ -110,8 +110,8 @@ def _struck_during(history: History, hold: Hold, fault: FaultSpan) -> bool:
     )
 
 
-def _somebody_wanted(history: History, hold: Hold, fault: FaultSpan) -> bool:
-    """A holder that nobody waits for can sleep as long as it likes: that shows nothing."""
+def _was_wanted(history: History, hold: Hold, fault: FaultSpan) -> bool:
+    """Whether another client requested the lock during the fault: else the fault shows nothing."""
     since_ns, healed_ns = fault.worked_from_ns, fault.healed_ns
     return any(
         o.f == F.ACQUIRE and o.key == hold.key and o.node != hold.node
@@ -125,15 +125,15 @@ def _somebody_wanted(history: History, hold: Hold, fault: FaultSpan) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Amounts:
-    """How much happened, however it was counted."""
+    """How much happened, counted from events or from columns."""
 
     operations: int
-    answered: int  # of them: so that it is known what came of them
-    judged: int  # of them by some judge: the others are of no kind that one knows
-    asked: int  # for a lock
+    answered: int  # of them, with a known outcome
+    judged: int  # of them, of a kind that some check knows
+    asked: int  # requests for a lock
     granted: int
     holders: int  # different nodes
-    shared_keys: int  # locks that more than one client was granted: only they can fail to exclude
+    shared_keys: int  # locks that were granted to more than one client
     accepted: int  # writes, and jobs that ran
 
 
@@ -149,7 +149,7 @@ def too_few(terms: Terms, amounts: Amounts) -> Iterator[Doubt]:
         if amounts.judged < fewest:
             of = amounts.operations if amounts.judged < amounts.operations else 0
             yield Doubt(DoubtCode.FEW_KNOWN_OPERATIONS, number=amounts.judged, of=of)
-        return  # it is not about a lock
+        return  # it is about something else than a lock
     if ours and terms.clients == 1:
         yield Doubt(DoubtCode.ONE_CLIENT)
         return
@@ -159,7 +159,7 @@ def too_few(terms: Terms, amounts: Amounts) -> Iterator[Doubt]:
         yield Doubt(DoubtCode.FEW_HOLDERS, number=amounts.holders)
     elif not amounts.shared_keys:
         yield Doubt(DoubtCode.NO_KEY_SHARED)
-    # Behind a guard the data is all that is judged: there must be some.
+    # Behind a guard only data is judged, so there must be some.
     if ours and terms.stores and amounts.accepted < fewest:
         yield Doubt(DoubtCode.FEW_WRITES, number=amounts.accepted, of=fewest)
 
@@ -184,7 +184,7 @@ def _amounts(case: Case) -> Amounts:
 
 
 def _unused(case: Case) -> Iterator[Doubt]:
-    """What nobody was seen to do: it may never have been allowed to anybody."""
+    """Abilities of the lock that no client was seen to use: they may not work at all."""
     permits, seen = case.terms.permits, case.together
     if permits > 1 and case.terms.excludes and seen.held < permits:
         yield Doubt(DoubtCode.PERMITS_UNUSED, number=seen.held, of=permits)
@@ -195,7 +195,7 @@ def _unused(case: Case) -> Iterator[Doubt]:
 
 
 def _was_asked_again(case: Case) -> bool:
-    """By who certainly held it."""
+    """Whether a client requested the lock while it certainly held it."""
     asked = ((o, case.index.of(o)) for o in case.operations if o.f == F.ACQUIRE)
     return any(
         hold is not None and hold.acquire is not o and o.start_ns < hold.end_ns for o, hold in asked
@@ -213,7 +213,8 @@ def _about_the_ledger(history: History, ledger: Ledger) -> Iterator[Doubt]:
 
 
 def contradictions(ledger: Ledger) -> Iterator[Doubt]:
-    """Somebody's lines are missing, or wrong: what the data says is no evidence then."""
+    """Writes on which clients and ledger disagree: lines are missing or wrong, so that data proves
+    nothing."""
     for operation in ledger.missing:
         yield _of_write(DoubtCode.WRITE_NOT_REMEMBERED, operation)
     for entry in ledger.unclaimed:
@@ -224,7 +225,8 @@ def contradictions(ledger: Ledger) -> Iterator[Doubt]:
 
 
 def _contradicts(write: StoredWrite) -> bool:
-    """A row of a table of errors that is wrong would show exactly here."""
+    """Whether the answer is the opposite of the ledger's: a wrong row in a table of errors would
+    show here."""
     operation = write.operation
     return operation is not None and (operation.failed if write.accepted else operation.ok)
 

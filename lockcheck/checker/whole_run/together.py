@@ -1,4 +1,4 @@
-"""How much a lock was made use of that more than one may hold, or that is entered again."""
+"""How many clients held, shared or entered a lock at once."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from lockcheck.history import Hold
 
 @dataclass(frozen=True, slots=True)
 class Together:
-    """Each is the most that was seen of any one lock; of certain holds, so it was no less."""
+    """Each is the maximum for any one lock, counted from certain holds: a lower bound."""
 
     held: int  # at once, rightly or not
-    shared: int  # at once by those who share
+    shared: int  # at once, of holds that are shared
     entered: int  # levels of one client
 
 
@@ -30,8 +30,8 @@ def together(by_key: dict[str, list[Hold]]) -> Together:
 
 
 def _at_once(holds: Iterable[Hold]) -> int:
-    """Of holds in the order of their starts the most with an instant in common. Equal times are
-    concurrent: an end and a start at the same nanosecond have none."""
+    """The most holds that have an instant in common; they are in the order of their starts. A hold
+    that starts at the very end of another has none in common with it."""
     most, ends = 0, list[int]()
     for hold in holds:
         while ends and ends[0] <= hold.start_ns:

@@ -102,7 +102,7 @@ def render(narrative: Narrative, facts: RunFacts) -> str:
             again=again(history.terms, facts.rerun_command),
             counts=list(counted(history, judgement)),
             shown=shown,
-            above=narrative.told_above,
+            above=narrative.in_headline,
             brief=list(enumerate(incidents[SHOWN_FULLY:], SHOWN_FULLY + 1)),
             unlisted=len(narrative.incidents) - len(incidents),
             refused=refused[:REFUSED_LISTED],

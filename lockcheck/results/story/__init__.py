@@ -4,17 +4,20 @@ Pure functions: history and findings in, plain text out, without markup. Whateve
 history passes through `plain`, so a key full of control characters spoils no terminal and no page.
 
 `narrative`  all of it, made once
-`incidents`  findings that are told together; `grouping` finds out which belong together
-`codes`      what is said of each kind of finding; `notes`, what the numbers do not say
-`verdict`    the headline; `doubts`, what is told beside it
-`titles`     an incident in one line, and what it did
-`scene`      an incident step by step; `cast` chooses who is told, `between` sums up the others,
-             `evidence` tells of operations one by one
-`reasons`    why a judge is certain
-`blame`      whose fault; `cures`, what would prevent it; `effects`, what a fault did
+`incidents`  findings with one cause; `grouping` finds out which they are
+`verdict`    the headline
 `numbers`    writes by a number that readers can count
 `seen`       what the run saw, whatever was found
 `refused`    what the storage's guard kept out
+
+In `steps/` an incident is a list of steps (`scene`): `cast` chooses the holds that are shown,
+`between` sums up the others, `evidence` shows operations one by one. In `wording/`:
+
+`codes`      the words of each check, which are in the check's own file
+`doubts`     the sentence of each doubt
+`titles`     an incident in one line, and what it did
+`reasons`    why a judge is certain
+`blame`      whose fault; `cures`, what would prevent it; `effects`, what a fault did
 `definitions`  overlaps and linearizability, side by side
 """
 

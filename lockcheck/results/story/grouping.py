@@ -1,4 +1,4 @@
-"""Which findings belong together: a late client meets many, and that is one incident."""
+"""Which findings have one cause: a late holder that meets many others is one incident."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def incidents(findings: Iterable[Finding]) -> tuple[Incident, ...]:
 
 
 def worst_first(found: Iterable[Incident]) -> tuple[Incident, ...]:
-    """What counts comes first; in the order of time where it counts the same."""
+    """Violations first, then what is unknown; each in the order of time."""
     rank = list(Verdict)
     return tuple(sorted(found, key=lambda incident: -rank.index(incident.effect)))
 
@@ -46,7 +46,7 @@ def _grouped(findings: Sequence[Finding], shared: _Shared) -> list[list[Finding]
 
 
 def _left_alone(groups: list[list[Finding]], findings: Iterable[Finding]) -> list[Finding]:
-    """Joins what is about the same holds or operations as an incident, and returns the others.
+    """Adds findings to the group that has a hold or operation of theirs, and returns the others.
 
     A finding that shares something with several incidents joins the first: it does not make one
     of two that have different causes.
@@ -79,7 +79,7 @@ def _causes(finding: Finding) -> list[Hashable]:
 
 
 def _things(finding: Finding) -> list[Hashable]:
-    """All that it is about, as operations: a hold is known by those that began and ended it."""
+    """All operations that it is about: of a hold, those that began and ended it."""
     return list(_operations_of(finding)) or [(finding.code, finding.key, finding.time_ns)]
 
 

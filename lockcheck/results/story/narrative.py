@@ -1,7 +1,6 @@
-"""All that is told of a judgement: made once, and shown by the terminal, the page and verdict.json.
+"""A judgement in words: made once, and shown by the terminal, the page and verdict.json.
 
-Of the incidents the worst come first. Each is told when it is asked for, since there may be a
-hundred thousand of them.
+The worst incidents come first. Each is put into words on demand: there may be a hundred thousand.
 """
 
 from __future__ import annotations
@@ -68,7 +67,7 @@ def badge(history: History, incident: Incident) -> str:
 
 
 class Narrative:
-    """A judgement in words. Whoever shows it in several places makes one, and hands it on."""
+    """A judgement in words. Its caller makes one, and passes it to all that show it."""
 
     def __init__(self, judgement: Judgement) -> None:
         self.judgement = judgement
@@ -94,14 +93,14 @@ class Narrative:
         return headline(self.history, self.judgement, self._in_time)
 
     @property
-    def told_above(self) -> Incident | None:
-        """The one whose title the headline has: of violations it is the first, and the first in
-        time. It needs no title where it is told."""
+    def in_headline(self) -> Incident | None:
+        """The incident that the headline is about, and which needs no other title: the first
+        violation."""
         violated = self.judgement.verdict is Verdict.VIOLATION
         return self.incidents[0] if violated and self.incidents else None
 
     def stories(self, most: int) -> Iterator[tuple[Incident, Story]]:
-        """Of as many incidents, the worst first."""
+        """The stories of at most so many incidents, the worst first."""
         for number, incident in enumerate(self.incidents[:most]):
             if number not in self._stories:
                 self._stories[number] = tell_incident(self.case, incident, self.numbers)
