@@ -50,24 +50,24 @@ class WithHands(agent.Agent):
                 "down": node.down, "alive": node.alive, "address": node.address}
 
     async def do_ask(self, body):
-        """What a server says to these bytes, seen from itself; null where it cannot be reached."""
+        """A server's answer to these bytes, asked from its own network; None if unreachable."""
         node = self._nodes[body["name"]]
         with node.inside_network():
             asked = socket.socket()
         asked.settimeout(1)
-        said = b""
+        answer = b""
         try:
             asked.connect((node.address, body["port"]))
             asked.sendall(base64.b64decode(body["bytes"]))
             while (more := asked.recv(4096)):
-                said += more
+                answer += more
         except TimeoutError:
             pass
         except OSError:
             return None
         finally:
             asked.close()
-        return said.decode()
+        return answer.decode()
 
     async def do_stop_whole(self, name):
         node = self._nodes[name]

@@ -1,4 +1,4 @@
-"""Faults that are begun and ended from outside: proven, healed, called off; here at one process."""
+"""Faults that are begun and ended from outside: proven, healed, cancelled; here at one process."""
 
 from __future__ import annotations
 
@@ -40,24 +40,24 @@ def orders(number: int, asked: str, *nodes: str) -> object:
 
 
 async def struck(faults: FaultsByHand, number: int, asked: str, *nodes: str) -> Struck:
-    said = await faults.requests["strike"](orders(number, asked, *nodes))
-    return msgspec.convert(msgspec.to_builtins(said), Struck)  # as it comes through the pipe
+    reply = await faults.requests["strike"](orders(number, asked, *nodes))
+    return msgspec.convert(msgspec.to_builtins(reply), Struck)  # as it comes through the pipe
 
 
 def test_it_is_proven_and_lasts_until_it_is_healed(node: OneProcess, tmp_path: Path) -> None:
     async def strike_and_heal() -> Struck:
         faults = by_hand(node, tmp_path)
-        told = await struck(faults, 7, "pause", "c1")
+        events = await struck(faults, 7, "pause", "c1")
         assert set(node.thread_states()) == {"T"}
         await faults.requests["heal"](7)
         assert "T" not in node.thread_states()
         await faults.requests["heal"](7)  # harmless
-        return told
+        return events
 
-    told = asyncio.run(strike_and_heal())
-    assert (told.begun.asked, told.begun.struck, told.begun.fault) == ("pause:c1", ("c1",), 7)
-    assert told.begun.effect is Effect.STOPS
-    assert told.proven.value == "1 of 1 threads in state T"
+    events = asyncio.run(strike_and_heal())
+    assert (events.begun.asked, events.begun.struck, events.begun.fault) == ("pause:c1", ("c1",), 7)
+    assert events.begun.effect is Effect.STOPS
+    assert events.proven.value == "1 of 1 threads in state T"
 
 
 def test_an_aim_chooses_and_the_end_heals_what_is_left(node: OneProcess, tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_an_aim_chooses_and_the_end_heals_what_is_left(node: OneProcess, tmp_pat
 
 
 def test_what_is_not_proven_is_told_with_its_cause(node: OneProcess, tmp_path: Path) -> None:
-    node.pid = 2**22 + 1  # nobody's
+    node.pid = 2**22 + 1  # no process has it
     with pytest.raises(FaultError, match="pause:c1 was not proven: c1 has no process left"):
         asyncio.run(struck(by_hand(node, tmp_path), 1, "pause", "c1"))
 
@@ -79,7 +79,7 @@ def test_what_is_not_proven_is_told_with_its_cause(node: OneProcess, tmp_path: P
 def test_what_was_called_off_before_it_struck_never_does(node: OneProcess, tmp_path: Path) -> None:
     async def call_off() -> None:
         faults = by_hand(node, tmp_path)
-        node.down = True  # so that there is nobody to aim at
+        node.down = True  # then there is no node to aim at
         striking = asyncio.create_task(struck(faults, 1, "pause:client"))
         await asyncio.sleep(0)
         await faults.requests["heal"](1)

@@ -1,4 +1,4 @@
-"""Nodes are started, ended and started again where they are, the same in both runtimes."""
+"""Nodes are started, ended and started again in place, in the same way in both runtimes."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def etcd(on: Fleet, name: str, what: str, **body: str) -> dict[str, object]:
     coded = {key: base64.b64encode(value.encode()).decode() for key, value in body.items()}
     sent = json.dumps(coded)
     head = f"POST /v3/kv/{what} HTTP/1.0\r\nContent-Length: {len(sent)}\r\n\r\n"
-    said = on.ask(name, 2379, (head + sent).encode())
-    assert said is not None
-    answer: dict[str, object] = json.loads(said.partition("\r\n\r\n")[2])
+    reply = on.ask(name, 2379, (head + sent).encode())
+    assert reply is not None
+    answer: dict[str, object] = json.loads(reply.partition("\r\n\r\n")[2])
     return answer
 
 
@@ -84,8 +84,8 @@ def test_all_processes_of_a_node_are_it_whoever_forked_them(
     with fleet(runtime, tmp_path, *names) as nodes:
         assert len(nodes.look("t1").pids) == 2
         assert nodes.stop_whole("t1") == ["T", "T"]
-        said = (nodes.ask("t1", PORT, b"") or "").split("/")
-        assert said == [
+        first = (nodes.ask("t1", PORT, b"") or "").split("/")
+        assert first == [
             *("$HOME is a word", "1", "I", "hello from t1 of t1 t2", "0", "no etcd"),
             "['greeting', 'lives']",
         ]
@@ -93,10 +93,10 @@ def test_all_processes_of_a_node_are_it_whoever_forked_them(
         assert nodes.look("t1").pids == []
         assert len(nodes.look("t2").pids) == 2
         nodes.start("t1")
-        assert (nodes.ask("t1", PORT, b"") or "").split("/")[2:5] == ["II", said[3], "1"]
+        assert (nodes.ask("t1", PORT, b"") or "").split("/")[2:5] == ["II", first[3], "1"]
         nodes.end("t1")
         nodes.start("t1", data=False)
-        assert (nodes.ask("t1", PORT, b"") or "").split("/")[2:5] == ["I", said[3], "2"]
+        assert (nodes.ask("t1", PORT, b"") or "").split("/")[2:5] == ["I", first[3], "2"]
         nodes.cluster.collect()
     assert not (tmp_path / "nodes" / "t1" / "data").exists()
 

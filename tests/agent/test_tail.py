@@ -1,4 +1,5 @@
-"""What clients write is read at once, whole lines only, also when one is killed in the middle."""
+"""The clients' lines are read at once, only whole ones, also when a client is killed in the
+middle."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A node that ends by itself is a word for the command line; one that was ended is none."""
+"""A node that exits unexpectedly is reported to the command line; one that was ended is not."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.processes import node_of, started
 
 @pytest.fixture
 def fleet(tmp_path: Path) -> Fleet:
-    """Two nodes whose processes have ended; one of them said why."""
+    """Two nodes whose processes have exited; one of them printed why."""
     fleet = Fleet(tmp_path)
     for name in ("r1", "r2"):
         process = started("import threading; threading.Event().wait()")
@@ -30,7 +30,7 @@ def fleet(tmp_path: Path) -> Fleet:
 
 
 def heard(fleet: Fleet, looks: int) -> list[tuple[str | None, str]]:
-    said: list[Message] = []
+    sent: list[Message] = []
 
     async def scene() -> None:
         watch = Watch(
@@ -39,15 +39,15 @@ def heard(fleet: Fleet, looks: int) -> list[tuple[str | None, str]]:
             now_ns=lambda: 0,
             record=lambda _: None,
             observe=lambda _: None,
-            send=said.append,
+            send=sent.append,
         )
         watch.start()
-        await wait_until(lambda: bool(said), "it says something", 10)
+        await wait_until(lambda: bool(sent), "it reports something", 10)
         await asyncio.sleep(looks * WATCH_POLL_S)  # and would say it again by now
         watch.stop()
 
     asyncio.run(scene())
-    return [(message.ended, message.last_words) for message in said]
+    return [(message.ended, message.last_words) for message in sent]
 
 
 def test_only_what_nobody_ended_is_told_and_once(fleet: Fleet) -> None:

@@ -20,10 +20,10 @@ if os.fork():
 with socket.create_server(("0.0.0.0", int(sys.argv[2]))) as server:
     while True:
         with server.accept()[0] as caller:
-            said = [os.environ["TINY"], str(os.getuid()), lives.read_text(),
+            answer = [os.environ["TINY"], str(os.getuid()), lives.read_text(),
                     (data / "greeting").read_text(), os.environ["LOCKCHECK_GENERATION"],
                     os.environ.get("ETCD_NAME", "no etcd"), str(sorted(os.listdir(data)))]
-            caller.sendall("/".join(said).encode())
+            caller.sendall("/".join(answer).encode())
 """
 
 
