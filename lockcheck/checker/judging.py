@@ -89,7 +89,7 @@ def _looked_at(
     if suspected is None:
         return Case(scan.around(groups))
     groups += suspected.groups(scan)
-    return Case(scan.around(groups, suspected.told, suspected.reads), suspected.by_key(scan))
+    return Case(scan.around(groups, suspected.entries, suspected.reads), suspected.by_key(scan))
 
 
 MANY = f"There is more: only the first {MOST_PLACES:,} suspicious places were looked at"

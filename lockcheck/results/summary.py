@@ -20,7 +20,7 @@ from lockcheck.results.story.narrative import Narrative, Story
 from lockcheck.results.story.seen import why_idle
 from lockcheck.results.story.steps.step import Step
 from lockcheck.results.story.wording.codes import in_full, note
-from lockcheck.results.story.wording.definitions import told
+from lockcheck.results.story.wording.definitions import comparison
 from lockcheck.results.story.wording.doubts import in_words
 from lockcheck.words import by_its_clock
 
@@ -235,7 +235,7 @@ def _operation(operation: Operation) -> OperationSummary:
 def _definition(definition: Definition) -> dict[str, object]:
     fields: dict[str, object] = msgspec.to_builtins(definition)
     del fields["reason"]
-    fields["sentence"] = told(definition)
+    fields["sentence"] = comparison(definition)
     return {name: _text(v) if isinstance(v, str) else v for name, v in fields.items()}
 
 

@@ -313,7 +313,7 @@ def test_what_is_somebody_elses_fault_is_not_hidden_behind_the_main_one() -> Non
     [incident] = story.incidents(findings)
     telling = story.tell_incident(told, incident)
     assert story.headline(judgement(told, *findings)).endswith("With it came 1 token regression.")
-    assert "The token regression is a matter of its own. The lock server: it gave" in telling.blame
+    assert "The token regression has a separate cause. The lock server: it gave" in telling.blame
     assert "Against the token regression: take tokens from a counter" in telling.prevention
     assert "--guard fence" not in telling.prevention  # it would trust those tokens
     assert "--guard cas" in telling.prevention

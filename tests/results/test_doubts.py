@@ -185,8 +185,9 @@ SENTENCES = [
     (
         Doubt(DoubtCode.MAYBE_LEASED, "k"),
         (
-            f"{NO_ORDER} its lock has a lease that nothing tells of, or was held before the history"
-            " began: if it has a lease, say how long (--ttl); if neither is so, it is a violation"
+            f"{NO_ORDER} the lock has a lease the history does not mention, or was already held"
+            " when it began: if it has a lease, say how long (--ttl); if neither is so, it is a"
+            " violation"
         ),
     ),
     (

@@ -2,7 +2,7 @@
 are for a history that is read event by event.
 
 Only what fits together without a gap is taken: each entry of the ledger is of one write that some
-client sent, and each number that a client was told is in the ledger. The rest needs the events.
+client sent, and each number that a client got is in the ledger. The rest needs the events.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Mask = NDArray[np.bool_]
 class Stored:
     """A place for each write, by keys, and in the order of the numbers."""
 
-    told: Ints  # which entry of the ledger it is; -1 where there is none
+    entry: Ints  # which entry of the ledger it is; -1 where there is none
     row: Ints  # which operation
     key: Codes
     seq: Ints
@@ -35,11 +35,11 @@ class Stored:
     hold: Ints  # in which, or after which, it was sent: a place in the scan's holds, or -1
 
     def __len__(self) -> int:
-        return len(self.told)
+        return len(self.entry)
 
     def take(self, places: Mask) -> Stored:
         return Stored(
-            self.told[places],
+            self.entry[places],
             self.row[places],
             self.key[places],
             self.seq[places],
@@ -52,35 +52,35 @@ class Stored:
 
 
 def stored(scan: Scan) -> Stored | None:
-    """None: something does not fit together, or is of a kind that only events tell."""
+    """None: something does not fit together, or is of a kind that only events show."""
     return _by_the_ledger(scan) if len(scan.columns.ledger.at) else _by_the_answers(scan)
 
 
 def _by_the_ledger(scan: Scan) -> Stored | None:
-    told = scan.columns.ledger
-    written = np.flatnonzero(told.f == Op.WRITE)
-    seq = told.seq[written]
+    ledger = scan.columns.ledger
+    written = np.flatnonzero(ledger.f == Op.WRITE)
+    seq = ledger.seq[written]
     if scan.columns.has_foreign_owners or (np.diff(seq) <= 0).any():
         return None
     row = _rows(scan, written)
     if row is None:
         return None
-    accepted = told.outcome[written] == Outcome.OK
+    accepted = ledger.outcome[written] == Outcome.OK
     outcome = scan.table.outcome[row]
     contradicted = np.where(accepted, outcome == Outcome.FAIL, outcome == Outcome.OK)
-    base = np.where(told.base[written] == NOTHING, bases(scan, row), told.base[written])
+    base = np.where(ledger.base[written] == NOTHING, bases(scan, row), ledger.base[written])
     hold = _holds(scan, row)
     if contradicted.any() or (hold < 0).any():
         return None
-    order = order_by(told.key[written], np.arange(len(written)))
+    order = order_by(ledger.key[written], np.arange(len(written)))
     every = Stored(
-        told=written,
+        entry=written,
         row=row,
-        key=told.key[written],
+        key=ledger.key[written],
         seq=seq,
         accepted=accepted,
         by_guard=_by_guard(scan, written),
-        value=told.value[written],
+        value=ledger.value[written],
         base=base.astype(np.int32),
         hold=hold,
     )
@@ -88,7 +88,7 @@ def _by_the_ledger(scan: Scan) -> Stored | None:
 
 
 def _by_the_answers(scan: Scan) -> Stored | None:
-    """Of a storage that does not testify: what its clients were told."""
+    """Of a storage without a ledger: by the answers that its clients got."""
     table, columns = scan.table, scan.columns
     is_write = table.f[columns.numbered] == Op.WRITE
     row, seq = columns.numbered[is_write], columns.number[is_write]
@@ -98,7 +98,7 @@ def _by_the_answers(scan: Scan) -> Stored | None:
     if twice.any() or (table.outcome[row] != Outcome.OK).any():
         return None
     return Stored(
-        told=np.full(len(row), -1),
+        entry=np.full(len(row), -1),
         row=row,
         key=table.key[row],
         seq=seq,
@@ -111,29 +111,29 @@ def _by_the_answers(scan: Scan) -> Stored | None:
 
 
 def _rows(scan: Scan, written: Ints) -> Ints | None:
-    """Of each entry the operation: by the number that both know, or by the mark that only this
+    """The operation of each entry: by the number that both have, or by the value, which only this
     write wrote."""
-    table, told, columns = scan.table, scan.columns.ledger, scan.columns
+    table, ledger, columns = scan.table, scan.columns.ledger, scan.columns
     is_write = table.f[columns.numbered] == Op.WRITE
     numbered, number = columns.numbered[is_write], columns.number[is_write]
-    place = np.searchsorted(told.seq[written], number)
-    if (place >= len(written)).any() or (told.seq[written][place] != number).any():
+    place = np.searchsorted(ledger.seq[written], number)
+    if (place >= len(written)).any() or (ledger.seq[written][place] != number).any():
         return None
     row = np.full(len(written), -1, np.int64)
     row[place] = numbered
     if len(np.unique(place)) != len(place) or not _by_marks(scan, written, row, numbered):
         return None
     same = (
-        (table.process[row] == told.of[written])
-        & (table.key[row] == told.key[written])
-        & (table.argument[row] == told.value[written])
+        (table.process[row] == ledger.of[written])
+        & (table.key[row] == ledger.key[written])
+        & (table.argument[row] == ledger.value[written])
     )
     return row if same.all() else None
 
 
 def _by_marks(scan: Scan, written: Ints, row: Ints, numbered: Ints) -> bool:
-    """Finds those of whose number no client was told; there are few. False: one is missing."""
-    table, told = scan.table, scan.columns.ledger
+    """Finds those whose number no client got; there are few. False: one is missing."""
+    table, ledger = scan.table, scan.columns.ledger
     sent = np.setdiff1d(np.flatnonzero(table.f == Op.WRITE), numbered)
     marks = (table.process[sent], table.key[sent], table.argument[sent])
     known = dict(zip(zip(*(m.tolist() for m in marks), strict=True), sent.tolist(), strict=True))
@@ -141,13 +141,15 @@ def _by_marks(scan: Scan, written: Ints, row: Ints, numbered: Ints) -> bool:
         return False
     missing = np.flatnonzero(row < 0)
     at = written[missing]
-    asked = zip(told.of[at].tolist(), told.key[at].tolist(), told.value[at].tolist(), strict=True)
+    asked = zip(
+        ledger.of[at].tolist(), ledger.key[at].tolist(), ledger.value[at].tolist(), strict=True
+    )
     row[missing] = [known.pop(mark, -1) for mark in asked]
     return bool((row >= 0).all())
 
 
 def bases(scan: Scan, row: Ints) -> Codes:
-    """What the clients said that they computed it from."""
+    """The values from which the clients computed them, as they recorded it."""
     base = np.full(len(scan.table), NOTHING, np.int32)
     base[scan.columns.based] = scan.columns.base
     return base[row]
@@ -155,8 +157,8 @@ def bases(scan: Scan, row: Ints) -> Codes:
 
 def _by_guard(scan: Scan, written: Ints) -> Mask:
     why, symbols = scan.columns.ledger.why[written], scan.table.symbols
-    said = [n for n in np.unique(why).tolist() if n != NOTHING]
-    words = [n for n in said if str(symbols.value(n)).startswith(GUARDS_WORDS)]
+    reasons = [n for n in np.unique(why).tolist() if n != NOTHING]
+    words = [n for n in reasons if str(symbols.value(n)).startswith(GUARDS_WORDS)]
     return np.isin(why, words)
 
 

@@ -36,9 +36,9 @@ class Suspected:
         return found
 
     @property
-    def told(self) -> Ints:
-        """Which entries of the storage's ledger tell of them."""
-        parts = [self.accepted.told[first : last + 1] for first, last in self.stretches]
+    def entries(self) -> Ints:
+        """Their entries in the storage's ledger."""
+        parts = [self.accepted.entry[first : last + 1] for first, last in self.stretches]
         return np.concatenate([np.zeros(0, np.int64), *parts])
 
     def by_key(self, scan: Scan) -> Stretches:
@@ -87,14 +87,14 @@ def _parents(accepted: Stored, odd: Ints) -> list[int] | None:
 
 
 def all_follow(scan: Scan, accepted: Stored) -> bool:
-    """Of what only clients tell: none was based on an older value, or may have been stale."""
+    """Without a ledger: none was based on an older value, or may have been stale."""
     held = accepted.take(accepted.hold >= 0)
     return not _stale(scan, held, _first(held)) and not _any_older_base(scan, accepted)
 
 
 def _any_older_base(scan: Scan, accepted: Stored) -> bool:
-    """A base that nobody was told to be written says nothing; or, if somebody meant to write it,
-    as much as what that was to be based on."""
+    """A base that no answer confirms as written shows nothing; where a write of it was sent and not
+    answered, the base of that write counts instead."""
     table = scan.table
     sent = np.flatnonzero((table.f == Op.WRITE) & (table.outcome == Outcome.INFO))
     values = _pairs(table.key[sent], table.argument[sent])
@@ -131,7 +131,7 @@ def _odd(accepted: Stored) -> Ints:
 
 
 def _stale(scan: Scan, accepted: Stored, first: Mask) -> list[tuple[int, int]]:
-    """Writes after one of somebody who asked later, or had a higher token; each with the first of
+    """Writes after one by a client that asked later, or had a higher token; each with the first of
     the two writes that it is to be compared with."""
     granted = scan.holds.granted[accepted.hold]
     asked, token = scan.table.start[granted], scan.table.token[granted]

@@ -1,4 +1,4 @@
-"""Whose holds faults struck, in a history that is judged from its columns."""
+"""Holds that faults struck, in a history that is judged from its columns."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from lockcheck.history import FaultSpan, Notice
 from lockcheck.history.scan import Scan
 from lockcheck.history.table import NOTHING, Codes, Ints, Op, Outcome
 
-LATELY = 1_000  # grants: who was granted a lock before them, and holds it still, is passed over
+LATELY = 1_000  # grants: a hold from before them that still lasts is passed over
 AIMED_AT = 8  # faults of one kind of which one will have struck a holder
 
 
 def doubtful(scan: Scan) -> list[FaultSpan]:
-    """Faults that were proven, and are not certain to have struck somebody who was at it, or whom
-    others missed: see `exercised`."""
+    """Faults that were proven, but not certain to have struck a client at work, or one that others
+    waited for: see `exercised`."""
     proven = [fault for fault in scan.context.faults if fault.proven_ns is not None]
     return [fault for fault in proven if not _is_felt(scan, fault)]
 
 
 def is_tellable(scan: Scan, fault: FaultSpan) -> bool:
-    """What was under way meanwhile, and who held it, tells whether anybody felt it: there is one
-    object, and nobody whom it struck had left without giving it back."""
+    """Whether the columns suffice to decide if the fault had an effect: there is one key, and every
+    struck client released."""
     healed_ns = fault.healed_ns
     if healed_ns is None or len(np.unique(scan.table.key)) > 1:
         return False
@@ -71,12 +71,12 @@ def _is_felt(scan: Scan, fault: FaultSpan) -> bool:
 
 
 def _held_at(scan: Scan, nodes: list[int], at_ns: int) -> Codes:
-    """Locks that one of them certainly held then. Where clients watch their lease, or are told
-    that they lost it, the columns do not show when they stopped to believe."""
+    """Locks that one of them certainly held then. Where clients watch their lease, or got notice of
+    a loss, the columns do not show when their belief ended."""
     holds, table = scan.holds, scan.table
     refused = (table.f == Op.RENEW) & (table.outcome == Outcome.FAIL)
-    told = any(event.f == Notice.LOST for event in scan.context.events)
-    if scan.terms.honours_validity or told or refused.any():
+    lost = any(event.f == Notice.LOST for event in scan.context.events)
+    if scan.terms.honours_validity or lost or refused.any():
         return np.zeros(0, np.int32)
     past = int(np.searchsorted(holds.start, at_ns, "right"))
     then = np.arange(max(0, past - LATELY), past)
@@ -96,7 +96,7 @@ def all_granted_in_the_quiet(scan: Scan) -> bool:
 
 
 def struck(scan: Scan) -> Iterator[Ints]:
-    """Holds of those whom a fault ended, or cut off, each with the first that was granted after
+    """Holds of clients that a fault ended, or cut off, each with the first that was granted after
     it; and some of those that a fault was aimed at."""
     for fault in scan.context.faults:
         if fault.effect in FREEING and fault.worked_by_ns is not None:

@@ -24,7 +24,7 @@ class Subject(Protocol):
 
     @property
     def shared(self) -> bool:
-        """Somebody let in others on purpose."""
+        """Some operations share a lock on purpose."""
 
     @property
     def losses(self) -> list[Event]:

@@ -1,4 +1,4 @@
-"""A release took away somebody else's lock."""
+"""A release took away another client's lock."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def _finding(subject: Subject, examined: Examined, key: int, answer: Answer) -> 
 
 def _at_fault(subject: Subject, model: Model, answer: Answer) -> tuple[int, ...]:
     """A search says what it cannot go past. Of a grant of a lock that takes what stands in its way,
-    too: the last one before it that nobody gave back."""
+    too: the last one before it that was not given back."""
     if answer.stuck_on is None or not is_lock(model):
         return answer.rows
     rows = answer.prefix[-MOST_LOOKED_BACK:]

@@ -154,7 +154,7 @@ def _note(finding: Finding) -> Iterator[str]:
     if concurrent(earlier, later):
         yield "Both asked for it at the same time, so which of them was let in first is a guess."
         if earlier.start_ns > later.start_ns:
-            yield "The first one's answer came last: it stood still before it read it."
+            yield "The first client was stopped before it read its answer."
     if blame.who is Culprit.CLIENT and blame.release is not None and blame.released_by is not None:
         certain = blame.release.ok and blame.release.start_ns > earlier.start_ns
         verb = "took it away" if certain else "may have taken it away"

@@ -1,4 +1,4 @@
-"""A renewal succeeded after somebody else had held the lock."""
+"""A renewal succeeded after another client had held the lock."""
 
 from __future__ import annotations
 

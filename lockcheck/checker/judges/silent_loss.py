@@ -1,4 +1,4 @@
-"""The lock was gone and the client was never told, for longer than its lease."""
+"""The lock was gone, and the client did not learn of it for longer than its lease."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def find(case: Case) -> Iterator[Finding]:
 
 
 def _lost(case: Case) -> Iterator[tuple[Hold, Hold, int]]:
-    """Holds that went on for a lease after somebody else had been granted the lock."""
+    """Holds that went on for a lease after another client had been granted the lock."""
     for holds in case.holds_by_key.values():
         rivals = rivals_of(case.history, holds)
         for hold in holds:

@@ -166,7 +166,7 @@ def _last(finding: Finding) -> Last:
 def _note(finding: Finding) -> Iterator[str]:
     earlier, later = finding.holds
     if earlier.token == later.token:
-        yield "Two grants have one token."
+        yield "Two grants carry the same token."
 
 
 WORDS = Words(

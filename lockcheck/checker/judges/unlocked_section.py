@@ -165,7 +165,7 @@ WORDS = Words(
     last=lambda f: (one_to_blame(f), "worked on without having been granted the lock"),
     did=lambda f: f"it went on although {lock_name(f.key)} had not been granted to it",
     cure=(
-        "Mend the client: enter the critical section only after the answer that grants the "
+        "Fix the client: enter the critical section only after the answer that grants the "
         "lock. An error, a time-out or no answer at all is not a grant."
     ),
 )

@@ -1,4 +1,4 @@
-"""Findings that are told together, and what can be asked of them; `grouping` puts them together."""
+"""Findings with one cause, and what can be asked of them; `grouping` puts them together."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lockcheck.results.story.wording.codes import by_evidence, by_holds, check_o
 
 Identity = tuple[int | str, int]  # of an operation or a hold: its process and its start
 
-FINDINGS_TOLD = 3  # of those in one incident
+FINDINGS_SHOWN = 3  # of those in one incident
 
 
 def identity(of: Hold | Operation) -> Identity:
@@ -39,12 +39,12 @@ class Incident:
             return max(worst, key=precedence)
         overlaps = self.of(Code.OVERLAP)
         own = [f for f in overlaps if foreign_release_of(f) is None]
-        return (own or overlaps or self._told_by_holds)[0]
+        return (own or overlaps or self._findings_with_holds)[0]
 
     @cached_property
     def chained(self) -> bool:
         """It is about releases; a single one at the end of a late hold is but a part of that."""
-        first = (self._told_by_holds or self.findings)[0]
+        first = (self._findings_with_holds or self.findings)[0]
         return len(self.foreign_releases) > 1 or foreign_release_of(first) is not None
 
     @property
@@ -71,7 +71,7 @@ class Incident:
 
     @cached_property
     def rivals(self) -> tuple[Hold, ...]:
-        """Those who held the lock while the first holder of the incident still did."""
+        """The clients that held the lock while the first holder of the incident still did."""
         first = self.main.holds[:1]
         overlaps = [f for f in self.of(Code.OVERLAP) if f.holds[:1] == first]
         found = {identity(h): h for f in overlaps for h in f.holds[1:2]}
@@ -79,7 +79,7 @@ class Incident:
 
     @cached_property
     def crowd(self) -> tuple[Hold, ...]:
-        """All who held a semaphore when there was one too many; empty where two are too many."""
+        """All holders of a semaphore when there was one too many; empty where two are too many."""
         holds = self.main.holds if self.main.code == Code.OVERLAP else ()
         return tuple(sorted(holds, key=lambda hold: hold.start_ns)) if len(holds) > 2 else ()
 
@@ -122,7 +122,7 @@ class Incident:
         return losses(self.of(Code.LOST_UPDATE))
 
     @cached_property
-    def _told_by_holds(self) -> tuple[Finding, ...]:
+    def _findings_with_holds(self) -> tuple[Finding, ...]:
         return tuple(filter(by_holds, self.findings))
 
     def of(self, code: str) -> tuple[Finding, ...]:
@@ -151,7 +151,7 @@ def slept(finding: Finding) -> bool:
 def findings_with_evidence(incident: Incident) -> tuple[Finding, ...]:
     """The main one first, where it is one of them."""
     found = filter(by_evidence, incident.findings)
-    return tuple(sorted(found, key=lambda f: f is not incident.main)[:FINDINGS_TOLD])
+    return tuple(sorted(found, key=lambda f: f is not incident.main)[:FINDINGS_SHOWN])
 
 
 def evidence_of(incident: Incident) -> tuple[Operation, ...]:
@@ -182,7 +182,7 @@ class Loss:
 
 
 def stale_writes(findings: Iterable[Finding]) -> tuple[Operation, ...]:
-    """The writes that the storage accepted from somebody who was no longer the holder."""
+    """The writes that the storage accepted from a client that was no longer the holder."""
     stale = (f.operations[-1] for f in findings if f.code == Code.STALE_WRITE)
     distinct = {identity(write): write for write in stale}
     return tuple(sorted(distinct.values(), key=lambda write: write.start_ns))

@@ -44,7 +44,7 @@ class Numbers:
         return f"{self.range(every) or amount(len(every), 'write')} of {whose}"
 
     def range(self, writes: Iterable[Operation]) -> str:
-        """Of many the first and the last: `writes 5 to 17`; empty: nobody knows."""
+        """Of many the first and the last: `writes 5 to 17`; empty: not known."""
         known = sorted(number for write in writes if (number := self.of(write)) is not None)
         if len(known) < 2:
             return f"write {known[0]:,}" if known else ""

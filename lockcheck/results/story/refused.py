@@ -16,18 +16,18 @@ from lockcheck.words import (
 class RefusedWrite:
     """A write that the storage's guard did not let in."""
 
-    time_ns: int  # when its client was told so; where nobody told it, when it was sent
+    time_ns: int  # when its client got the refusal; without an answer, when it was sent
     node: str
     key: str
     value: str
     token: int | None
     reason: str
-    late_ns: int | None  # how long after the promise of its writer's lease; None: nobody knows
-    newer_holder: str  # whoever had been granted the lock since: the write was stale
+    late_ns: int | None  # how long after the promise of its writer's lease; None: not known
+    newer_holder: str  # had been granted the lock since, so the write was stale; or empty
 
 
 def refused_writes(case: Case) -> tuple[RefusedWrite, ...]:
-    """By the storage's own word; where its ledger is missing, by what the clients were told."""
+    """By the storage's ledger; where that is missing, by the answers that clients got."""
     if case.terms.guard not in {"fence", "cas"}:
         return ()
     refused = [(w.operation, w.reason) for w in case.ledger.refused if w.operation is not None]

@@ -22,8 +22,8 @@ from lockcheck.words import (
 )
 
 Row = tuple[str, str]  # what it is, and how many there were
-IDLE_TOLD = 3
-FEWEST_OF_A_SHARE = 20  # a share of fewer is told by its two numbers alone
+IDLE_SHOWN = 3
+FEWEST_OF_A_SHARE = 20  # a share of fewer is shown as its two numbers alone
 # Faults whose names are nouns that people count; of others it is "2 clock faults".
 NOUNS = frozenset({"pause", "partition", "swizzle", "kill", "failover"})
 GONE = {Effect.ENDS: "ended", Effect.CUTS: "cut off"}
@@ -99,7 +99,7 @@ def _noun(name: str) -> str:
 
 
 def updates_lost(counts: Counts) -> str:
-    """Published results are told like this: 14 of 120 acknowledged writes lost (12 %)."""
+    """In the form of published results: 14 of 120 acknowledged writes lost (12 %)."""
     return f"{_lost(counts)} acknowledged writes lost{_percent(counts)}"
 
 
@@ -114,7 +114,7 @@ def _percent(counts: Counts) -> str:
     return f" ({share:.0f} %)" if share >= 1 else f" ({share:.1g} %)"
 
 
-# --- what made holders late that nobody injected -------------------------------------------------
+# --- what made holders late and was not injected ------------------------------------------------
 
 
 def own_cause(judgement: Judgement) -> str:
@@ -154,16 +154,16 @@ def last_moment_ns(history: History) -> int:
 
 def freed_again(terms: Terms, judgement: Judgement) -> str:
     """Empty where no client was ended, or cut off, while it held a lock."""
-    told = [
+    parts = [
         words
         for effect, gone in GONE.items()
         for words in _freed([each for each in judgement.freed if each.effect is effect], gone)
     ]
-    if not told:
+    if not parts:
         return ""
     name = "session timeout" if terms.session else "lease"
     limit = f"; {name} {span(terms.ttl_ms * NS_PER_MS)}" if terms.ttl_ms else ""
-    return " and ".join(told) + limit
+    return " and ".join(parts) + limit
 
 
 def _freed(freed: list[Freed], gone: str) -> Iterator[str]:
@@ -185,15 +185,15 @@ def not_exercised(judgement: Judgement) -> str:
     for fault in judgement.not_exercised:
         about = fault_name(fault), why_idle(fault)
         alike.setdefault(about, []).append(moment(fault.worked_from_ns))
-    told = [f"{what} at {listed(at, IDLE_TOLD)}: {why}" for (what, why), at in alike.items()]
-    more = [f"{len(told) - IDLE_TOLD:,} more"] if len(told) > IDLE_TOLD else []
-    return "; ".join(told[:IDLE_TOLD] + more)
+    faults = [f"{what} at {listed(at, IDLE_SHOWN)}: {why}" for (what, why), at in alike.items()]
+    more = [f"{len(faults) - IDLE_SHOWN:,} more"] if len(faults) > IDLE_SHOWN else []
+    return "; ".join(faults[:IDLE_SHOWN] + more)
 
 
 def why_idle(fault: FaultSpan) -> str:
     """Words for both clients and servers: what was struck may be either."""
     it, its = ("it", "its") if len(fault.nodes) == 1 else ("they", "their")
-    nobody = f"nobody waited for {its} answer, or for a lock that {it} held"
+    idle = f"nobody waited for {its} answer, or for a lock that {it} held"
     if fault.may_have_stopped_nodes:
-        return f"meanwhile {nobody}"
-    return f"meanwhile {nobody}; {it} sent no request either"
+        return f"meanwhile {idle}"
+    return f"meanwhile {idle}; {it} sent no request either"

@@ -23,6 +23,7 @@ from lockcheck.words import (
     sentence,
     span,
     times,
+    upper_first,
 )
 
 _CAUSES = {
@@ -41,18 +42,18 @@ def headline(history: History, judgement: Judgement, incidents: Sequence[Inciden
         return _ok(history, judgement, incidents)
     counted = [i for i in incidents if i.effect is Verdict.VIOLATION]
     first, many = counted[0], len(counted)
-    at, said = moment(first.damage_ns), incident_title(first)
+    at, first_title = moment(first.damage_ns), incident_title(first)
     damage = _damage(judgement, counted)
     if many > 1:
-        told = f"{many:,} incidents, the first at {at}: {lower_first(said)}"
+        what = f"{many:,} incidents, the first at {at}: {lower_first(first_title)}"
     else:  # the title tells how it came to the damage, which took until then
-        told = said if damage else f"At {at}: {lower_first(said)}"
+        what = first_title if damage else f"At {at}: {lower_first(first_title)}"
     clock = ""
     if judgement.began_ns:
         clock = f"By the log's clock that was {by_its_clock(judgement.began_ns, first.damage_ns)}"
     parts = (
         f"{damage}, at {at}" if damage and many == 1 else damage or _unharmed(history, judgement),
-        told,
+        what,
         clock,
         _besides(counted, {Code.NOT_LINEARIZABLE, *([Code.SILENT_LOSS] if damage else [])}),
         _causes(counted) if many > 1 else "",
@@ -95,8 +96,8 @@ def _unharmed(history: History, judgement: Judgement) -> str:
 
 
 def _besides(counted: Sequence[Incident], goes_without_saying: set[str]) -> str:
-    """What else was found with it. That no order explains an overlap, or that a client was not told
-    of what let its data be damaged, goes without saying."""
+    """What else was found with it. That no order explains an overlap, or that a client did not
+    learn of the loss that let its data be damaged, goes without saying."""
     found = [
         finding
         for incident in counted
@@ -112,8 +113,8 @@ def _besides(counted: Sequence[Incident], goes_without_saying: set[str]) -> str:
 def _causes(counted: Sequence[Incident]) -> str:
     whose = Counter(incident.main.blame.who for incident in counted).most_common()
     if len(whose) > 1:
-        told = listed(f"{times(many)} {_CAUSES[who]}" for who, many in whose)
-        return f"{told[:1].upper()}{told[1:]}"
+        each = listed(f"{times(many)} {_CAUSES[who]}" for who, many in whose)
+        return upper_first(each)
     [(who, _)] = whose
     worst = max(incident.main.blame.by_ns for incident in counted)
     by = f" (by up to {span(worst)})" if worst and who is Culprit.HOLDER else ""
@@ -169,8 +170,8 @@ def _safe_because(history: History, judgement: Judgement) -> str:
 def _refused(history: History, judgement: Judgement) -> str:
     if history.terms.guard == TRANSACTION:
         late = sum(1 for o in history.operations if o.f in (F.WRITE, F.RUN) and o.failed)
-        told = f"{amount(late, 'change')} came too late, and did not happen"
-        return told if late else "no change came too late"
+        lost = f"{amount(late, 'change')} came too late, and did not happen"
+        return lost if late else "no change came too late"
     stale, taken = judgement.counts.stale_writes_refused, len(judgement.of(Code.STALE_WRITE))
     if taken:  # compare-and-set lets in what overwrites nothing
         refused = amount(stale, "stale write")

@@ -11,7 +11,7 @@ from lockcheck.checker.doubt import TOO_SHORT, Doubt, DoubtCode
 from lockcheck.checker.finding import Definition
 from lockcheck.checker.linearizability import Patience
 from lockcheck.results.story.wording.codes import in_full, note
-from lockcheck.results.story.wording.definitions import told
+from lockcheck.results.story.wording.definitions import comparison
 from tests.checker.dsl import codes, history, judged
 
 EXPLAINED = {
@@ -237,9 +237,9 @@ def test_what_is_said_of_a_register() -> None:
     assert (finding.length_ns, finding.blame.by_ns, finding.holds) == (0, 0, ())
     assert in_full(finding)[0].startswith("Judged by the model register: ")
     good = definitions(EXPLAINED["a register"][0])["k"]
-    assert told(good) == "An order of its operations explains all answers."
+    assert comparison(good) == "An order of its operations explains all answers."
     wrong = definitions(UNEXPLAINED["an old value"][0])["k"]
-    assert told(wrong) == "No order of its operations explains the answers."
+    assert comparison(wrong) == "No order of its operations explains the answers."
 
 
 def test_what_is_said_of_a_lock() -> None:
@@ -255,7 +255,7 @@ def test_where_a_refused_release_explains_it_nobody_is_accused() -> None:
     assert judgement.doubts == (Doubt(DoubtCode.MAYBE_LEASED, "k"),)
     [definition] = judgement.definitions
     assert definition.linearizable is Verdict.VIOLATION
-    assert told(definition).startswith("It disagrees: no two clients held it at once, yet")
+    assert comparison(definition).startswith("It disagrees: no two clients held it at once, yet")
 
 
 def test_with_its_lease_known_that_is_explained_or_not() -> None:
@@ -291,7 +291,7 @@ def test_impatience_is_unknown() -> None:
     doubt = judgement.doubts[0]
     assert (doubt.code, doubt.key, doubt.model) == (DoubtCode.UNDECIDED, "k", "register")
     [definition] = judgement.definitions
-    assert told(definition).startswith("It could not be decided whether an order explains")
+    assert comparison(definition).startswith("It could not be decided whether an order explains")
     assert judge(given).verdict is Verdict.OK
 
 
@@ -311,15 +311,15 @@ def definitions(lines: str, **terms: Any) -> dict[str, Definition]:
 def test_both_definitions_stand_side_by_side() -> None:
     agreed = definitions("1 acquire 0-1 \n 1 release 2-3 \n 2 acquire 4-5")["k"]
     assert (agreed.model, agreed.engine, agreed.overlaps) == ("owner-mutex", "sweep", 0)
-    assert told(agreed).startswith("It agrees: no two")
+    assert comparison(agreed).startswith("It agrees: no two")
     wrong = definitions("1 acquire 0-1 \n 2 acquire 2-3 \n 1 release 5-6 \n 2 release 7-8")["k"]
     assert (wrong.linearizable, wrong.overlaps) == (Verdict.VIOLATION, 1)
-    assert told(wrong).startswith("It agrees: two clients held it at once.")
+    assert comparison(wrong).startswith("It agrees: two clients held it at once.")
     outlived = definitions(
         "1 acquire 0-1 \n 2 acquire 2-12 \n 1 lost 20 \n 2 release 30-31", ttl_ms=10
     )
     assert (outlived["k"].linearizable, outlived["k"].overlaps) == (Verdict.OK, 1)
-    assert told(outlived["k"]).startswith("It disagrees: two clients held it at once, yet")
+    assert comparison(outlived["k"]).startswith("It disagrees: two clients held it at once, yet")
 
 
 def test_objects_with_nothing_to_tell_are_one_line() -> None:

@@ -425,7 +425,7 @@ SEEN = "1 renew 8-9 \n 2 renew 8-9 \n 1 release 10-11 \n 2 release 10-11"
 def test_an_answer_that_came_late_is_said() -> None:
     late = "1 acquire 0-7 token=1 \n 2 acquire 2-3 token=2"
     (finding,) = overlaps(late, SEEN)
-    assert "The first one's answer came last" in note(finding)
+    assert "The first client was stopped before it read its answer." in note(finding)
     (finding,) = overlaps(late.replace("token=2", "token=0"), SEEN)
     assert "is a guess" in note(finding)
-    assert "came last" not in note(finding)
+    assert "before it read" not in note(finding)

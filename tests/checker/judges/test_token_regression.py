@@ -139,5 +139,5 @@ def test_one_who_had_it_alone_is_not_forgotten_among_many_who_shared_it() -> Non
 def test_what_is_said() -> None:
     (same,) = found("1 acquire 0-1 token=4 \n 2 acquire 2-3 token=4")
     (lower,) = found("1 acquire 0-1 token=4 \n 2 acquire 2-3 token=3")
-    assert (note(same), note(lower)) == ("Two grants have one token.", "")
+    assert (note(same), note(lower)) == ("Two grants carry the same token.", "")
     assert (same.length_ns, same.blame.by_ns) == (lower.length_ns, lower.blame.by_ns) == (0, 0)

@@ -1,4 +1,4 @@
-"""The one step that sums up all who came and went while the story was about somebody else."""
+"""The one step that sums up all holds that came and went while the story was about others."""
 
 from __future__ import annotations
 

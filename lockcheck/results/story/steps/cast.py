@@ -18,13 +18,13 @@ from lockcheck.results.story.incidents import (
 from lockcheck.results.story.numbers import Numbers
 from lockcheck.results.story.wording.codes import by_holds
 
-HOLDS_TOLD = 4  # of a finding that is told by its evidence: a circle has more than two
-GUILTY_TOLD = 2  # of the stale writes, and of those that lost an update
+HOLDS_SHOWN = 4  # of a finding with evidence of its own: a circle has more than two
+GUILTY_SHOWN = 2  # of the stale writes, and of those that lost an update
 FEW = 2  # others: to sum them up would take as many steps
 
 
 class Part(IntEnum):
-    """The larger, the more of what it did is told."""
+    """A hold's role; higher roles get more steps."""
 
     EXTRA = 0
     RIVAL = 1
@@ -33,13 +33,13 @@ class Part(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Cast:
-    parts: dict[Identity, Part]  # of the holds that are told
-    told: tuple[Hold, ...]
+    parts: dict[Identity, Part]  # of the holds that have steps
+    shown: tuple[Hold, ...]
     others: tuple[Hold, ...]
     stale: frozenset[Identity]
     losses: dict[Identity, Loss]  # by the write that overwrote
     foreign_releases: frozenset[Identity]
-    evidence: tuple[Operation, ...]  # told even where they belong to no hold
+    evidence: tuple[Operation, ...]  # they have steps even where they belong to no hold
     numbers: Numbers
 
     def part_of(self, hold: Hold) -> Part:
@@ -47,9 +47,9 @@ class Cast:
 
 
 def cast_of(incident: Incident, numbers: Numbers) -> Cast:
-    holds, most = incident.holds, GUILTY_TOLD
+    holds, most = incident.holds, GUILTY_SHOWN
     stale, lost = incident.stale, incident.losses
-    guilty = [*stale[:most], *(write for loss in lost[:most] for write in _told_of(loss))]
+    guilty = [*stale[:most], *(write for loss in lost[:most] for write in _writes_of(loss))]
     parts = dict(_parts(incident, holds, guilty))
     left = [identity(hold) for hold in holds if identity(hold) not in parts]
     if len(left) <= FEW:
@@ -58,7 +58,7 @@ def cast_of(incident: Incident, numbers: Numbers) -> Cast:
     main = [o for o in evidence if o.f in {F.READ, F.WRITE}]
     return Cast(
         parts=parts,
-        told=tuple(h for h in holds if identity(h) in parts),
+        shown=tuple(h for h in holds if identity(h) in parts),
         others=tuple(h for h in holds if identity(h) not in parts),
         stale=frozenset(identity(write) for write in stale),
         losses={identity(loss.overwriting): loss for loss in lost},
@@ -68,7 +68,7 @@ def cast_of(incident: Incident, numbers: Numbers) -> Cast:
     )
 
 
-def _told_of(loss: Loss) -> tuple[Operation, ...]:
+def _writes_of(loss: Loss) -> tuple[Operation, ...]:
     """Of many that were lost it is enough to say how many."""
     return (*(loss.lost if len(loss.lost) == 1 else ()), loss.overwriting)
 
@@ -78,13 +78,13 @@ def _parts(
 ) -> Iterator[tuple[Identity, Part]]:
     """Later ones overrule earlier ones."""
     for finding in findings_with_evidence(incident):
-        yield from ((identity(h), Part.EXTRA) for h in finding.holds[:HOLDS_TOLD])
-    yield from ((identity(h), Part.EXTRA) for h in incident.crowd[:HOLDS_TOLD])
+        yield from ((identity(h), Part.EXTRA) for h in finding.holds[:HOLDS_SHOWN])
+    yield from ((identity(h), Part.EXTRA) for h in incident.crowd[:HOLDS_SHOWN])
     for write in guilty:
         if (hold := owner(holds, write)) is not None:
             yield identity(hold), Part.EXTRA
     if incident.chained:
-        yield from _robbers(incident)
+        yield from _releasers(incident)
         return
     rivals = incident.rivals or incident.main.holds[1:2]
     first = incident.main.holds[:1]
@@ -95,7 +95,7 @@ def _parts(
     yield from ((identity(hold), Part.LEAD) for hold in first)
 
 
-def _robbers(incident: Incident) -> Iterator[tuple[Identity, Part]]:
+def _releasers(incident: Incident) -> Iterator[tuple[Identity, Part]]:
     main = next(iter(incident.of(Code.FOREIGN_RELEASE)), incident.main)
     by = (main.blame.released_by,) if main.blame.released_by else ()
     for hold in (*main.holds[:3], *([incident.next_holder] if incident.next_holder else [])):

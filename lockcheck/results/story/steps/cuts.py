@@ -1,4 +1,4 @@
-"""Who was cut off from whom, in words."""
+"""Which nodes were cut off from which, in words."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ def cut_apart(fault: FaultSpan) -> str:
     links = dict.fromkeys(fault.links)
     both = [link for link in links if link[::-1] in links]
     one_way = [link for link in links if link[::-1] not in links]
-    said = [*_grouped(_each_once(both, fault.nodes), "from"), *_grouped(one_way, "to")]
-    return "; ".join(said)
+    parts = [*_grouped(_each_once(both, fault.nodes), "from"), *_grouped(one_way, "to")]
+    return "; ".join(parts)
 
 
 def _each_once(links: list[tuple[str, str]], struck: Peers) -> list[tuple[str, str]]:
-    """Told of whoever was struck, and where both were, of the first of them."""
+    """From the side of the node that was struck; where both were, of the first of them."""
     place = {node: number for number, node in enumerate(struck)}
     order = sorted(links, key=lambda link: [(place.get(n, len(place)), natural(n)) for n in link])
-    told: dict[frozenset[str], tuple[str, str]] = {}
+    once: dict[frozenset[str], tuple[str, str]] = {}
     for link in order:
-        told.setdefault(frozenset(link), link)
-    return list(told.values())
+        once.setdefault(frozenset(link), link)
+    return list(once.values())
 
 
 def _grouped(links: list[tuple[str, str]], word: str) -> list[str]:
-    """Those who lost the same links are told together."""
+    """Nodes that lost the same links are one group."""
     peers: defaultdict[str, list[str]] = defaultdict(list)
     for node, peer in links:
         peers[node].append(peer)

@@ -1,4 +1,4 @@
-"""The operations in evidence, told one by one: for what no hold can tell."""
+"""The operations in evidence, one by one: for findings that no hold explains."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from lockcheck.words import (
 )
 
 WEIGHT, CONCLUSION = 94, 99
-OPERATIONS_TOLD = 10
-ATTEMPTS_TOLD = 4
+OPERATIONS_SHOWN = 10
+ATTEMPTS_SHOWN = 4
 
 
 def evidence_steps(incident: Incident, cast: Cast) -> Iterator[Step]:
-    by_grant = {identity(hold.acquire) for hold in cast.told}
-    known = {identity(o) for hold in cast.told for o in _told_with(hold)}
+    by_grant = {identity(hold.acquire) for hold in cast.shown}
+    known = {identity(o) for hold in cast.shown for o in _with(hold)}
     known |= cast.stale | frozenset(cast.losses)
     every = evidence_of(incident)
     if any(words_of(same[0]).shows_requests for same in incident.by_code.values()):
@@ -44,7 +44,7 @@ def evidence_steps(incident: Incident, cast: Cast) -> Iterator[Step]:
             yield Step(finding.time_ns, who, text, kind, CONCLUSION)
 
 
-def _told_with(hold: Hold) -> Iterator[Operation]:
+def _with(hold: Hold) -> Iterator[Operation]:
     yield from hold.renewals
     if hold.release is not None:
         yield hold.release
@@ -58,13 +58,15 @@ def _asked(acquire: Operation) -> Step:
 def _in_turn(operations: list[Operation]) -> Iterator[Step]:
     """Of many those at both ends: a circle closes where it began. Attempts are all alike."""
     attempts = all(o.f == F.ACQUIRE and not o.ok for o in operations)
-    each = (ATTEMPTS_TOLD if attempts else OPERATIONS_TOLD) // 2
+    each = (ATTEMPTS_SHOWN if attempts else OPERATIONS_SHOWN) // 2
     left_out = operations[each:-each] if len(operations) > 2 * each + 1 else []
     skipped = {identity(operation) for operation in left_out}
     for operation in operations:
         if identity(operation) not in skipped:
             kind = Kind.LOCK if operation.f in LOCKING else Kind.DATA
-            yield Step(operation.start_ns, plain(operation.node), _told(operation), kind, WEIGHT)
+            yield Step(
+                operation.start_ns, plain(operation.node), _call_and_answer(operation), kind, WEIGHT
+            )
     if left_out:
         what = "attempts" if attempts else "operations"
         nodes = {operation.node for operation in left_out}
@@ -73,7 +75,7 @@ def _in_turn(operations: list[Operation]) -> Iterator[Step]:
         yield Step(left_out[0].start_ns, who, text, Kind.DATA, WEIGHT)
 
 
-def _told(operation: Operation) -> str:
+def _call_and_answer(operation: Operation) -> str:
     """The call, and what came of it: `read x: 1 (answered 0.0031 s later)`."""
     answer = operation.answer
     if answer is None:

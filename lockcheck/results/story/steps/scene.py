@@ -35,13 +35,13 @@ from lockcheck.words import (
 )
 
 MOST_STEPS = 15
-# An operation or a proof that took longer than this is told as two steps: begun, and answered.
+# An operation or a proof that took longer than this becomes two steps: begun, and answered.
 WORTH_TWO_STEPS_NS = 20 * NS_PER_MS
-# Reads and writes of one hold that are told at its start and at its end; those between are counted.
+# Reads and writes of one hold that are steps at its start and at its end; others are counted.
 DATA_STEPS_AT_EACH_END = 2
-FAULTS_TOLD = 3
+FAULTS_SHOWN = 3
 
-# How much the story would miss a step, by the part of whoever took it: extra, rival, lead.
+# How much the story would miss a step, by its hold's role: extra, rival, lead.
 GRANT, LEASE_OVER, ENDED = (62, 97, 97), (24, 50, 92), (34, 40, 78)
 READ, WROTE, SENT, RENEWED = (20, 30, 60), (66, 76, 74), (10, 22, 58), (5, 15, 45)
 MORE_OF_THESE = (12, 26, 56)
@@ -71,17 +71,17 @@ class _Scene:
         self.at_fault = {identity(o) for o in evidence_of(incident)}
 
     def steps(self) -> Iterator[Step]:
-        for hold in self.cast.told:
+        for hold in self.cast.shown:
             yield self._grant(hold)
         for fault in self._faults():
             yield from self._fault(fault)
         yield from self._stalls()
-        for hold in self.cast.told:
+        for hold in self.cast.shown:
             yield from self._lease(hold)
         yield from self._between()
         yield from self._data()
         yield from evidence_steps(self.incident, self.cast)
-        for hold in self.cast.told:
+        for hold in self.cast.shown:
             yield self._end(hold)
 
     def _operations_between(self, start_ns: int, end_ns: int) -> tuple[Operation, ...]:
@@ -168,14 +168,14 @@ class _Scene:
     def _faults(self) -> list[FaultSpan]:
         start_ns = min((h.start_ns for h in self.holds), default=0)
         end_ns = max((h.end_ns for h in self.holds), default=0)
-        nodes = {h.node for h in self.cast.told}
+        nodes = {h.node for h in self.cast.shown}
         blamed = {f.blame.fault.id: f.blame.fault for f in self.incident.findings if f.blame.fault}
         near = (
             f
             for f in self.history.faults
             if f.id not in blamed and any(map(f.concerns, nodes)) and f.touches(start_ns, end_ns)
         )
-        return [*blamed.values(), *near][:FAULTS_TOLD]
+        return [*blamed.values(), *near][:FAULTS_SHOWN]
 
     def _fault(self, fault: FaultSpan) -> Iterator[Step]:
         who, name = names(fault.nodes) or "cluster", plain(fault.name)
@@ -216,17 +216,17 @@ class _Scene:
 
     def _stalls(self) -> Iterator[Step]:
         found = {(s.node, s.start_ns): s for f in self.incident.findings for s in f.blame.stalls}
-        for stall in own_stalls(self.history, list(found.values()))[:FAULTS_TOLD]:
+        for stall in own_stalls(self.history, list(found.values()))[:FAULTS_SHOWN]:
             long = span(stall.end_ns - stall.start_ns)
-            text = f"did not run for {long}: the machine stalled, nobody had stopped it on purpose"
+            text = f"did not run for {long}: the machine stalled, no fault had stopped it"
             yield Step(stall.start_ns, plain(stall.node) or "machine", text, Kind.FAULT, STALLED)
 
     # --- reads and writes
 
     def _data(self) -> Iterator[Step]:
         evidence = {identity(o): o for o in self.cast.evidence}
-        told: set[Identity] = self.at_fault - self.cast.stale - set(self.cast.losses)
-        for hold in self.cast.told:
+        shown: set[Identity] = self.at_fault - self.cast.stale - set(self.cast.losses)
+        for hold in self.cast.shown:
             part = self.cast.part_of(hold)
             mine = [
                 o
@@ -234,14 +234,14 @@ class _Scene:
                 if o.process == hold.process
                 and o.key == hold.key
                 and o.f in {F.READ, F.WRITE}
-                and identity(o) not in told
+                and identity(o) not in shown
             ]
             last = len(mine) - DATA_STEPS_AT_EACH_END
             middle = mine[DATA_STEPS_AT_EACH_END:last]
             left_out = [o for o in middle if identity(o) not in evidence]
             skipped = {identity(o) for o in left_out}
             for operation in mine:
-                told.add(identity(operation))
+                shown.add(identity(operation))
                 if identity(operation) not in skipped:
                     yield from self._read_or_write(operation, part)
             if left_out:
@@ -249,7 +249,7 @@ class _Scene:
                 when, who = left_out[0].start_ns, plain(hold.node)
                 yield Step(when, who, more, Kind.DATA, MORE_OF_THESE[part])
         for known, operation in evidence.items():
-            if known not in told:
+            if known not in shown:
                 yield from self._read_or_write(operation, Part.EXTRA)
 
     def _read_or_write(self, operation: Operation, part: Part) -> Iterator[Step]:
@@ -276,7 +276,7 @@ class _Scene:
         taken_away = self._taken_away_before(hold, hold.end_ns)
         by_then = {
             Ending.RELEASED: texts.released(key, release, taken_away=taken_away),
-            Ending.LOST: f"was told that it had lost {key}",
+            Ending.LOST: f"learned that it had lost {key}",
             Ending.EXPIRED: f"stopped believing: by its own clock its lease on {key} was over",
             Ending.LAST_SEEN: f"was last heard of; it never released {key}",
         }

@@ -24,7 +24,7 @@ def data(cast: Cast, operation: Operation) -> str:
         return f"wrote {writing(operation)}; accepted{as_which}{_why(cast, operation)}"
     if operation.failed:
         return f"tried to write {writing(operation)}; refused: {reason}"
-    return f"sent a write of {writing(operation)}; nobody told it the outcome ({reason})"
+    return f"sent a write of {writing(operation)}; it never learned the outcome ({reason})"
 
 
 def writing(write: Operation) -> str:

@@ -35,10 +35,10 @@ def blame_of(history: History, incident: Incident) -> str:
     terms, main = history.terms, incident.main
     parts = [_first_late(incident), _culprit(terms, incident, main), _chain(incident), _under(main)]
     known = [main.blame.fault]
-    for finding, number in matters_of_their_own(incident):
-        own = "is a matter of its own" if number == 1 else "are a matter of their own"
+    for finding, number in separate_causes(incident):
+        has = "has" if number == 1 else "have"
         what = upper_first(the_anomalies(finding.code, number))
-        parts.append(f"{what} {own}. {_culprit(terms, incident, finding)}")
+        parts.append(f"{what} {has} a separate cause. {_culprit(terms, incident, finding)}")
         parts += [] if finding.blame.fault in known else [_under(finding)]
         known.append(finding.blame.fault)
     return " ".join(filter(None, parts))
@@ -122,7 +122,7 @@ def _chain(incident: Incident) -> str:
         return f"{upper_first(also_taken(incident))}: it does not check who the owner is."
     if (others := len(incident.foreign_releases) - 1) > 0:
         return (
-            f"{amount(others, 'more release')} did the same: whoever is robbed of the lock "
+            f"{amount(others, 'more release')} did the same: a client that lost the lock this way "
             "takes away the next one's."
         )
     return ""
@@ -147,11 +147,11 @@ def _under(finding: Finding) -> str:
         proven = "" if blame.fault.proven_ns is not None else " (not confirmed)"
         return f"Injected at the time: {fault_name(blame.fault)}{proven}."
     unexplained = blame.who is Culprit.SERVICE and blame.release is None
-    return "Nothing that was injected explains it." if unexplained and by_holds(finding) else ""
+    return "No injected fault explains it." if unexplained and by_holds(finding) else ""
 
 
-def matters_of_their_own(incident: Incident) -> Iterator[tuple[Finding, int]]:
-    """What else was found, and is somebody else's fault: one of each kind, and how many of it."""
+def separate_causes(incident: Incident) -> Iterator[tuple[Finding, int]]:
+    """Findings with another culprit than the main one: one of each kind, and how many there are."""
     main = incident.main
     found = [
         finding

@@ -6,7 +6,7 @@ from lockcheck.checker.finding import Blame, Code, Culprit, Finding, Verdict
 from lockcheck.history import Effect, History
 from lockcheck.history.event import TRANSACTION
 from lockcheck.results.story.incidents import Incident
-from lockcheck.results.story.wording.blame import matters_of_their_own
+from lockcheck.results.story.wording.blame import separate_causes
 from lockcheck.results.story.wording.codes import (
     about_a_lock,
     by_evidence,
@@ -45,7 +45,7 @@ _HOLDER_CURES = {
         "its lease has run out. What helps is {guard}. A longer lease only makes it rarer."
     ),
     Effect.CUTS: (
-        "The client ran all the while, so it could have known, although nobody could tell it: it "
+        "The client ran all the while, so it could have known, although no answer reached it: it "
         "must count the validity of its lease by its own monotonic clock, from before it asked, "
         "renew in good time, and stop when the lease is over and no renewal has been answered. "
         "Against what is under way by then there is {guard}."
@@ -73,7 +73,7 @@ _ANY_HOLDER = (
 
 def prevention_of(history: History, incident: Incident) -> str:
     parts = [_prevention(history, incident, _guard_advice(history, incident))]
-    for finding, number in matters_of_their_own(incident):
+    for finding, number in separate_causes(incident):
         cure = _cure(finding, "")
         against = the_anomalies(finding.code, number)
         parts.append(f"Against {against}: {cure[:1].lower()}{cure[1:]}")
@@ -81,7 +81,7 @@ def prevention_of(history: History, incident: Incident) -> str:
 
 
 def _cure(finding: Finding, guard: str) -> str:
-    """`guard`: what would guard the data, in the words that fit the run; empty: told already."""
+    """`guard`: what would guard the data, in the words that fit the run; empty: there already."""
     words = words_of(finding)
     if not about_a_lock(finding):
         return words.object_cure
@@ -119,11 +119,11 @@ def _prevention(history: History, incident: Incident, advice: str) -> str:
 
 def _lock_cure(incident: Incident, guard: str) -> str:
     blame = incident.main.blame
-    if incident.foreign_releases or blame.release is not None:  # whoever was late before
+    if incident.foreign_releases or blame.release is not None:
         return _release_cure(incident, guard)
     if blame.who is Culprit.CLIENT:
         return (
-            "Mend the client: it must read under the lock, and write only while it holds it. "
+            "Fix the client: it must read under the lock, and write only while it holds it. "
             f"What also helps is {guard}."
         )
     if blame.who is Culprit.SERVICE:

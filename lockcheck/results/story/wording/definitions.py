@@ -12,7 +12,7 @@ from lockcheck.checker.modelling import SEMAPHORE
 from lockcheck.words import amount, listed, plain, sentence
 
 NAMED_AT_MOST = 3
-SECOND_LOOK = "Second look, at the answers alone: that they fit acquits nobody."
+SECOND_LOOK = "Answers alone. Consistent answers do not clear the clients."
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,14 +29,14 @@ def side_by_side(definitions: Iterable[Definition], most: int) -> SideBySide:
     interesting = sorted((d for d in every if _rank(d) < _NOTHING), key=_rank)
     fine = [d for d in every if _rank(d) == _NOTHING]
     return SideBySide(
-        lines=tuple(f"{_named(d)}: {sentence(told(d))}" for d in interesting[:most]),
+        lines=tuple(f"{_named(d)}: {sentence(comparison(d))}" for d in interesting[:most]),
         summary=_summary(fine, len(interesting[most:]), beside_locks=locks),
         locks=locks,
     )
 
 
-def told(definition: Definition) -> str:
-    """What they say of one object: whether they agree, or why it could not be decided."""
+def comparison(definition: Definition) -> str:
+    """Whether the two definitions agree on one object, or why that could not be decided."""
     verdict, overlaps = definition.linearizable, definition.overlaps
     if verdict is Verdict.UNKNOWN:
         undecided = "It could not be decided whether an order explains the answers"
@@ -66,8 +66,8 @@ _NOTHING = 3
 
 def _rank(definition: Definition) -> int:
     overlaps, linearizable = definition.overlaps, definition.linearizable
-    told = overlaps is not None and linearizable is not Verdict.UNKNOWN
-    if told and bool(overlaps) != (linearizable is Verdict.VIOLATION):
+    decided = overlaps is not None and linearizable is not Verdict.UNKNOWN
+    if decided and bool(overlaps) != (linearizable is Verdict.VIOLATION):
         return 0  # they disagree
     return {Verdict.VIOLATION: 1, Verdict.UNKNOWN: 2}.get(linearizable, _NOTHING)
 

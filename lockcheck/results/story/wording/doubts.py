@@ -152,9 +152,9 @@ _WORDS: dict[DoubtCode, Callable[[Doubt], str]] = {
         f" again: say whether that is so (--model {d.instead}) or not (--model {d.model})"
     ),
     DoubtCode.MAYBE_LEASED: lambda d: (
-        f"no order explains the answers about {_object(d)}, unless its lock has a lease that"
-        " nothing tells of, or was held before the history began: if it has a lease, say how long"
-        " (--ttl); if neither is so, it is a violation"
+        f"no order explains the answers about {_object(d)}, unless the lock has a lease the"
+        " history does not mention, or was already held when it began: if it has a lease, say how"
+        " long (--ttl); if neither is so, it is a violation"
     ),
     DoubtCode.MAYBE_RELEASED: lambda d: (
         f"no order explains the answers about {_object(d)}, unless a release that was refused had"

@@ -23,7 +23,7 @@ _OVER = {
 
 
 def suffered(fault: FaultSpan) -> str:
-    """What its node went through; empty: nobody knows."""
+    """What its node went through; empty: not known."""
     return _SUFFERED[fault.effect] if fault.effect else ""
 
 

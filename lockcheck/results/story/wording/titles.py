@@ -108,7 +108,7 @@ def _arrived_late(fault: FaultSpan | None, write: Operation, until_ns: int) -> s
 
 
 def let_in(incident: Incident) -> str:
-    """Who came in while the first one still believed."""
+    """The clients that were let in while the first one still believed."""
     rivals = incident.rivals or incident.main.holds[1:2]
     first, nodes = node_of(rivals, 0, "another client"), {hold.node for hold in rivals}
     how = _how(incident.main.holds[:1], rivals)
@@ -214,7 +214,7 @@ def _foreign(incident: Incident) -> Iterator[str]:
         yield _noted(f"1 blind release, by {releaser}, took the lock away from {victim}", found)
     elif found:
         by, many = names_with_counts(releaser_and_victim(f)[0] for f in found), len(found)
-        yield f"{anomalies(Code.FOREIGN_RELEASE, many)} took somebody else's lock away: by {by}."
+        yield f"{anomalies(Code.FOREIGN_RELEASE, many)} took another client's lock away: by {by}."
 
 
 def _stale_writes(incident: Incident, numbers: Numbers) -> Iterator[str]:
@@ -223,12 +223,12 @@ def _stale_writes(incident: Incident, numbers: Numbers) -> Iterator[str]:
         return
     late = {identity(f.operations[-1]): f.length_ns for f in found}
 
-    def told(write: Operation) -> str:
+    def shown(write: Operation) -> str:
         late_ns = late.get(identity(write))
         after = f", {span(late_ns)} after its lease" if late_ns else ""
         return f"{numbers.write(write)} ({plain(write.invoke.value, 24)}{after})"
 
-    which = listed(map(told, incident.stale), LISTED_AT_MOST)
+    which = listed(map(shown, incident.stale), LISTED_AT_MOST)
     yield _noted(f"{anomalies(Code.STALE_WRITE, len(found))} accepted: {which}", found)
 
 
@@ -250,9 +250,9 @@ def _noted(text: str, found: Iterable[Finding]) -> str:
     """What the numbers do not say, where it does not repeat itself too often."""
     notes = Counter(map(note, found))
     total = notes.total()
-    told = [
-        full_stop(said) if often == total else f"({often:,} of them: {full_stop(said)})"
-        for said, often in notes.most_common(NOTES_AT_MOST + 1)
-        if said and (often > 1 or total <= NOTES_AT_MOST)
+    sentences = [
+        full_stop(words) if often == total else f"({often:,} of them: {full_stop(words)})"
+        for words, often in notes.most_common(NOTES_AT_MOST + 1)
+        if words and (often > 1 or total <= NOTES_AT_MOST)
     ]
-    return " ".join([f"{text}.", *told[:NOTES_AT_MOST]])
+    return " ".join([f"{text}.", *sentences[:NOTES_AT_MOST]])
