@@ -16,7 +16,7 @@ from lockcheck.errors import ClusterError
 from lockcheck.servers import SERVERS, Server
 from lockcheck.servers.base import NOT_INSTALLED, driver_cure, driver_versions
 from lockcheck.servers.kind import Kind
-from lockcheck.servers.versions import said_version
+from lockcheck.servers.versions import reported_version
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ def _server(server: Server) -> Diagnosis:
     except ClusterError as error:  # a variable that names nothing is a mistake, not a choice
         return Diagnosis(what, ok=False, found=error.message, cure=error.cure)
     if program is not None:
-        return Diagnosis(what, ok=True, found=f"{said_version(server, program)} ({program[0]})")
+        return Diagnosis(what, ok=True, found=f"{reported_version(server, program)} ({program[0]})")
     if can_be_fetched(server):
         return Diagnosis(what, ok=True, found="fetched from Debian's packages when a run needs it")
     return Diagnosis(what, ok=False, found="not on this host", cure=server.cure, optional=True)

@@ -1,4 +1,4 @@
-"""What a kind of server is: where it is found, how it runs, how its state is asked."""
+"""The interface of a kind of server: how it is found, started, and asked about its state."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class Clock(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Here:
-    """What one member of a cluster knows about itself when it is started."""
+    """A member of a cluster, as it is started: its name, its data folder and the other members."""
 
     name: str
-    members: tuple[str, ...]  # all of its kind and role, including itself: names that resolve
-    data: str  # its data folder, empty in its first life
-    program: Command  # as it was found
+    members: tuple[str, ...]  # of its kind and role, itself included: names that resolve
+    data: str  # its data folder, empty at its first start
+    program: Command  # what `find` found, or `image_program`
     servers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # by kind: their names
 
 
@@ -45,7 +45,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class TellsTime:
-    """How a server tells the time of one of its own clocks."""
+    """How one of a server's own clocks is read by asking the server."""
 
     called: str
     question: Question
@@ -69,23 +69,23 @@ class Server:
     cure: str  # how to get it on a host that lacks it
     image: str  # the folder in compose/images
     suite: str = ""  # of Debian, for its image and for `debs`; empty: the usual one, or this host's
-    image_program: Command  # in that image, what `find` finds on a host
+    image_program: Command  # the program in that image
     command: Callable[[Here], Command]
     ready: Question
     version_command: Callable[[Command], Command] = lambda program: (*program, "--version")
     version_pattern: str = ".+"  # finds it in the output of that command
     files: Callable[[Here], Mapping[str, str]] = nothing  # in its data folder, by name
     environment: Callable[[Here], Mapping[str, str]] = nothing
-    data_mb: int = 0  # of memory for its data folder, which is never on a disk; 0: it has none
+    data_mb: int = 0  # the size of its data folder, a tmpfs; 0: it has none
     refuses_root: bool = False
-    refused_without_data: bool = False  # by the other members, who know that it had some
-    # Removes from its data folder what a full disk left there and what prevents a start.
+    refused_without_data: bool = False  # the other members refuse one that has lost its data
+    # Removes from its data folder what a full disk left there and prevents a start.
     tidied: Callable[[Path], None] = lambda _data: None
     gap_ms: int = 0  # between the starts of two members
-    leader: Question | None = None  # what only the one that leads answers so
+    leader: Question | None = None  # only the leader answers it
     clock: Clock
     tells_time: TellsTime | None = None
-    # It waits until moments of the kernel's monotonic clock: only libfaketime can move that.
+    # It waits until absolute times of the monotonic clock, which only libfaketime can move then.
     waits_by_kernel: bool = False
     drivers: tuple[tuple[str, str], ...] = ()  # its client libraries: name, and name on PyPI
     # What lockcheck relies on in them beside their public interface, and does not find; or empty.
@@ -119,7 +119,7 @@ class Server:
 
 
 def offering(server: Server, *others: Server) -> Server:
-    """The usual server, which can also be asked for in these versions."""
+    """The usual server, with the versions in which it can be asked for."""
     return replace(server, versions={other.version: other for other in others})
 
 
@@ -152,6 +152,7 @@ def named_by(variable: str, what: str) -> Path | None:
 
 
 def on_path(*names: str) -> Path | None:
+    """The first of these programs that is on PATH."""
     found = (shutil.which(name) for name in names)
     return next((Path(path) for path in found if path), None)
 
@@ -161,7 +162,7 @@ def as_command(found: Path | None) -> Command | None:
 
 
 def in_wheel(package: str, pattern: str) -> Path | None:
-    """Without importing the package: that could load a whole client library."""
+    """A program in an installed wheel, found without importing it, which could take long."""
     wheel = find_spec(package)
     if wheel is None or wheel.origin is None:
         return None
@@ -174,7 +175,7 @@ def _executable(path: Path) -> bool:
 
 
 def unpacked(name: str) -> Path:
-    """Where the Debian packages of a kind of server are unpacked after they have been fetched."""
+    """The folder into which Debian packages are unpacked under that name."""
     root = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return Path(root) / "lockcheck" / "debian" / name
 
@@ -186,7 +187,8 @@ def in_debs(name: str, path: str) -> Path | None:
 
 
 def with_libraries_of(name: str) -> Callable[[Here], Mapping[str, str]]:
-    """For a program from packages unpacked under that name, with its libraries."""
+    """The environment of a server: if its program is from packages unpacked under that name, their
+    libraries are found."""
 
     def environment(here: Here) -> Mapping[str, str]:
         root = unpacked(name)
@@ -212,7 +214,7 @@ def driver_versions(server: Server) -> dict[str, str]:
 
 
 def check_drivers(server: Server) -> None:
-    """Before a cluster is started in vain."""
+    """Raises UserError if a client library is not installed."""
     missing = [
         called for called, found in driver_versions(server).items() if found is NOT_INSTALLED
     ]

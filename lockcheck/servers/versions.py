@@ -1,4 +1,4 @@
-"""Whether a program is the version of a server that was asked for."""
+"""Checks that a server's program has the version that was asked for."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ TIMEOUT_S = 10
 
 
 def program_of(server: Server) -> Command | None:
-    """The program on this host, if it is the version that was chosen."""
+    """The program on this host, if there is one in the server's version."""
     program = server.find()
     if program is None or not server.says:
         return program
-    return program if re.search(server.says, said_version(server, program)) else None
+    return program if re.search(server.says, reported_version(server, program)) else None
 
 
-def said_version(server: Server, program: Command) -> str:
+def reported_version(server: Server, program: Command) -> str:
     """The version that a program on this host reports."""
     environment = server.environment(Here("", (), "", program))
     try:
@@ -41,13 +41,13 @@ def said_version(server: Server, program: Command) -> str:
 
 
 def why_not_chosen(server: Server) -> str:
-    """The other version that is there instead; empty if there is none at all."""
+    """Which version there is instead, in words; empty if there is no program at all."""
     program = server.find()
-    return f"{program[0]} says {said_version(server, program)}" if program else ""
+    return f"{program[0]} says {reported_version(server, program)}" if program else ""
 
 
 def check_versions(kinds: Iterable[Kind], reported: Mapping[str, str]) -> None:
-    """Of the servers of a cluster, by the texts of their kinds, before any client connects."""
+    """Raises ClusterError unless each server reports its version; `reported` is by `str(kind)`."""
     for kind in kinds:
         server, version = kind.server, reported[str(kind)]
         if server.says and not re.search(server.says, version):

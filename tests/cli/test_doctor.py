@@ -79,7 +79,7 @@ def test_a_kazoo_that_does_not_log_its_heartbeats_is_broken(
     monkeypatch.setattr("lockcheck.servers.wire.zookeeper.PATIENCE_S", 0.5)
     found = told()["kazoo"]
     assert found.mark == "no"
-    assert "does not tell of heartbeats" in found.found
+    assert "does not report heartbeats" in found.found
 
 
 def test_a_host_without_any_server_runs_nothing_in_local(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -52,7 +52,7 @@ def why_no_compose() -> str:
 
 
 def _candidates() -> Iterator[FoundCompose]:
-    """In order of preference. docker-compose on PATH comes last: an old one takes 0.3 s to ask."""
+    """In order of preference; docker-compose on PATH is last, since an old one takes 0.3 s."""
     if named := os.environ.get(ENVIRONMENT):
         yield from _versioned(named)
         return
@@ -119,7 +119,7 @@ def _check_it_would_run_here(client: docker.DockerClient) -> None:
 
 
 def _unpack(chunks: Iterable[bytes], target: Path) -> None:
-    """Under another name first: an incomplete program must never be found."""
+    """Unpacks under another name first: an incomplete program must never be found."""
     target.parent.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent) as name, tempfile.TemporaryFile() as packed:
         packed.writelines(chunks)

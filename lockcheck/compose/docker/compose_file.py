@@ -118,7 +118,7 @@ def _memory(node: NodeSpec) -> list[str]:
 
 
 def free_subnets(run_id: str, taken: Iterable[IPv4Network]) -> Iterator[IPv4Network]:
-    """In an order that depends on the run's id, so that runs that start together rarely collide."""
+    """The subnets in an order by the run's id, so that runs that start together rarely collide."""
     taken = list(taken)
     subnets = list(SUBNETS.subnets(new_prefix=24))
     random.Random(run_id).shuffle(subnets)

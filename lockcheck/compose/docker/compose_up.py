@@ -81,7 +81,7 @@ def _compose_up(compose: Sequence[str], document: str) -> str:
 
 
 def _environment() -> dict[str, str]:
-    """Without variables that would add files, profiles or names to the run's project."""
+    """This process's, without variables that would add files or names to the run's project."""
     return {name: value for name, value in os.environ.items() if not name.startswith("COMPOSE_")}
 
 

@@ -89,7 +89,7 @@ def _check_debootstrap_can_run(suite: str) -> None:
 
 @contextmanager
 def _empty_folder() -> Iterator[Path]:
-    """In the cache folder, since the system's temporary folder is often mounted nodev.
+    """A folder in the cache: the system's temporary folder is often mounted nodev.
 
     The caller holds the lock for builds, so folders found there were left by killed builds.
     """

@@ -91,7 +91,7 @@ def _clear(shelf: Path) -> None:
 
 
 def _install(wanted: list[str], architecture: str, tree: Path) -> None:
-    """Under another name first, so that a `tree` that exists is complete."""
+    """Installs under another name first, so that a `tree` that exists is complete."""
     with tempfile.TemporaryDirectory(dir=tree.parent) as name:
         complete = Path(name) / "packages"
         _run_pip([*_pip_options(architecture), f"--target={complete}", *wanted])

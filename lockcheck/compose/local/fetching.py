@@ -97,7 +97,7 @@ def _bring(wanted: _Wanted, say: Say) -> None:
 
 
 def _fetch(wanted: _Wanted, target: Path) -> None:
-    """Under another name first, so that a folder that exists is complete."""
+    """Fetches under another name first, so that a folder that exists is complete."""
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=cache_folder()) as name:
         complete = Path(name) / "complete"

@@ -34,8 +34,7 @@ class ClockFacts:
             await asyncio.wait((self._watching,))
 
     async def note_all(self) -> None:
-        """To be called only while no clock is moved: before the first one is, and after the last is
-        restored."""
+        """Records all clocks. Call it only while none is moved: before and after the fault."""
         names = self._scene.names(Role.SERVER, Role.CLIENT)
         with ExitStack() as stack:
             clocks = {name: VdsoClocks(self._scene.nodes[name]) for name in names}

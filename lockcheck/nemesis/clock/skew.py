@@ -39,7 +39,7 @@ class ClockLine:
         return replace(self, shown_from=self.shown_from + by_ns)
 
     def going_at(self, rate: float, real_ns: int) -> ClockLine:
-        """At another rate from `real_ns` of the true clock on."""
+        """The same clock, at another rate from `real_ns` of the true clock on."""
         return ClockLine(real_ns, self.at(real_ns), round(rate * RATE_ONE))
 
 

@@ -26,7 +26,7 @@ class Holders:
         self.numbers = count(1)  # of marks
 
     def observe(self, event: Event) -> None:
-        """To be called with each event of the clients as soon as it is read."""
+        """Follows the clients' events: call it with each as soon as it is read."""
         if event.node is None:
             return
         if event.type is EventType.INVOKE and event.of is None:

@@ -76,7 +76,7 @@ class Nemesis:
         ]
 
     def observe(self, event: Event) -> None:
-        """To be called with each event of the clients as soon as it is read."""
+        """Follows the clients' events: call it with each as soon as it is read."""
         self._scene.holders.observe(event)
         if self._quiet is not None:
             self._quiet.observe(event)

@@ -16,7 +16,7 @@ PATIENCE_S = 2.0
 
 
 class Heartbeats(logging.Handler):
-    """Calls `sent` and `answered` for each heartbeat that kazoo's log tells of."""
+    """Calls `sent` and `answered` for each heartbeat in kazoo's log."""
 
     def __init__(self, sent: Callable[[], None], answered: Callable[[], None]) -> None:
         super().__init__()
@@ -33,7 +33,7 @@ class Heartbeats(logging.Handler):
 
 
 def log_of_heartbeats(sent: Callable[[], None], answered: Callable[[], None]) -> logging.Logger:
-    """A log for one client alone."""
+    """A logger for one kazoo client, which reports its heartbeats."""
     from kazoo.loggingsupport import BLATHER
 
     log = logging.Logger("kazoo", BLATHER)
@@ -56,11 +56,11 @@ def missing_in_kazoo() -> str:
         heard = sent.wait(PATIENCE_S) and answered.wait(PATIENCE_S)
         client.stop()
         client.close()
-    return "" if heard else "its log does not tell of heartbeats"
+    return "" if heard else "its log does not report heartbeats"
 
 
 def _answer_heartbeats(listening: socket.socket) -> None:
-    """Of one client, until it sends anything else."""
+    """Answers the heartbeats of one client until it sends anything else."""
     connection, _ = listening.accept()
     with connection, connection.makefile("rb") as requests:
         _next(requests)
@@ -70,5 +70,5 @@ def _answer_heartbeats(listening: socket.socket) -> None:
 
 
 def _next(requests: BufferedReader) -> bytes:
-    """Without its length; empty at the end."""
+    """The next request, without its length; empty at the end of the connection."""
     return requests.read(int.from_bytes(requests.read(4), "big"))
