@@ -81,7 +81,7 @@ def await_orders(folder: Path, stopping: threading.Event) -> WorkerOrders | None
 
 
 def note_stalls(recorder: Recorder, stopping: threading.Event) -> None:
-    """A tick that comes late is time in which this process did not run, whoever was the cause."""
+    """A tick that comes late is time in which this process did not run, for whatever reason."""
     last = time.monotonic()
     while not stopping.wait(TICK_S):
         now = time.monotonic()
@@ -143,7 +143,7 @@ def serve(folder: Path, stopping: threading.Event, generation: int) -> None:
     recorder.close()
 
 
-def leave_when_told(stopping: threading.Event) -> None:
+def leave_at_sigterm(stopping: threading.Event) -> None:
     """By another thread: this one may be waiting for the event, and hold its lock."""
     signal.signal(signal.SIGTERM, lambda _signal, _frame: start_new_thread(stopping.set, ()))
 
@@ -155,7 +155,7 @@ def main() -> None:
     os.dup2(output, 1)
     os.dup2(output, 2)
     stopping = threading.Event()
-    leave_when_told(stopping)
+    leave_at_sigterm(stopping)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the command line to handle
     serve(folder, stopping, int(os.environ.get(GENERATION, "0")))
     (folder / DONE).touch()

@@ -143,8 +143,8 @@ def at_work(
         stores=workload.stores,
     )
     events = list(merge_event_files(paths))
-    told = [structs.replace(each, time=events[-1].time) for each in ledger_of(events)]
-    return History.of([terms_event(terms), *events, *told])
+    ledger = [structs.replace(each, time=events[-1].time) for each in ledger_of(events)]
+    return History.of([terms_event(terms), *events, *ledger])
 
 
 @dataclass(frozen=True)
@@ -178,5 +178,5 @@ class _Client:
 
 
 def _answered(paths: list[Path], f: str) -> int:
-    told = (path.read_text() for path in paths if path.exists())
-    return sum(text.count(f'"type":"ok","f":"{f}"') for text in told)
+    texts = (path.read_text() for path in paths if path.exists())
+    return sum(text.count(f'"type":"ok","f":"{f}"') for text in texts)

@@ -82,7 +82,7 @@ def session(folder: Path, *, commits: bool = True) -> tuple[Session, Database]:
     return made, made.lock
 
 
-def told(folder: Path) -> History:
+def recorded(folder: Path) -> History:
     return read_history(folder / "h.jsonl")
 
 
@@ -95,7 +95,7 @@ def outcomes(history: History) -> list[str]:
 def test_a_write_is_under_way_until_the_commit_is_confirmed(tmp_path: Path) -> None:
     client, _ = session(tmp_path)
     client.locked("k1", Session.update)
-    history = told(tmp_path)
+    history = recorded(tmp_path)
     assert outcomes(history) == ["acquire ok", "read ok", "write ok", "release ok"]
     write, release = (next(o for o in history.operations if o.f == f) for f in ("write", "release"))
     assert write.start_ns < release.start_ns < (write.end_ns or 0) < (release.end_ns or 0)
@@ -121,12 +121,12 @@ def test_what_came_of_the_release_came_of_the_write(
     client, database = session(tmp_path)
     database.fails = lambda f: failure if f == failing else None
     client.locked("k1", Session.update)
-    assert outcomes(told(tmp_path)) == expected
-    assert not any(write.accepted for write in Case(told(tmp_path)).ledger.writes)
+    assert outcomes(recorded(tmp_path)) == expected
+    assert not any(write.accepted for write in Case(recorded(tmp_path)).ledger.writes)
     assert database.left == (expected[-1] == "read info")
 
 
-def test_what_nobody_will_release_never_counts(tmp_path: Path) -> None:
+def test_what_is_never_released_never_counts(tmp_path: Path) -> None:
     client, database = session(tmp_path)
 
     def section(client: Session, held: object) -> None:
@@ -135,20 +135,20 @@ def test_what_nobody_will_release_never_counts(tmp_path: Path) -> None:
         client.read(held)  # type: ignore[arg-type]
 
     client.locked("k1", section)
-    assert outcomes(told(tmp_path))[-2:] == ["read info", "write fail"]
+    assert outcomes(recorded(tmp_path))[-2:] == ["read info", "write fail"]
     assert database.left
 
 
 def test_where_nothing_is_committed_later_a_write_is_answered_at_once(tmp_path: Path) -> None:
     client, database = session(tmp_path, commits=False)
     client.locked("k1", Session.update)
-    assert outcomes(told(tmp_path)) == ["acquire ok", "read ok", "write ok", "release ok"]
+    assert outcomes(recorded(tmp_path)) == ["acquire ok", "read ok", "write ok", "release ok"]
     database.refusal = "cas: version 1 is not the current one"
     client.locked("k1", Session.update)
-    assert outcomes(told(tmp_path))[4:] == [
+    assert outcomes(recorded(tmp_path))[4:] == [
         *("acquire ok", "read fail", "lost info", "release ok"),
     ]
-    assert {operation.process for operation in told(tmp_path).operations} == {0}
+    assert {operation.process for operation in recorded(tmp_path).operations} == {0}
 
 
 # --- jobs ----------------------------------------------------------------------------------------
@@ -172,4 +172,4 @@ def test_a_job_is_looked_for_and_done(tmp_path: Path) -> None:
         ("look", None, None),
         ("run", "job-1", None),
     ]
-    assert outcomes(told(tmp_path)) == ["acquire ok", "look ok", "run ok", "release ok"]
+    assert outcomes(recorded(tmp_path)) == ["acquire ok", "look ok", "run ok", "release ok"]

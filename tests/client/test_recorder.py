@@ -43,7 +43,7 @@ def test_keepers_at_once_are_several_and_one_after_another_is_one(tmp_path: Path
     assert begun[2] in begun[:2]
 
 
-def test_a_keeper_is_retired_after_an_answer_that_nobody_heard(tmp_path: Path) -> None:
+def test_a_keeper_is_retired_after_an_unknown_answer(tmp_path: Path) -> None:
     path = tmp_path / "h.jsonl"
     record = recorder(path)
     record.answer(record.keeper_renews("k", 1000, of=1), INFO, "timed out")

@@ -1,4 +1,4 @@
-"""A client's loop with a lock that does as it is told: notices, validity, aims, and its end."""
+"""A client's loop with a lock that a test controls: notices, validity, aims, and its end."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from lockcheck.workloads.mutex import WORKLOAD as MUTEX
 from tests.waiting import wait_for
 
 
-class ToldLock(Lock):
+class ControlledLock(Lock):
     """Grants at once, and leaves the claim where a test finds it."""
 
     def __init__(self, _servers: tuple[Address, ...], _settings: LockSettings) -> None:
@@ -71,11 +71,11 @@ class Register(Storage):
 
 
 BACKEND = Backend(
-    name="told",
-    summary="does as it is told",
+    name="controlled",
+    summary="controlled by a test",
     promises=Promises(session=True, fencing=False, renews=True, waits=True),
     servers=(),
-    connect=ToldLock,
+    connect=ControlledLock,
     errors=(),
     retry_ms=(0, 1),
 )
@@ -87,8 +87,8 @@ class Client:
     path: Path
 
     @property
-    def lock(self) -> ToldLock:
-        assert isinstance(self.session.lock, ToldLock)
+    def lock(self) -> ControlledLock:
+        assert isinstance(self.session.lock, ControlledLock)
         return self.session.lock
 
     def events(self) -> list[Event]:
@@ -137,7 +137,7 @@ def test_a_shared_claim_is_written_as_one(client: Client) -> None:
     assert [e.shared for e in client.events()] == [True, True, False, False]
 
 
-def test_a_loss_told_by_another_thread_ends_the_thinking_at_once(client: Client) -> None:
+def test_a_loss_reported_by_another_thread_ends_the_thinking_at_once(client: Client) -> None:
     client.session.think_ms = 60_000
 
     def section(session: Session, held: Held) -> None:
@@ -158,8 +158,8 @@ def test_a_client_that_looks_writes_its_loss_before_it_does_anything_else(client
     client.session.check_validity = True
 
     def section(session: Session, held: Held) -> None:
-        told = in_the_background(lambda: client.lock.claims[0].lost("gone"))
-        told.join()
+        reporting = in_the_background(lambda: client.lock.claims[0].lost("gone"))
+        reporting.join()
         assert "lost" not in client.names(), "it is the client that writes it, not the keeper"
         session.read(held)
         pytest.fail("it goes on")
@@ -171,8 +171,8 @@ def test_a_client_that_looks_writes_its_loss_before_it_does_anything_else(client
 
 def test_a_client_that_does_not_look_acts_first_and_heeds_its_loss_then(client: Client) -> None:
     def section(session: Session, held: Held) -> None:
-        told = in_the_background(lambda: client.lock.claims[0].lost("gone"))
-        told.join()
+        reporting = in_the_background(lambda: client.lock.claims[0].lost("gone"))
+        reporting.join()
         session.read(held)
         pytest.fail("it goes on")
 
@@ -181,7 +181,7 @@ def test_a_client_that_does_not_look_acts_first_and_heeds_its_loss_then(client: 
 
 
 def test_who_was_stopped_goes_on_where_it_stood(client: Client) -> None:
-    """It was told of its loss, and the nemesis let go of it: it does what it was about to do."""
+    """Its loss was reported and the mark removed while it was stopped: it does its next step."""
     client.session.think_ms = 0
     aimed = client.session.aims / "work-1"
     aimed.touch()
@@ -191,9 +191,9 @@ def test_who_was_stopped_goes_on_where_it_stood(client: Client) -> None:
         client.lock.claims[0].lost("gone")
 
     def section(session: Session, held: Held) -> None:
-        told = in_the_background(tell_and_let_go)
+        reporting = in_the_background(tell_and_let_go)
         session.think()
-        told.join()
+        reporting.join()
         session.write_mark(held, None)
 
     client.session.locked("k1", section)
@@ -208,7 +208,7 @@ def test_a_loss_that_comes_before_the_grant_ends_the_section_that_follows(client
     assert client.names() == ["acquire", "acquire!", "lost", "release", "release!"]
 
 
-def test_what_is_told_of_a_claim_that_is_over_does_not_hit_the_next(client: Client) -> None:
+def test_a_late_report_about_a_claim_that_is_over_does_not_hit_the_next(client: Client) -> None:
     client.session.locked("k1", lambda session, held: None)
 
     def section(session: Session, held: Held) -> None:
@@ -347,7 +347,7 @@ def test_a_client_stands_at_the_very_point_and_says_so(
 
 
 @AT
-def test_nobody_stands_there_for_long(client: Client, mark: Path, done: list[str]) -> None:
+def test_no_client_stands_there_for_long(client: Client, mark: Path, done: list[str]) -> None:
     began = time.monotonic()
     client.session.locked("k1", Session.update)
     assert 0.25 <= time.monotonic() - began < 30  # a quarter of its lease
@@ -429,7 +429,7 @@ def test_an_inner_level_that_cannot_be_left_ends_the_outer_one(client: Client) -
     assert client.names()[4:] == ["release", "release!", "lost", "release", "release!"]
 
 
-def test_a_loss_on_any_level_is_told_once_and_ends_all_of_them(client: Client) -> None:
+def test_a_loss_on_any_level_is_recorded_once_and_ends_all_of_them(client: Client) -> None:
     def lose(session: Session, inner: Held) -> None:
         for claim in client.lock.claims:
             claim.lost("the lease is gone")

@@ -76,7 +76,7 @@ def test_a_client_and_its_second_life(redis_address: Address, tmp_path: Path) ->
     assert str(after[0].value) == f"v{A_LIFE + 1}-c2"
 
 
-def test_a_client_that_is_told_to_leave_before_it_began(tmp_path: Path) -> None:
+def test_a_client_that_has_to_leave_before_it_began(tmp_path: Path) -> None:
     client = start(tmp_path / "c1", 0)
     wait_for((tmp_path / "c1" / READY).exists, "it is ready")
     client.terminate()
@@ -85,15 +85,15 @@ def test_a_client_that_is_told_to_leave_before_it_began(tmp_path: Path) -> None:
 
 TOLD_WHILE_IT_BEGINS_TO_WAIT = """
 import os, signal, threading
-from lockcheck.client.worker import leave_when_told
+from lockcheck.client.worker import leave_at_sigterm
 
 stopping = threading.Event()
-leave_when_told(stopping)
+leave_at_sigterm(stopping)
 with stopping._cond:  # as in the first and last steps of every wait for it
     os.kill(os.getpid(), signal.SIGTERM)
 assert stopping.wait(30)
 """
 
 
-def test_whoever_is_told_to_leave_while_it_begins_to_wait_leaves() -> None:
+def test_a_client_that_has_to_leave_while_it_begins_to_wait_leaves() -> None:
     subprocess.run([sys.executable, "-c", TOLD_WHILE_IT_BEGINS_TO_WAIT], check=True, timeout=60)

@@ -71,7 +71,7 @@ class HerdLock(SessionLock):
 
 BACKEND = Backend(
     name="zookeeper-herd",
-    summary=f"{MEMBERS} servers, one ephemeral node that everybody watches",
+    summary=f"{MEMBERS} servers, one ephemeral node that all clients watch",
     promises=Promises(session=True, fencing=True, waits=True, tells_validity=False),
     servers=SERVERS,
     connect=HerdLock,
