@@ -31,6 +31,7 @@ class Tally(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
+    schema: int = SCHEMA
     run_id: str
     verdict: Verdict  # unknown, too, of a run that was not judged yet
     findings: tuple[Tally, ...] = ()
@@ -42,7 +43,6 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     took_ms: float | None  # None: it was killed, or still runs
     exit_code: int | None  # of `lockcheck run`; None: it was killed, or still runs
     problem: str = ""  # why it did not come to its end
-    schema: int = SCHEMA
 
     @property
     def codes(self) -> dict[str, int]:
