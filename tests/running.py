@@ -103,11 +103,11 @@ def processes_of(run_id: str) -> list[int]:
     namespaces: dict[int, Path] = {}
     for proc in Path("/proc").glob("[0-9]*"):
         try:
-            told = (proc / "cmdline").read_bytes() + (proc / "environ").read_bytes()
+            output = (proc / "cmdline").read_bytes() + (proc / "environ").read_bytes()
             namespaces[int(proc.name)] = (proc / "ns" / "pid").readlink()
         except (FileNotFoundError, ProcessLookupError, PermissionError):
             continue
-        if run_id.encode() in told:
+        if run_id.encode() in output:
             naming.add(int(proc.name))
     of_the_run = {namespaces[pid] for pid in naming} - {Path("/proc/self/ns/pid").readlink()}
     return [

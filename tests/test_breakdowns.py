@@ -1,4 +1,4 @@
-"""What breaks although nobody meant it to: named, exit code 4, no finding, and nothing stays."""
+"""Failures that no fault injected: named, exit code 4, no finding, and nothing stays."""
 
 from __future__ import annotations
 

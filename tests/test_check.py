@@ -1,4 +1,4 @@
-"""`lockcheck check` of what somebody else recorded, as a process of its own."""
+"""`lockcheck check` of histories from other tools, as a process of its own."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def two_holders(form: str, *clients: str) -> str:
         ("ok", clients[1], 8),
     ]
     fs = ["acquire"] * 4 + ["release"] * 4
-    told = zip(steps, fs, strict=True)
+    rows = zip(steps, fs, strict=True)
     if form == "edn":
         line = "{{:process {1} :type :{0} :f :{3} :value nil :time {2}000000}}"
     elif form == "json":
         line = '{{"process": {1}, "type": "{0}", "f": "{3}", "value": null, "time": {2}000000}}'
     else:
         line = "{1}\t:{0}\t:{3}\tnil"
-    return "\n".join(line.format(*step, f) for step, f in told) + "\n"
+    return "\n".join(line.format(*step, f) for step, f in rows) + "\n"
 
 
 CLIENTS = {
@@ -57,17 +57,17 @@ def test_two_holders_are_found_whatever_their_names(
 ) -> None:
     path = tmp_path / f"history.{form}"
     path.write_text(two_holders(form, one, other))
-    said = lockcheck("check", str(path), "--model", "mutex", "--json")
-    assert said.returncode == VIOLATION, said.stdout + said.stderr
-    assert "violation" in json.loads(said.stdout)["verdict"]
+    done = lockcheck("check", str(path), "--model", "mutex", "--json")
+    assert done.returncode == VIOLATION, done.stdout + done.stderr
+    assert "violation" in json.loads(done.stdout)["verdict"]
 
 
 def test_processes_that_are_no_clients_are_mentioned(tmp_path: Path) -> None:
     path = tmp_path / "history.edn"
     path.write_text(two_holders("edn", "0", ":c4"))
-    said = lockcheck("check", str(path))
-    assert "4 operations were ignored" in said.stderr
-    assert ":c4" in said.stderr
+    done = lockcheck("check", str(path))
+    assert "4 operations were ignored" in done.stderr
+    assert ":c4" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -88,24 +88,24 @@ def test_a_history_in_which_no_client_does_anything_is_unknown(
 ) -> None:
     path = tmp_path / name
     path.write_text(f"{text}\n")
-    said = lockcheck("check", str(path))
-    assert said.returncode == UNKNOWN, said.stderr
-    assert "The history has no operations of clients" in said.stdout
+    done = lockcheck("check", str(path))
+    assert done.returncode == UNKNOWN, done.stderr
+    assert "The history has no operations of clients" in done.stdout
 
 
 @pytest.mark.parametrize("client", ["true", "nil", str(1 << 64)])
 def test_what_can_be_no_client_is_refused(tmp_path: Path, client: str) -> None:
     path = tmp_path / "history.edn"
     path.write_text(two_holders("edn", "0", client))
-    said = lockcheck("check", str(path))
-    assert said.returncode == USAGE
-    assert "history.edn, line 3, column 1: " in said.stderr
+    done = lockcheck("check", str(path))
+    assert done.returncode == USAGE
+    assert "history.edn, line 3, column 1: " in done.stderr
 
 
 @pytest.mark.parametrize("given", ["/dev/zero", "-"])
 def test_zeros_without_end_are_refused_at_once(given: str) -> None:
     with open("/dev/zero", "rb") as zeros:  # noqa: PTH123 - a device
-        said = subprocess.run(
+        done = subprocess.run(
             [*LOCKCHECK, "check", given],
             stdin=zeros,
             capture_output=True,
@@ -113,22 +113,22 @@ def test_zeros_without_end_are_refused_at_once(given: str) -> None:
             check=False,
             timeout=60,
         )
-    assert said.returncode == USAGE, said.stderr
-    assert "no format that lockcheck recognizes" in said.stderr
+    assert done.returncode == USAGE, done.stderr
+    assert "no format that lockcheck recognizes" in done.stderr
 
 
 @pytest.mark.parametrize(
     ("closed", "words"), [("<&-", "it is closed"), ("</dev/null", "it is empty")]
 )
 def test_standard_input_with_nothing_in_it(closed: str, words: str) -> None:
-    said = subprocess.run(
+    done = subprocess.run(
         ["sh", "-c", f'exec "$@" {closed}', "sh", *LOCKCHECK, "check", "-"],
         capture_output=True,
         text=True,
         check=False,
     )
-    assert said.returncode == USAGE, said.stderr
-    assert f"standard input: {words}" in said.stderr
+    assert done.returncode == USAGE, done.stderr
+    assert f"standard input: {words}" in done.stderr
 
 
 @pytest.mark.parametrize("json", [[], ["--json"]])
@@ -142,11 +142,11 @@ def test_a_reader_that_goes_away_changes_no_exit_code(tmp_path: Path, json: list
     ):
         read_end, write_end = os.pipe()
         os.close(read_end)
-        said = subprocess.run(
+        done = subprocess.run(
             [*LOCKCHECK, *command], check=False, stdout=write_end, stderr=subprocess.PIPE
         )
         os.close(write_end)
-        assert (said.returncode, said.stderr) == (code, b""), command
+        assert (done.returncode, done.stderr) == (code, b""), command
 
 
 def test_a_search_that_would_take_too_much_memory_is_unknown(tmp_path: Path) -> None:
@@ -155,9 +155,9 @@ def test_a_search_that_would_take_too_much_memory_is_unknown(tmp_path: Path) -> 
     path.write_text(
         f"client,key,op,start_ns,end_ns,outcome,value,result\n{adds}r,k,read,11,50,ok,,-1\n"
     )
-    said = lockcheck("check", str(path), "--memory", "500KB")
-    assert said.returncode == UNKNOWN
-    assert "its memory was used up (--memory)" in said.stdout
+    done = lockcheck("check", str(path), "--memory", "500KB")
+    assert done.returncode == UNKNOWN
+    assert "its memory was used up (--memory)" in done.stdout
     wrong = lockcheck("check", str(path), "--memory", "much")
     assert wrong.returncode == USAGE
     assert "'much' is not an amount of memory: write it like 500MB or 2GB" in " ".join(
@@ -193,8 +193,8 @@ def test_what_it_unpacked_is_put_away_however_it_is_ended(
 def test_permits_have_bounds(tmp_path: Path, permits: int, code: int) -> None:
     path = tmp_path / "h.edn"
     path.write_text(two_holders("edn", "0", "1"))
-    said = lockcheck("check", str(path), "--model", "semaphore", "--permits", str(permits))
-    assert said.returncode == code, said.stderr
+    done = lockcheck("check", str(path), "--model", "semaphore", "--permits", str(permits))
+    assert done.returncode == code, done.stderr
 
 
 def test_permits_in_a_file_have_bounds(tmp_path: Path) -> None:
@@ -203,5 +203,5 @@ def test_permits_in_a_file_have_bounds(tmp_path: Path) -> None:
     rest = two_holders("json", "0", "1").replace('"time": ', '"key": "k", "time": ')
     for permits, code in ((2, OK), (UNLIMITED_PERMITS, OK), (UNLIMITED_PERMITS + 1, USAGE)):
         path.write_text(terms % permits + rest)
-        said = lockcheck("check", str(path))
-        assert said.returncode == code, said.stderr
+        done = lockcheck("check", str(path))
+        assert done.returncode == code, done.stderr

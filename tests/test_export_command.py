@@ -23,11 +23,11 @@ def history(tmp_path: Path) -> Path:
 
 
 def test_what_is_left_out_is_said(history: Path) -> None:
-    said = lockcheck("export", str(history), "--format", "csv")
-    assert said.returncode == 0
-    assert said.stdout.startswith("client,key,op")
+    done = lockcheck("export", str(history), "--format", "csv")
+    assert done.returncode == 0
+    assert done.stdout.startswith("client,key,op")
     assert (
-        "lockcheck: csv contains the clients' operations only: 1 notice is left out" in said.stderr
+        "lockcheck: csv contains the clients' operations only: 1 notice is left out" in done.stderr
     )
     assert lockcheck("export", str(history), "--format", "edn").stderr == ""
 
@@ -37,36 +37,36 @@ def test_a_history_is_not_written_over_itself(history: Path) -> None:
     link = history.with_name("link")
     link.symlink_to(history)
     for out in (history, link):
-        said = lockcheck("export", str(history), "--format", "edn", "--out", str(out))
-        assert said.returncode == USAGE
-        assert "is the history itself" in said.stderr
+        done = lockcheck("export", str(history), "--format", "edn", "--out", str(out))
+        assert done.returncode == USAGE
+        assert "is the history itself" in done.stderr
     assert history.read_bytes() == before
 
 
 @pytest.mark.parametrize("out", [["--out", "/dev/full"], []], ids=["a file", "standard output"])
 def test_a_full_disk(history: Path, out: list[str]) -> None:
     with open("/dev/full", "wb") as full:  # noqa: PTH123 - a device
-        said = subprocess.run(
+        done = subprocess.run(
             [*LOCKCHECK, "export", str(history), "--format", "csv", *out],
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,
             check=False,
         )
-    assert said.returncode == USAGE
-    assert "cannot be written: No space left on device" in said.stderr
-    assert "Traceback" not in said.stderr
+    assert done.returncode == USAGE
+    assert "cannot be written: No space left on device" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-"])
 def test_what_is_closed(history: Path, closed: str) -> None:
     given = "-" if closed == "<&-" else str(history)
     command = [*LOCKCHECK, "export", given, "--format", "csv"]
-    said = subprocess.run(
+    done = subprocess.run(
         ["sh", "-c", f'exec "$@" {closed}', "sh", *command],
         capture_output=True,
         text=True,
         check=False,
     )
-    assert said.returncode == USAGE, said.stderr
-    assert "is closed" in said.stderr
+    assert done.returncode == USAGE, done.stderr
+    assert "is closed" in done.stderr

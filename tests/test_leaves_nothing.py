@@ -135,11 +135,11 @@ def test_the_next_docker_run_removes_what_a_killed_one_left(tmp_path: Path) -> N
         process.kill()
         process.wait()
         wait_for(lambda: not stopped_clients(), "no client stays stopped")
-    said = lockcheck(
+    done = lockcheck(
         *("run", "--backend", "redis", "--runtime", "docker", "--nemesis", "none"),
         *("--time-limit", "2s", "--out", str(tmp_path / "next")),
     )
-    assert said.returncode in (0, 3), said.stderr
+    assert done.returncode in (0, 3), done.stderr
     assert traces_of(run_id, "docker") == []
 
 
@@ -160,7 +160,7 @@ def small_disk(tmp_path: Path, size: str) -> Iterator[Path]:
 
 @pytest.mark.cluster
 def test_a_disk_that_was_full_for_a_moment_is_named(tmp_path: Path) -> None:
-    """There is room again when everything is over, and what was said then could not be written."""
+    """There is room again at the end, but what the client wrote meanwhile is lost."""
     need("local")
     with small_disk(tmp_path, "4m") as disk:
         options = ("--backend", "redis", "--nemesis", "none")
@@ -172,13 +172,13 @@ def test_a_disk_that_was_full_for_a_moment_is_named(tmp_path: Path) -> None:
             wait_for(lambda: list(disk.glob("out/2*/nodes/c*/full")), "a client found no space")
             (disk / "fill").unlink()
             process.communicate(timeout=60)
-        said = (disk / "out.stderr").read_text()
+        done = (disk / "out.stderr").read_text()
         page = (disk / "out" / run_id / "report.html").read_text()
-    assert process.returncode == 4, said
+    assert process.returncode == 4, done
     assert re.search(
-        r"c\d exited by itself during the run: no space was left for its history", said
+        r"c\d exited by itself during the run: no space was left for its history", done
     )
-    assert "cure: make room" in said
+    assert "cure: make room" in done
     assert "no space was left for its history" in page
     assert traces_of(run_id, "local") == []
 
@@ -191,12 +191,12 @@ def histories(folder: Path) -> bool:
 def test_a_full_disk_is_named_and_leaves_nothing(tmp_path: Path) -> None:
     need("local")
     with small_disk(tmp_path, "300k") as disk:
-        said = lockcheck(
+        done = lockcheck(
             *("run", "--backend", "redis", "--nemesis", "pause", "--runtime", "local"),
             *("--time-limit", "60s", "--no-stop-on-violation", "--out", str(disk / "out")),
         )
         [folder] = [path for path in (disk / "out").iterdir() if not path.is_symlink()]
-    assert said.returncode == 4, said.stderr
-    assert "no space is left" in said.stderr
-    assert "Traceback" not in said.stderr
+    assert done.returncode == 4, done.stderr
+    assert "no space is left" in done.stderr
+    assert "Traceback" not in done.stderr
     assert traces_of(folder.name, "local") == []

@@ -55,11 +55,11 @@ def test_an_ordinary_user_can_run_it(everybodys_folder: Path, tmp_path: Path) ->
     command += ["--runtime", "local", "--out", str(out)]
     if os.geteuid() == 0:
         command = as_nobody(command, out, tmp_path)
-    said = subprocess.run(command, capture_output=True, text=True, check=False, cwd=out)
-    if "gives no namespaces" in said.stderr:
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=out)
+    if "gives no namespaces" in done.stderr:
         pytest.skip("this system gives ordinary users no namespaces")
-    assert said.returncode == 1, said.stderr
-    assert "VIOLATION" in said.stdout
+    assert done.returncode == 1, done.stderr
+    assert "VIOLATION" in done.stdout
     owner = next(path for path in Path(out).iterdir() if not path.is_symlink()).stat().st_uid
     assert owner == (int(NOBODY) if os.geteuid() == 0 else os.geteuid())
 
@@ -98,11 +98,11 @@ def test_an_ordinary_user_can_have_all_that_servers_need(
     command = [sys.executable, "-c", CLUSTERS, checkout, str(out)]
     if os.geteuid() == 0:
         command = as_nobody(command, out, tmp_path)
-    said = subprocess.run(command, capture_output=True, text=True, check=False, cwd=out)
-    if "gives no namespaces" in said.stderr:
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=out)
+    if "gives no namespaces" in done.stderr:
         pytest.skip("this system gives ordinary users no namespaces")
-    assert said.returncode == 0, said.stderr
-    first, second, user = said.stdout.splitlines()
+    assert done.returncode == 0, done.stderr
+    first, second, user = done.stdout.splitlines()
     assert "/1/I/hello from t1" in first
     assert "/1/I/hello from t1" in second
     assert user == f"user {NOBODY if os.geteuid() == 0 else os.geteuid()}"

@@ -256,17 +256,17 @@ def test_a_run_of_nothing_but_what_was_added(tmp_path: Path) -> None:
     need("local")
     words = ["--backend", "counted", "--nemesis", "blink", "--workload", "scribble", "--json"]
     words += ["--guard", "fence", "--time-limit", "5s", "--runtime", "local", "--seed", "1"]
-    said = lockcheck("run", *words, "--out", str(tmp_path / "results"), variables=install(tmp_path))
-    assert said.returncode == 0, said.stderr + said.stdout
-    result = json.loads(said.stdout)
+    done = lockcheck("run", *words, "--out", str(tmp_path / "results"), variables=install(tmp_path))
+    assert done.returncode == 0, done.stderr + done.stdout
+    result = json.loads(done.stdout)
     assert result["counts"]["faults"] >= 1
     assert result["counts"]["writes_accepted"] >= 3
 
 
 def test_what_was_added_is_listed(tmp_path: Path) -> None:
-    said = lockcheck("list", variables=install(tmp_path)).stdout
+    done = lockcheck("list", variables=install(tmp_path)).stdout
     names = ("counted", "blink", "scribble", "hogging", "max-register")
-    assert all(f"  {name} " in said for name in names)
+    assert all(f"  {name} " in done for name in names)
 
 
 HOGGED = history("""
@@ -321,11 +321,11 @@ def test_a_model_judges(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_used_is_named(tmp_path: Path, entry_points: str, reason: str) -> None:
-    said = lockcheck("run", "--backend", "redis", variables=install(tmp_path, entry_points))
-    assert said.returncode == 2
-    assert "outside adds 'odd' to lockcheck.backends" in said.stderr
-    assert reason in said.stderr
-    assert "uninstall outside" in said.stderr
+    done = lockcheck("run", "--backend", "redis", variables=install(tmp_path, entry_points))
+    assert done.returncode == 2
+    assert "outside adds 'odd' to lockcheck.backends" in done.stderr
+    assert reason in done.stderr
+    assert "uninstall outside" in done.stderr
 
 
 REGISTRIES = (BACKENDS, WORKLOADS, SERVERS, FAULTS, STORAGES, CHECKS, MODELS)
@@ -391,7 +391,7 @@ def test_containers_have_nothing_of_it(tmp_path: Path) -> None:
     assert config.from_outside() == ()
     asked = ("--backend", "redis", "--workload", "scribble", "--runtime", "docker")
     need("docker")
-    said = lockcheck("run", *asked, "--out", str(tmp_path / "results"), variables=install(tmp_path))
-    assert said.returncode == 2
-    assert "scribble is missing" in said.stderr
+    done = lockcheck("run", *asked, "--out", str(tmp_path / "results"), variables=install(tmp_path))
+    assert done.returncode == 2
+    assert "scribble is missing" in done.stderr
     assert not (tmp_path / "results").exists()

@@ -24,20 +24,20 @@ def violated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a run that was violated."""
     need("local")
     out = tmp_path_factory.mktemp("violated") / "out"
-    said = lockcheck(
+    done = lockcheck(
         *("run", "--backend", "redis", "--nemesis", "pause", "--seed", "7", "--runtime", "local"),
         *("--out", str(out)),
     )
-    assert said.returncode == 1, said.stderr
-    (out / "said.txt").write_text(said.stdout)
+    assert done.returncode == 1, done.stderr
+    (out / "stdout.txt").write_text(done.stdout)
     return (out / "latest").resolve()
 
 
 def test_it_says_what_happened_and_how_to_run_it_again(violated: Path) -> None:
-    said = (violated.parent / "said.txt").read_text()
-    assert "VIOLATION" in said
-    assert "report.html" in said
-    again = next(line for line in said.splitlines() if "lockcheck run" in line)
+    done = (violated.parent / "stdout.txt").read_text()
+    assert "VIOLATION" in done
+    assert "report.html" in done
+    again = next(line for line in done.splitlines() if "lockcheck run" in line)
     assert shlex.split(again[again.index("lockcheck") :])[:4] == [
         "lockcheck",
         "run",
@@ -75,9 +75,9 @@ def test_check_comes_to_the_same_verdict(violated: Path) -> None:
     before = json.loads((violated / "verdict.json").read_text())
     record = read_record(violated)
     (violated / "report.html").unlink()
-    said = lockcheck("check", str(violated), "--json")
-    assert said.returncode == 1
-    assert json.loads(said.stdout)["findings"] == before["findings"]
+    done = lockcheck("check", str(violated), "--json")
+    assert done.returncode == 1
+    assert json.loads(done.stdout)["findings"] == before["findings"]
     assert (violated / "report.html").exists()
     assert read_record(violated) == record
 
@@ -87,8 +87,8 @@ def test_check_judges_a_bare_history_and_writes_a_report_where_told(
 ) -> None:
     bare, report = tmp_path / "bare.jsonl", tmp_path / "report.html"
     bare.write_bytes((violated / "history.jsonl").read_bytes())
-    said = lockcheck("check", str(bare), "--report", str(report))
-    assert said.returncode == 1
+    done = lockcheck("check", str(bare), "--report", str(report))
+    assert done.returncode == 1
     assert "<html" in report.read_text()
 
 

@@ -39,10 +39,10 @@ LOCALLY = ("run", "--backend", "redis", "--runtime", "local")
     ],
 )
 def test_a_wrong_run(arguments: list[str], words: list[str], tmp_path: Path) -> None:
-    said = lockcheck("run", *arguments, cwd=tmp_path)
-    assert said.returncode == USAGE, said.stderr
-    assert all(word in said.stderr for word in words), said.stderr
-    assert "Traceback" not in said.stderr
+    done = lockcheck("run", *arguments, cwd=tmp_path)
+    assert done.returncode == USAGE, done.stderr
+    assert all(word in done.stderr for word in words), done.stderr
+    assert "Traceback" not in done.stderr
     assert not (tmp_path / "results").exists()
 
 
@@ -60,32 +60,32 @@ def test_a_wrong_run(arguments: list[str], words: list[str], tmp_path: Path) -> 
 def test_a_wrong_history(content: bytes, words: list[str], tmp_path: Path) -> None:
     path = tmp_path / "history.jsonl"
     path.write_bytes(content)
-    said = lockcheck("check", str(path))
-    told = (said.stdout + said.stderr).lower()
-    assert said.returncode == USAGE
-    assert all(word in told for word in words), told
-    assert "traceback" not in told
+    done = lockcheck("check", str(path))
+    output = (done.stdout + done.stderr).lower()
+    assert done.returncode == USAGE
+    assert all(word in output for word in words), output
+    assert "traceback" not in output
 
 
 def test_no_such_run(tmp_path: Path) -> None:
-    said = lockcheck("check", "yesterday", cwd=tmp_path)
-    assert said.returncode == USAGE
-    assert "neither a run nor a history file" in said.stderr
+    done = lockcheck("check", "yesterday", cwd=tmp_path)
+    assert done.returncode == USAGE
+    assert "neither a run nor a history file" in done.stderr
 
 
 def test_an_unreadable_history(tmp_path: Path) -> None:
     folder = tmp_path / "history.jsonl"
     folder.mkdir()
-    said = lockcheck("check", str(folder))
-    assert said.returncode == USAGE
-    assert "cure" in said.stderr
+    done = lockcheck("check", str(folder))
+    assert done.returncode == USAGE
+    assert "cure" in done.stderr
 
 
 def test_a_broken_configuration_file(tmp_path: Path) -> None:
     (tmp_path / "lockcheck.toml").write_text("[run\n")
-    said = lockcheck("run", "--backend", "redis", cwd=tmp_path)
-    assert said.returncode == USAGE
-    assert "lockcheck.toml" in said.stderr
+    done = lockcheck("run", "--backend", "redis", cwd=tmp_path)
+    assert done.returncode == USAGE
+    assert "lockcheck.toml" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -98,9 +98,9 @@ def test_a_broken_configuration_file(tmp_path: Path) -> None:
 )
 def test_a_setting_that_there_is_not(content: str, words: list[str], tmp_path: Path) -> None:
     (tmp_path / "lockcheck.toml").write_text(content)
-    said = lockcheck("run", "--backend", "redis", cwd=tmp_path)
-    assert said.returncode == USAGE
-    assert all(word in said.stderr for word in words), said.stderr
+    done = lockcheck("run", "--backend", "redis", cwd=tmp_path)
+    assert done.returncode == USAGE
+    assert all(word in done.stderr for word in words), done.stderr
 
 
 def test_the_order_of_configuration(tmp_path: Path) -> None:
@@ -108,9 +108,9 @@ def test_the_order_of_configuration(tmp_path: Path) -> None:
     (tmp_path / "lockcheck.toml").write_text('[run]\nbackend = "redis"\nttl = "1ms"\nclients = 0\n')
 
     def error(*options: str, **environment: str) -> str:
-        said = lockcheck("run", *options, cwd=tmp_path, variables=environment)
-        assert said.returncode == USAGE
-        return said.stderr
+        done = lockcheck("run", *options, cwd=tmp_path, variables=environment)
+        assert done.returncode == USAGE
+        return done.stderr
 
     assert "--clients 0" in error()
     assert "--clients 101" in error(LOCKCHECK_RUN_CLIENTS="101")
@@ -120,11 +120,11 @@ def test_the_order_of_configuration(tmp_path: Path) -> None:
 
 def test_no_docker() -> None:
     nowhere = {"DOCKER_HOST": "unix:///nowhere/docker.sock"}
-    said = lockcheck("run", "--backend", "redis", "--runtime", "docker", variables=nowhere)
-    assert said.returncode == CLUSTER
-    assert "the docker runtime cannot run here" in said.stderr
-    assert "cure" in said.stderr
-    assert "Traceback" not in said.stderr
+    done = lockcheck("run", "--backend", "redis", "--runtime", "docker", variables=nowhere)
+    assert done.returncode == CLUSTER
+    assert "the docker runtime cannot run here" in done.stderr
+    assert "cure" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_no_namespaces(tmp_path: Path) -> None:
@@ -132,18 +132,18 @@ def test_no_namespaces(tmp_path: Path) -> None:
     refusal = tmp_path / "unshare"
     refusal.write_text("#!/bin/sh\nexit 1\n")
     refusal.chmod(0o755)
-    said = lockcheck(*LOCALLY, cwd=tmp_path, variables={"PATH": f"{tmp_path}:{os.environ['PATH']}"})
-    assert said.returncode == CLUSTER
-    assert "namespaces" in said.stderr
-    assert "sysctl" in said.stderr
+    done = lockcheck(*LOCALLY, cwd=tmp_path, variables={"PATH": f"{tmp_path}:{os.environ['PATH']}"})
+    assert done.returncode == CLUSTER
+    assert "namespaces" in done.stderr
+    assert "sysctl" in done.stderr
 
 
 def test_no_redis(tmp_path: Path) -> None:
-    said = lockcheck(
+    done = lockcheck(
         *LOCALLY, cwd=tmp_path, variables={"LOCKCHECK_REDIS_SERVER": str(tmp_path / "nothing")}
     )
-    assert said.returncode == CLUSTER
-    assert "LOCKCHECK_REDIS_SERVER" in said.stderr
+    assert done.returncode == CLUSTER
+    assert "LOCKCHECK_REDIS_SERVER" in done.stderr
 
 
 @pytest.mark.cluster
@@ -153,15 +153,15 @@ def test_too_few_open_files(runtime: str, tmp_path: Path) -> None:
     need(runtime)
     limit = 'ulimit -n 40; exec "$@"'
     options = ("--backend", "redis", "--runtime", runtime, "--out", str(tmp_path))
-    said = subprocess.run(
+    done = subprocess.run(
         ["bash", "-c", limit, "bash", *LOCKCHECK, "run", *options],
         capture_output=True,
         text=True,
         check=False,
     )
-    assert said.returncode == CLUSTER, said.stderr
-    assert "a run with 7 nodes takes 92 open files, and 40 are allowed" in said.stderr
-    assert "cure: raise the limit: ulimit -n 1024" in said.stderr
+    assert done.returncode == CLUSTER, done.stderr
+    assert "a run with 7 nodes takes 92 open files, and 40 are allowed" in done.stderr
+    assert "cure: raise the limit: ulimit -n 1024" in done.stderr
     [folder] = [path for path in tmp_path.iterdir() if not path.is_symlink()]
     assert traces_of(folder.name, runtime) == []
 
@@ -171,10 +171,10 @@ def test_a_server_that_does_not_start(tmp_path: Path) -> None:
     server = tmp_path / "redis-server"
     server.write_text("#!/bin/sh\necho 'FATAL: this one never starts' >&2\nexit 1\n")
     server.chmod(0o755)
-    said = lockcheck(*LOCALLY, cwd=tmp_path, variables={"LOCKCHECK_REDIS_SERVER": str(server)})
-    assert said.returncode == CLUSTER
-    assert "FATAL: this one never starts" in said.stdout + said.stderr
-    assert "Traceback" not in said.stderr
+    done = lockcheck(*LOCALLY, cwd=tmp_path, variables={"LOCKCHECK_REDIS_SERVER": str(server)})
+    assert done.returncode == CLUSTER
+    assert "FATAL: this one never starts" in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
 
 
 @pytest.mark.cluster
@@ -184,32 +184,32 @@ def test_a_port_in_use_on_the_host_is_nobodys_business(
     """Nodes have networks of their own: what listens on this host cannot be in their way."""
     need("local")
     assert redis_address[1]
-    said = lockcheck(
+    done = lockcheck(
         *("run", "--backend", "redis", "--runtime", "local", "--nemesis", "none"),
         *("--time-limit", "2s", "--out", str(tmp_path / "out")),
     )
-    assert said.returncode == 0, said.stderr
+    assert done.returncode == 0, done.stderr
 
 
 def test_python_is_called_as_a_module() -> None:
-    said = lockcheck("--version")
-    assert said.returncode == 0
-    assert said.stdout.startswith("lockcheck, version")
+    done = lockcheck("--version")
+    assert done.returncode == 0
+    assert done.stdout.startswith("lockcheck, version")
 
 
 @pytest.mark.parametrize("arguments", [["explain", "foo"], ["run", "--backend", "foo"]])
 def test_a_full_log_does_not_change_the_exit_code(arguments: list[str]) -> None:
     with open("/dev/full", "w") as full:  # noqa: PTH123 - a device
-        said = subprocess.run([*LOCKCHECK, *arguments], stderr=full, check=False)
-    assert said.returncode == USAGE
+        done = subprocess.run([*LOCKCHECK, *arguments], stderr=full, check=False)
+    assert done.returncode == USAGE
 
 
 def test_no_control_codes_reach_the_terminal(tmp_path: Path) -> None:
     history = tmp_path / "history.jsonl"
     history.write_text('{"time":1,"process":"\\u001b[31mx","type":"ok","f":"\\u001b[31mread"}\n')
-    said = lockcheck("check", str(history))
-    assert said.returncode == USAGE
-    assert "\x1b" not in said.stderr
+    done = lockcheck("check", str(history))
+    assert done.returncode == USAGE
+    assert "\x1b" not in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -217,9 +217,9 @@ def test_no_control_codes_reach_the_terminal(tmp_path: Path) -> None:
 )
 def test_values_in_the_file_are_read_like_the_command_line(setting: str, tmp_path: Path) -> None:
     (tmp_path / "lockcheck.toml").write_text(f"[run]\n{setting}\n")
-    said = lockcheck("run", "--backend", "redis", cwd=tmp_path)
-    assert said.returncode == USAGE, said.stderr
-    assert "Traceback" not in said.stderr
+    done = lockcheck("run", "--backend", "redis", cwd=tmp_path)
+    assert done.returncode == USAGE, done.stderr
+    assert "Traceback" not in done.stderr
 
 
 @pytest.mark.cluster
@@ -227,14 +227,14 @@ def test_code_in_this_folder_is_not_run(tmp_path: Path) -> None:
     need("local")
     (tmp_path / "queue.py").write_text("raise SystemExit(7)\n")
     entry = [sys.executable, "-P", "-m", "lockcheck"]  # as the installed command does
-    said = subprocess.run(
+    done = subprocess.run(
         [*entry, "run", "--backend", "redis", "--nemesis", "none", "--time-limit", "2s"],
         capture_output=True,
         text=True,
         check=False,
         cwd=tmp_path,
     )
-    assert said.returncode == 0, said.stderr
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.cluster
@@ -243,7 +243,7 @@ def test_a_closed_progress_pipe_does_not_stop_the_run(tmp_path: Path) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     options = ("--backend", "redis", "--nemesis", "none", "--time-limit", "2s", "--json")
-    said = subprocess.run(
+    done = subprocess.run(
         [*LOCKCHECK, "run", *options],
         stdout=subprocess.PIPE,
         stderr=writing,
@@ -251,5 +251,5 @@ def test_a_closed_progress_pipe_does_not_stop_the_run(tmp_path: Path) -> None:
         check=False,
     )
     os.close(writing)
-    assert said.returncode == 0
+    assert done.returncode == 0
     assert (tmp_path / "results" / "latest" / "report.html").exists()

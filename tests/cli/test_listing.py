@@ -37,14 +37,14 @@ def test_all_sections_or_those_that_are_named() -> None:
 
 
 def test_the_help_names_the_sections() -> None:
-    said = " ".join(listed("--help").stdout.split())
-    assert ", ".join(SECTIONS) in said
+    shown = " ".join(listed("--help").stdout.split())
+    assert ", ".join(SECTIONS) in shown
 
 
 def test_another_section_is_refused_with_the_choices() -> None:
-    said = listed("backend")
-    assert said.exit_code == 2
-    assert ", ".join(SECTIONS) in said.stderr
+    shown = listed("backend")
+    assert shown.exit_code == 2
+    assert ", ".join(SECTIONS) in shown.stderr
 
 
 def test_it_fits_a_terminal() -> None:
@@ -86,16 +86,16 @@ def test_an_expectation_in_words(expected: Expected, words: str) -> None:
 @pytest.mark.parametrize("kind", FAULTS.values(), ids=lambda kind: kind.name)
 def test_a_fault_is_told_whole(kind: FaultKind) -> None:
     """What it is, at whom, by what words, when, and what it needs of this host."""
-    said = " ".join(listed("faults").stdout.split())
-    told = [kind.summary, f"aims: {', '.join(aim.words() for aim in kind.aims)}"]
-    told += [f"{each.words()}: {each.meaning}" for each in kind.all_parameters]
-    told += [f"{aim.name}: {aim.meaning}" for aim in kind.aims]
-    assert [words for words in told if words not in said] == []
+    shown = " ".join(listed("faults").stdout.split())
+    lines = [kind.summary, f"aims: {', '.join(aim.words() for aim in kind.aims)}"]
+    lines += [f"{each.words()}: {each.meaning}" for each in kind.all_parameters]
+    lines += [f"{aim.name}: {aim.meaning}" for aim in kind.aims]
+    assert [words for words in lines if words not in shown] == []
 
 
 def test_what_this_host_lacks_is_told_with_the_cure(monkeypatch: pytest.MonkeyPatch) -> None:
     lacking = Refusal("the kernel has no such module", "modprobe it")
     kind = replace(FAULTS["partition"], lacks=lambda _step: lacking)
     monkeypatch.setattr(FAULTS, "values", lambda: [kind])
-    said = " ".join(listed("faults").stdout.split())
-    assert "not here: the kernel has no such module (modprobe it)" in said
+    shown = " ".join(listed("faults").stdout.split())
+    assert "not here: the kernel has no such module (modprobe it)" in shown

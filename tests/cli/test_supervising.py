@@ -1,4 +1,4 @@
-"""Exit 0 and 1 are said by whoever judged, and by nobody else."""
+"""Exit 0 and 1 mean a verdict of lockcheck's own, and nothing else."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ b,k,release,7000,8000,ok,
     ],
 )
 def test_only_what_was_decided_is_said(ending: str, code: int) -> None:
-    said = subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-c", f"{SUPERVISED}; {ending}"], capture_output=True, check=False
     )
-    assert said.returncode == code
-    assert (b"before a verdict" in said.stderr) == (code == ENDED_BY_ITSELF)
+    assert done.returncode == code
+    assert (b"before a verdict" in done.stderr) == (code == ENDED_BY_ITSELF)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -88,7 +88,7 @@ def test_short_of_processes_it_says_so_or_gives_a_verdict(tmp_path: Path, proces
     ]
     history.write_text("\n".join([HISTORY.splitlines()[0], *rows]))
     limit = f'ulimit -u {processes}; exec "$@"'
-    said = subprocess.run(
+    done = subprocess.run(
         [
             *(AS_ANOTHER if os.geteuid() == 0 else ()),
             *("bash", "-c", limit, "bash", *LOCKCHECK, "check", str(history)),
@@ -98,12 +98,12 @@ def test_short_of_processes_it_says_so_or_gives_a_verdict(tmp_path: Path, proces
         check=False,
         env={**os.environ, "NO_COLOR": "1", "OPENBLAS_NUM_THREADS": "4"},
     )
-    if said.returncode == 0:
-        assert " OK " in said.stdout
+    if done.returncode == 0:
+        assert " OK " in done.stdout
     else:
-        assert said.returncode == ENDED_BY_ITSELF, said.stderr
-        assert "no process can be started" in said.stderr
-        assert "Traceback" not in said.stderr
+        assert done.returncode == ENDED_BY_ITSELF, done.stderr
+        assert "no process can be started" in done.stderr
+        assert "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize("megabytes", [50, 70, 90, 110, 130, 170])
@@ -111,16 +111,16 @@ def test_short_of_memory_it_says_so_or_gives_a_verdict(tmp_path: Path, megabytes
     history = tmp_path / "history.csv"
     history.write_text(HISTORY)
     limit = f'ulimit -v {megabytes << 10}; exec "$@"'
-    said = subprocess.run(
+    done = subprocess.run(
         ["bash", "-c", limit, "bash", *LOCKCHECK, "check", str(history)],
         capture_output=True,
         text=True,
         check=False,
         env={**os.environ, "NO_COLOR": "1"},
     )
-    if said.returncode == 0:
-        assert " OK " in said.stdout
+    if done.returncode == 0:
+        assert " OK " in done.stdout
     else:
-        assert said.returncode == ENDED_BY_ITSELF
-        assert "memory" in said.stderr
-        assert "this is a bug" not in said.stderr
+        assert done.returncode == ENDED_BY_ITSELF
+        assert "memory" in done.stderr
+        assert "this is a bug" not in done.stderr

@@ -1,4 +1,4 @@
-"""A cluster in somebody's own test: programs on nodes, ways to servers, faults."""
+"""A cluster in a user's own test: programs on nodes, ways to servers, faults."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of a run while it runs."""
+"""What a run reports while it lasts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lockcheck.history.event import NEMESIS
 from lockcheck.run.monitor import Monitor
 
 
-def said(kind: EventType, f: str, nodes: tuple[str, ...]) -> Message:
+def event_of(kind: EventType, f: str, nodes: tuple[str, ...]) -> Message:
     one = nodes[0] if len(nodes) == 1 else None
     several = nodes if len(nodes) > 1 else None
     return Message(
@@ -26,11 +26,11 @@ def test_a_fault_is_told_with_all_its_nodes_while_it_works(
     nodes: tuple[str, ...], words: str
 ) -> None:
     monitor = Monitor(Terms())
-    monitor.hear(said(EventType.INVOKE, "partition", nodes))
+    monitor.hear(event_of(EventType.INVOKE, "partition", nodes))
     assert monitor.state().faults == ()
-    monitor.hear(said(EventType.OK, "partition", nodes))
+    monitor.hear(event_of(EventType.OK, "partition", nodes))
     assert monitor.state().faults == (words,)
-    monitor.hear(said(EventType.INVOKE, "heal", nodes))
+    monitor.hear(event_of(EventType.INVOKE, "heal", nodes))
     assert monitor.state().faults == (words,)
-    monitor.hear(said(EventType.OK, "heal", nodes))
+    monitor.hear(event_of(EventType.OK, "heal", nodes))
     assert monitor.state().faults == ()

@@ -51,9 +51,9 @@ def test_a_terminal_puts_notes_into_words(
 ) -> None:
     with Terminal() as terminal:
         terminal.show(note)
-    said = capsys.readouterr()
-    assert words in said.err
-    assert said.out == ""
+    shown = capsys.readouterr()
+    assert words in shown.err
+    assert shown.out == ""
 
 
 def test_text_from_outside_moves_no_cursor(capsys: pytest.CaptureFixture[str]) -> None:

@@ -36,7 +36,7 @@ KILLED = "The run was killed, or has not ended yet; this is what had happened by
 
 
 def facts(**more: object) -> RunFacts:
-    told = {
+    given = {
         "run_id": "the-run",
         "started_at": "2026-11-19 18:38:06 UTC",
         "plan": (),
@@ -45,7 +45,7 @@ def facts(**more: object) -> RunFacts:
         "check_command": "",
         "took_ms": 1234.5,
     }
-    return RunFacts(**(told | more))  # type: ignore[arg-type]
+    return RunFacts(**(given | more))  # type: ignore[arg-type]
 
 
 def begun(out: Path, of: RunFacts) -> Store:

@@ -23,8 +23,8 @@ def test_a_link_is_replaced_and_not_followed(tmp_path: Path) -> None:
     (folder / "history.jsonl").write_text(HISTORY)
     for name in (REPORT_FILE, "verdict.json"):
         (folder / name).symlink_to(precious)
-    said = lockcheck("check", str(folder))
-    assert said.returncode in {0, 3}, said.stderr
+    done = lockcheck("check", str(folder))
+    assert done.returncode in {0, 3}, done.stderr
     assert precious.read_text() == "keep me"
     assert (folder / REPORT_FILE).read_text().startswith("<!doctype html>")
     assert not (folder / REPORT_FILE).is_symlink()
@@ -72,14 +72,14 @@ def test_settings_of_another_user_are_not_obeyed(tmp_path: Path) -> None:
     history = tmp_path / "history.jsonl"
     history.write_text(HISTORY)
     command = ("export", str(history), "--format", "csv")
-    said = lockcheck(*command, cwd=tmp_path)
-    assert said.returncode == 0
-    assert f"used: settings of [export] in {settings}" in said.stderr
+    done = lockcheck(*command, cwd=tmp_path)
+    assert done.returncode == 0
+    assert f"used: settings of [export] in {settings}" in done.stderr
     (tmp_path / "theirs").unlink()
     os.chown(settings, 4711, 4711)
-    said = lockcheck(*command, cwd=tmp_path)
-    assert said.returncode == USAGE
-    assert "lockcheck.toml in this folder belongs to another user (uid 4711)" in said.stderr
+    done = lockcheck(*command, cwd=tmp_path)
+    assert done.returncode == USAGE
+    assert "lockcheck.toml in this folder belongs to another user (uid 4711)" in done.stderr
     assert not (tmp_path / "theirs").exists()
 
 
