@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from lockcheck import nemesis
 from lockcheck.nemesis import FAULTS, parse_nemesis
 from lockcheck.nemesis.drawing import applicable
 from lockcheck.run.validation import validated
 from tests.running import need
-from tests.tools.mixes import AT_ONCE, RIGHT, Mix, mixes, try_mix
+from tests.tools.mixes import (
+    AT_ONCE,
+    OF_SEVERAL,
+    RIGHT,
+    UNPROVEN,
+    Mix,
+    accepted_because,
+    mixes,
+    try_mix,
+)
 
 MANY = list(mixes(300))
 FEWEST_KINDS = 3  # pause, partition and kill apply anywhere
@@ -31,6 +42,33 @@ def test_they_can_be_run_and_are_the_same_again() -> None:
     assert [validated(mix.config()) for mix in MANY]
     assert list(mixes(300)) == MANY
     assert all(parse_nemesis(text) for mix in MANY for text in mix.faults)
+
+
+def test_the_accepted_reasons_are_those_that_faults_give() -> None:
+    sources = "".join(path.read_text() for path in Path(nemesis.__file__).parent.rglob("*.py"))
+    for pattern in (UNPROVEN | OF_SEVERAL).values():
+        for words in pattern.split("|"):
+            assert re.search(words, sources), words
+
+
+@pytest.mark.parametrize(
+    ("faults", "code", "text", "accepted"),
+    [
+        (("kill",), "few-grants", "", True),
+        (("kill",), "machine-stalled", "", True),
+        (("kill",), "check-crashed", "", False),
+        (("kill",), "maybe-released", "", False),
+        (("clock",), "maybe-released", "", True),
+        (("kill",), "fault-unproven", "r1 had no process to kill", True),
+        (("kill",), "fault-unproven", "r1 still answers", False),
+        (("clock",), "fault-unproven", "r1 does not report its uptime", False),
+        (("clock", "kill"), "fault-unproven", "r1 does not report its uptime", True),
+    ],
+)
+def test_which_doubts_are_accepted(
+    faults: tuple[str, ...], code: str, text: str, *, accepted: bool
+) -> None:
+    assert bool(accepted_because(Mix(1, RIGHT[0], faults), code, text)) is accepted
 
 
 THREE_AT_ONCE = [mix for mix in MANY if len(mix.faults) == AT_ONCE]

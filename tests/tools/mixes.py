@@ -109,7 +109,7 @@ def try_mix(mix: Mix, runtime: str, out: Path) -> Tried:
         return Tried(mix, "none", [f"exit {said.returncode}: {said.stderr.strip()[-1000:]}"])
     result = json.loads(said.stdout)
     wrong = [f"{text} ({result['report']})" for text in _wrong(mix, result)]
-    reasons = tuple(_reason(mix, *doubt) for doubt in _doubts(result))
+    reasons = tuple(accepted_because(mix, *doubt) for doubt in _doubts(result))
     return Tried(mix, result["verdict"], wrong, reasons)
 
 
@@ -117,7 +117,7 @@ def _wrong(mix: Mix, result: Result) -> Iterator[str]:
     for finding in result["findings"]:
         if finding["effect"] == "violation" and finding["blame"] != "holder":
             yield f"{finding['code']} is blamed on the {finding['blame']}"
-    yield from (text for code, text in _doubts(result) if not _reason(mix, code, text))
+    yield from (text for code, text in _doubts(result) if not accepted_because(mix, code, text))
 
 
 def _doubts(result: Result) -> Iterator[tuple[str, str]]:
@@ -125,7 +125,7 @@ def _doubts(result: Result) -> Iterator[tuple[str, str]]:
     yield from zip(result["doubt_codes"], result["doubts"], strict=True)
 
 
-def _reason(mix: Mix, code: str, text: str) -> str:
+def accepted_because(mix: Mix, code: str, text: str) -> str:
     """Why a reader accepts it; empty: it is not accepted."""
     if code == DoubtCode.FAULT_UNPROVEN:
         reasons = UNPROVEN | (OF_SEVERAL if len(mix.faults) > 1 else {})
