@@ -95,7 +95,7 @@ def test_each_blind_release_is_drawn_and_in_the_legend(naive: tuple[History, Jud
         o for incident in story.incidents(judged.findings) for o in incident.foreign_releases
     ]
     assert drawn.count("took") == len(foreign_releases) >= 2
-    assert "blind release: it took somebody else's lock away" in words(html)
+    assert "blind release: it took another client's lock away" in words(html)
 
 
 def test_red_is_for_who_did_it(naive: tuple[History, Judgement]) -> None:

@@ -16,7 +16,7 @@ _OF_LOCKS = {
     "Workload": "What the clients do: read and write a value under a lock, run jobs, share it.",
     "Hold": (
         "What a client believes: from the answer that granted it the lock to its own release, "
-        "or until it was told that it had lost it."
+        "or until it learned that it had lost it."
     ),
     "Lease": (
         "A lock for a limited time (its TTL). Its promise is counted from the moment the client "
@@ -33,10 +33,10 @@ _OF_LOCKS = {
     ),
     "Lost write": (
         "An acknowledged write of which nothing is left: the final value was not computed from it, "
-        "since somebody overwrote it without having seen it."
+        "since another client overwrote it without having seen it."
     ),
     "Blind release": (
-        "One that does not check whose lock it removes, and so can remove somebody else's."
+        "One that does not check whose lock it removes, and so can remove another client's."
     ),
     "Fencing token": (
         "A number that grows with every grant, and that the client sends with each write: so the "
@@ -64,7 +64,7 @@ _OF_ALL = {
     "Incident": "All that was found and has one cause, such as one pause.",
     "Operation": (
         "From its invocation to its answer. Somewhere in between it takes effect, at one "
-        "moment. Without an answer nobody knows whether, and when, it did."
+        "moment. Without an answer it is unknown whether, and when, it did."
     ),
     "Confirmed": (
         "What was injected is confirmed when it was seen to have taken, for example all threads "

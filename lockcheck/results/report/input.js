@@ -153,7 +153,7 @@ function aboutFault(fault) {
   const begun = `begun at ${moment(fault.start)}, ${worked}${proof}`;
   const title = `Injected: ${fault.title}${fault.when && `, ${fault.when}`}`;
   const cut = fault.apart ? [`cut off: ${fault.apart}`] : [];
-  const idle = fault.felt ? [] : ['made no difference: nobody waited meanwhile for what it struck'];
+  const idle = fault.felt ? [] : ['made no difference: no client waited meanwhile for what it struck'];
   return [title, ...cut, begun, healed, fault.proof, ...idle];
 }
 
@@ -169,7 +169,7 @@ function aboutHold(i) {
   ];
 }
 
-const DONE = ['done', 'did not happen', 'done', 'nobody knows whether it happened'];
+const DONE = ['done', 'did not happen', 'done', 'unknown whether it happened'];
 const STATES = ['accepted', 'refused by the storage', 'accepted although stale', 'outcome unknown', '',
   'accepted; it overwrote another client\'s unseen', 'accepted, and lost later',
   'accepted; it overwrote another client\'s unseen, without being at fault', 'it took the lock away from its holder'];
