@@ -64,8 +64,7 @@ def moment(ns: int) -> str:
 
 
 def exactly(ns: int) -> str:
-    """A time since the start of the run, to the microsecond: some events are that close
-    together."""
+    """A time since the start of the run, to the microsecond."""
     whole, _, digits = f"{ns / NS_PER_S:.6f}".partition(".")
     return f"{whole}.{digits.rstrip('0'):0<3} s"
 
@@ -184,8 +183,7 @@ def operation_words(operation: Operation) -> str:
 
 
 def by_node(text: str, operations: Iterable[Operation]) -> str:
-    """Replaces processes, which are all that engines know, by the nodes that these operations
-    name."""
+    """Replaces the processes in an engine's sentence by the nodes of these operations."""
     nodes = {str(o.process): plain(o.node) for o in operations}
     return re.sub(
         r"\bprocess (\w+)", lambda found: nodes.get(found[1], plain(name_of(found[1]))), text

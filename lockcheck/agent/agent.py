@@ -133,8 +133,7 @@ class Agent:
         return time.monotonic_ns() - self._origin_ns
 
     def _record(self, event: Event) -> None:
-        """Writes the agent's own event. Never raises: a full disk must not keep a fault from being
-        healed."""
+        """Writes the agent's event. Never raises: a full disk must not keep a fault unhealed."""
         try:
             if self._own_events is not None:
                 self._own_events.write(event)

@@ -140,7 +140,6 @@ class FaultsByHand:
         return None
 
     async def finish(self) -> None:
-        """Heals all faults at the same time: a restarted node may need nodes that are still
-        struck."""
+        """Heals all at the same time: a restarted node may need nodes that are still struck."""
         healing = (active.under_way.end() for active in reversed(self._active.values()))
         await asyncio.gather(*healing)

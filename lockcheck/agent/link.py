@@ -27,8 +27,7 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Message(msgspec.Struct, frozen=True, omit_defaults=True):
-    """From the agent: a reply, an event of the history, the end of a node, or a piece of a
-    stream."""
+    """From the agent: a reply, an event, the end of a node, or a piece of a stream."""
 
     re: int | None = None
     body: object = None
@@ -57,8 +56,7 @@ Listener = Callable[[Message], None]
 
 
 class AgentLink:
-    """Sends requests from any thread. Messages that are not replies go to the listener, on another
-    thread."""
+    """Sends requests from any thread; other messages go to the listener, on another thread."""
 
     def __init__(self, to_agent: ByteWriter, from_agent: ByteReader) -> None:
         self._to_agent = to_agent

@@ -15,10 +15,8 @@ STORAGE_FILE = "storage.jsonl"
 
 
 class NodeOrders(msgspec.Struct, frozen=True, kw_only=True):
-    """How to start a node's program, any number of times. Paths are as the node itself sees them.
-
-    `container` is the first process of its container, if it has one.
-    """
+    """How to start a node's program, any number of times. Paths are as the node itself sees them;
+    `container` is the first process of its container, if it has one."""
 
     spec: NodeSpec
     command: tuple[str, ...]  # empty: nothing runs there until a program is started
@@ -56,8 +54,7 @@ class BeginOrders(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EndOrders(msgspec.Struct, frozen=True):
-    """Ends the run. `at_once`: heal now and kill the clients; otherwise faults and sections run
-    their course."""
+    """Ends the run. `at_once`: heal now and kill the clients, instead of letting them finish."""
 
     at_once: bool
     grace_s: float
@@ -88,8 +85,7 @@ class Struck(msgspec.Struct, frozen=True):
 
 
 class ProgramOrders(msgspec.Struct, frozen=True):
-    """Starts a program; the stream carries its standard output, and its input in the other
-    direction."""
+    """Starts a program; the stream carries its standard output and input."""
 
     stream: int
     node: str

@@ -83,8 +83,7 @@ def _new_link(name: str, kind: str, data: bytes) -> bytes:
 
 
 def _other_end(number: int, network: int) -> bytes:
-    """The node's end of a cable. Its hardware address is fixed: with a new one, a restarted node
-    would be unreachable for tens of seconds."""
+    """The node's end. With a new hardware address a restarted node would be unreachable long."""
     where = attribute(NETWORK, struct.pack("=i", network))
     mac = attribute(HARDWARE, bytes.fromhex(f"02000a4d00{FIRST_HOST + number:02x}"))
     return LINK.pack(0, 0, 0, 0, 0) + text(NAME, CABLE) + where + mac

@@ -71,8 +71,7 @@ class Place:
     def spawn_program(
         self, command: Sequence[str], environment: Mapping[str, str], errors: IO[bytes]
     ) -> subprocess.Popen[bytes]:
-        """Starts a user's program with pipes for stdin and stdout, in the environment of its
-        node."""
+        """Starts a user's program, in its node's environment, with pipes for stdin and stdout."""
         return self._spawn(
             command,
             environment={**self._surroundings(), **environment},

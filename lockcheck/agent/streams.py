@@ -128,8 +128,7 @@ class RunningProgram:
                 os.kill(pid, number)
 
     async def follow(self, on_output: Callable[[bytes], None]) -> int:
-        """Passes its output on; returns its exit code when it ends, even if others hold its output
-        open."""
+        """Passes its output on; returns its exit code even if others hold its output open."""
         loop = asyncio.get_running_loop()
         self._input, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, self._started.stdin)
         for data in self._early:

@@ -21,8 +21,7 @@ class Tail:
         self._open: dict[int, int] = {}  # by descriptor: up to where its whole lines were read
 
     def read(self) -> Iterator[Event]:
-        """New events. An unfinished line is left for the next call: its writer may be killed, and
-        the next writer of the file then removes it."""
+        """New events. An unfinished line is left for the next call: it may yet be removed."""
         for path in list(self._unopened):
             with suppress(FileNotFoundError):
                 self._open[os.open(path, os.O_RDONLY | os.O_CLOEXEC)] = 0

@@ -96,8 +96,7 @@ def _refuse_senseless(asked: ReadOptions, report: Path | None, source: str) -> N
 
 
 def _with_reentrant_model(history: History | Scan) -> History | Scan:
-    """The history with a reentrant model if its operations suggest one: that decides what its holds
-    are."""
+    """Adds a reentrant model that the operations suggest: it decides what its holds are."""
     terms = history.terms
     models = [] if terms.backend or terms.model else models_of(history.table)
     reentrant = next((name for name in models if name.startswith("reentrant")), "")
@@ -110,8 +109,7 @@ def _with_reentrant_model(history: History | Scan) -> History | Scan:
 
 
 def _refuse_misfit(history: History | Scan) -> None:
-    """Refuses a model that does not know the operations: it would find nothing, which would look
-    like ok."""
+    """Refuses a model that does not know the operations: finding nothing would look like ok."""
     wrong = misfit(history.table, history.terms)
     if wrong:
         raise UserError(wrong, cure="choose another --model, or omit it: it is detected")

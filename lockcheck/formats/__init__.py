@@ -163,8 +163,7 @@ def guessed(head: bytes, name: str) -> Format:
 
 
 def format_of(data: ByteStream, source: Source) -> Format:
-    """The format that was asked for, or else the one that the content looks like; consumes
-    nothing."""
+    """The format that was asked for, or else the one that the content looks like."""
     asked = source.options.format
     if asked and asked not in FORMATS:
         raise UserError(f"unknown format {asked!r}", cure=f"choose from: {', '.join(FORMATS)}")

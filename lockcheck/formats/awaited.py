@@ -20,8 +20,7 @@ class Readable(Protocol):
 
 @contextmanager
 def awaited(stream: BinaryIO | io.FileIO) -> Iterator[Readable]:
-    """The stream, read so that signals interrupt a wait. Nothing may have been read from it
-    before."""
+    """The stream, from which nothing was read before, so that signals interrupt a wait."""
     descriptor = _descriptor_of(stream)
     if descriptor is None or threading.current_thread() is not threading.main_thread():
         yield stream

@@ -101,8 +101,7 @@ def _unpacked(packed: ByteStream, given: str, name: str) -> Readable | None:
 
 
 class Guarded(io.RawIOBase):
-    """Reads at most `limit` bytes, and no more than `packed` can contain; names the source in
-    errors."""
+    """Reads at most `limit` bytes, and no more than `packed` can contain."""
 
     def __init__(
         self, inner: Readable, name: str, limit: int, *, packed: Guarded | None = None
@@ -151,8 +150,7 @@ class Guarded(io.RawIOBase):
 
 
 class _Zstd:
-    """Unpacks Zstandard frames one by one: the package's own reader does not notice a truncated
-    file."""
+    """Unpacks Zstandard frame by frame: the package's own reader misses a truncated file."""
 
     def __init__(self, packed: ByteStream, name: str) -> None:
         try:

@@ -23,8 +23,7 @@ class ReadOptions:
     partial: bool = False  # a production log: it may begin or end in the middle
 
     def terms(self, recorded: Terms, began_ns: int = 0) -> Terms:
-        """The recorded terms, overridden by these options. `began_ns`: when the log began by its
-        own clock, if known."""
+        """The recorded terms, overridden by these options; `began_ns` by the log's own clock."""
         given: dict[str, Any] = {
             "partial": self.partial or None,
             "began_ns": began_ns or None,
@@ -39,8 +38,7 @@ class ReadOptions:
 def with_terms(
     events: Iterator[Event], options: ReadOptions, began_ns: Callable[[], int] = lambda: 0
 ) -> Iterator[Event]:
-    """The same events, with the terms first if there are any. `began_ns` is called once the first
-    event has been read."""
+    """The events with their terms first, if any; `began_ns` is called after the first event."""
     first = next(events, None)
     if first is None:
         return iter(())

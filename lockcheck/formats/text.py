@@ -34,8 +34,7 @@ class Text:
 
 
 def read_text(data: IO[bytes], source: str, line: int = 1, begun: bytes = b"") -> Text:
-    """All the rest of a stream; `begun`, from `line` on, has been read already and is put in
-    front."""
+    """The rest of a stream after `begun`, which was read already, from `line` on."""
     given = begun + data.read(LARGEST + 1)
     if len(given) > LARGEST:
         raise HistoryError(f"longer than {LARGEST} bytes", source=source)

@@ -147,8 +147,7 @@ class Assembly:
         return None if begun is None else self.events[begun]
 
     def _with_keeper_named(self, event: Event) -> Event:
-        """Gives a keeper that was logged under its client's name a name of its own. A renewal that
-        overlaps another operation of its process is a keeper's."""
+        """Names a keeper that was logged as its client: its renewal overlaps another operation."""
         process, is_renewal = event.process, event.f == F.RENEW
         own = self._open(process)
         if event.type is not EventType.INVOKE:
@@ -189,8 +188,7 @@ class Assembly:
         (self._waits if event.error == WAITED else self.stalls).append(stall)
 
     def _stalls(self) -> Iterable[Stall]:
-        """The machine's stalls. Waiting for a storage that a fault has cut off or slowed down is
-        not one."""
+        """The machine's stalls; waiting for a storage that a fault cut off or slowed is none."""
         yield from self.stalls
         faults = self.faults.spans()
         delaying = [fault for fault in faults if fault.effect in (Effect.CUTS, Effect.SLOWS)]

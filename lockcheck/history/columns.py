@@ -173,8 +173,7 @@ class _Reader:
             column[:] = np.where(column == NOTHING, NOTHING, renumbered[column])
 
     def column(self, which: int, kind: Any) -> NDArray[Any]:
-        """A column without a copy: the array refers to the reader's memory and keeps the reader
-        alive."""
+        """A column without a copy: the array refers to the reader's memory, and to the reader."""
         length = self._call("length", ctypes.c_int64, self._handle, which)
         if length == 0:
             return np.zeros(0, kind)

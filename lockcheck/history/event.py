@@ -54,8 +54,7 @@ TRANSACTION = "transaction"
 
 
 class Effect(StrEnum):
-    """What a fault does to the nodes that it strikes. Judges use the effect, never the fault's
-    name."""
+    """What a fault does to the nodes that it strikes. Judges go by the effect, not by the name."""
 
     STOPS = "stops"  # no process of the node runs; later all of them go on where they were
     ENDS = "ends"  # its processes are killed; they may be started again
@@ -91,8 +90,7 @@ class Notice:
 
 
 class Event(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """One line of the history. `time` is in nanoseconds of the host's monotonic clock since the run
-    began."""
+    """One line of the history. `time`: ns of the host's monotonic clock since the run began."""
 
     time: Time
     process: int | str
@@ -141,8 +139,7 @@ INTERNED_FIELDS = ("f", "key", "node", "error", "value", "base")
 
 
 def with_interned_texts(events: Iterable[Event]) -> Iterator[Event]:
-    """Yields the same events with equal texts and process names as one object each. In a long
-    history the copies would take as much memory as everything else."""
+    """The events with equal texts as one object: in a long history copies take half the memory."""
     texts: dict[str, str] = {}
     processes: dict[int | str, int | str] = {}
     for event in events:
@@ -159,10 +156,7 @@ Permits: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=UNLIMITED_PERMITS)]
 
 
 class Terms(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="kebab"):
-    """What a history is judged by; the value of its first line.
-
-    A history without terms (another tool's) is judged by these defaults.
-    """
+    """What a history is judged by, the value of its first line; by the defaults without one."""
 
     backend: str = ""
     server: str = ""  # the usual name of what grants the lock
@@ -196,8 +190,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, renam
 
     @property
     def reentrant(self) -> bool:
-        """Whether the holder may be granted the lock again; it holds it until it has released as
-        often."""
+        """Whether the holder may be granted the lock again; it then has to release as often."""
         return self.model.startswith("reentrant")
 
 

@@ -28,11 +28,8 @@ CUT_OFF = "Input data was truncated"
 
 
 class EventWriter:
-    """Appends events with one write each: a writer that is killed loses at most its unfinished
-    line.
-
-    The next writer of the file removes that line and starts a new one.
-    """
+    """Appends events, one write each. A writer that is killed loses at most its unfinished line,
+    which the next writer of the file removes."""
 
     def __init__(self, path: Path) -> None:
         self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
@@ -85,8 +82,7 @@ class Position:
 def read_events(
     path: Path, *, allow_torn_end: bool = False, place: Position | None = None
 ) -> Iterator[Event]:
-    """Yields the events of a file. With `allow_torn_end` a last line without a newline is
-    dropped."""
+    """Yields the events of a file; `allow_torn_end` drops a last line without a newline."""
     try:
         with path.open("rb") as lines:
             yield from events_in(lines, str(path), allow_torn_end=allow_torn_end, place=place)
@@ -146,8 +142,7 @@ def _located(reason: str, line: bytes) -> tuple[str, int]:
 
 
 def lone_surrogate(reason: str, text: str) -> int | None:
-    """Where the lone surrogate is that made a JSON decoder fail with this reason, if that was the
-    cause."""
+    """The place of the lone surrogate that made a JSON decoder fail with this reason, if any."""
     if "surrogate" not in reason and reason != CUT_OFF:  # the reason given near the end of a line
         return None
     lone = next((escape for escape in ESCAPES.finditer(text) if escape["lone"]), None)

@@ -16,8 +16,7 @@ from lockcheck.history.model import Operation
 
 
 def given_up(operations: Iterable[Operation]) -> frozenset[int]:
-    """The ids of the invocations with which a client starts over. `operations` are in the order of
-    their invocations."""
+    """The ids of invocations that start over; `operations` are in invocation order."""
     clients: defaultdict[tuple[int | str, str], list[Operation]] = defaultdict(list)
     for operation in operations:
         if operation.f in (F.ACQUIRE, F.RELEASE):

@@ -53,8 +53,7 @@ class Holding:
         self._close(process, key, time_ns, Ending.LOST, None)
 
     def add(self, operation: Operation, under_way: Event | None) -> None:
-        """Adds the next operation, in the order of the answers; `under_way` is the owner's open
-        operation."""
+        """Adds the next operation by answer time; `under_way` is the owner's open operation."""
         process = operation.process
         held = self.held.get((process, operation.key))
         if operation.f == F.RENEW:
@@ -74,14 +73,12 @@ class Holding:
             self._note_unsure(operation, its_own=held is not None or operation.f == F.ACQUIRE)
 
     def _may_be_foreign(self, release: Operation) -> bool:
-        """Whether this release may have ended another client's hold: its own client holds
-        nothing."""
+        """Whether this release may have ended another client's hold: its own holds nothing."""
         may_end = release.f == F.RELEASE and not release.failed and self.terms.released_by_anyone
         return may_end and (release.process, release.key) not in self._unsure
 
     def _note_unsure(self, operation: Operation, *, its_own: bool) -> None:
-        """Remembers clients without an answer: they may release again, or release what they may
-        hold."""
+        """Remembers clients without an answer: they may release again, or what they may hold."""
         whose = operation.process, operation.key
         if not operation.unknown:
             self._unsure.discard(whose)
@@ -105,8 +102,7 @@ class Holding:
             self.lose(renewal.owner, renewal.key, renewal.answer.time)
 
     def cut_at_last_event(self, hold: Hold) -> Hold:
-        """The hold up to its client's own last event. Answers to a keeper are no sign of life of
-        the client, which may have died before."""
+        """The hold up to its client's own last event: a keeper's are no sign of its life."""
         seen_ns = max(hold.start_ns, self.seen_ns.get(hold.process, hold.end_ns))
         if hold.end_ns <= seen_ns:
             return hold

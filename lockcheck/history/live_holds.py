@@ -67,8 +67,7 @@ class LiveHolds:
         return self._holding.cut_at_last_event(self._holding.by_now(held)).end_ns
 
     def holders(self) -> list[OpenHold]:
-        """The open holds of clients that were not killed since their last event, by time of
-        grant."""
+        """The open holds, by time of grant, of clients that were not killed since they acted."""
         believed = [
             held
             for (process, key), held in self._holding.held.items()
@@ -81,8 +80,7 @@ class LiveHolds:
         return held.entered == 1 and release is not None and (release.key or "") == key
 
     def settle(self, now_ns: int) -> None:
-        """Drops clients that were killed by `now_ns`, once all events up to then have been fed.
-        Otherwise each restart of a client would leave one more behind."""
+        """Drops clients that were killed by `now_ns`, up to which all events have been fed."""
         over = [process for process, last in self._last.items() if self._is_over(last, now_ns)]
         for process in over:
             self._forget(process)

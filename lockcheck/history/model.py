@@ -31,8 +31,7 @@ class Operation:
 
     @property
     def owner(self) -> int | str:
-        """The process whose hold the operation concerns: the client of a keeper's renewal, or of a
-        write that counts only once its release is confirmed."""
+        """The process whose hold it concerns: of a keeper's renewal the keeper's client."""
         return self.invoke.process if self.invoke.of is None else self.invoke.of
 
     @property
@@ -130,8 +129,7 @@ class Hold:
         since_ns: int | None = None,
         renewals: Sequence[Operation] | None = None,
     ) -> int | None:
-        """As the function `promised_until_ns`, but only answers up to `as_of_ns` count, and only
-        these `renewals` if they are given."""
+        """Like the function, but only answers up to `as_of_ns` and these `renewals` count."""
         counted = self.renewals if renewals is None else renewals
         granted = [r for r in counted if _granted_by(r, as_of_ns)]
         return promised_until_ns(self.acquire, granted, default_ttl_ms, since_ns=since_ns)
@@ -229,8 +227,7 @@ class FaultSpan:
 
     @property
     def may_have_stopped_nodes(self) -> bool:
-        """Whether its nodes may not have run. Nodes that are cut off, slow or have a wrong clock do
-        run."""
+        """Whether its nodes may not have run: cut off, slow or with a wrong clock they do run."""
         return self.effect in (Effect.STOPS, Effect.ENDS, Effect.STARVES, None)
 
     @property

@@ -37,8 +37,7 @@ _WITHOUT_STORAGE = "mutex"
 
 
 def effect_of_name(name: str) -> Effect | None:
-    """The effect that the fault's name suggests; None if unknown: it may have done anything to its
-    nodes."""
+    """The effect that the fault's name suggests; None: unknown, so it may have done anything."""
     words = set(re.split(r"[^a-z]+", name.lower()))
     return next((effect for effect, known in _WORDS.items() if words & known), None)
 

@@ -43,8 +43,7 @@ def order_by(*columns: NDArray[np.integer]) -> Ints:
 
 
 def latest_before(key: NDArray[np.integer], end: Ints) -> Ints:
-    """For each row the latest end of the rows above it with the same key; rows are sorted by
-    key."""
+    """For each row the latest end above it with the same key; rows are sorted by key."""
     if len(end) == 0:
         return end
     low = int(end.min())

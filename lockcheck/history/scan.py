@@ -28,8 +28,7 @@ AskTerms: TypeAlias = Callable[[Terms, int], Terms]
 
 @dataclass(frozen=True)
 class Holds:
-    """All grants, with the time each was held for certain, or longer: events that end a hold early
-    (a loss, a validity) are not considered."""
+    """All grants, held for certain so long or longer: a loss or validity is not considered."""
 
     granted: Ints  # rows of granted acquires, by key and then in the order of their answers
     ended: Ints  # rows of the release, or next attempt, that ended each; or -1
@@ -77,8 +76,7 @@ class Scan:
         ]
 
     def of(self, rows: Iterable[int], ledger_rows: Ints | None = None) -> History:
-        """A history of these operations, these rows of the ledger, and all events that are
-        neither."""
+        """A history of these operations, these rows of the ledger, and all other events."""
         chosen = np.fromiter(rows, np.int64)
         columns = self.columns
         at = [columns.invoked_at[chosen], columns.answered_at[chosen], columns.special_at]
@@ -175,8 +173,7 @@ class Scan:
     def of_columns(
         columns: Columns, events: Events, source: str, terms: AskTerms = lambda given, _: given
     ) -> Scan:
-        """The scan of these columns. `terms` completes the history's own terms; it is also given
-        when the log began by its own clock."""
+        """The scan of these columns; `terms` completes its terms, given when the log began."""
         context = History.of(events.at(columns.special_at).values(), source=source)
         given = terms(context.terms, columns.began_ns)
         return Scan(source, events, columns, replace(context, terms=given), given)

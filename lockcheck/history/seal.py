@@ -68,8 +68,7 @@ def _mark(time: int, value: object) -> Event:
 
 
 def seal_of(path: Path, source: str) -> Seal | None:
-    """The seal of an undamaged history; None if it never had one. Raises HistoryError if it is
-    damaged."""
+    """The seal of a history; None if it never had one. Raises HistoryError if it is damaged."""
     with path.open("rb") as lines:
         first, second = (_event(lines.readline(LONGEST_LINE)) for _ in range(2))
         announced = any(map(_is_mark, (first, second)))

@@ -10,8 +10,7 @@ GIGABYTE = 1 << 30
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """The limits of a search. Judges have no clock: `may_go_on` is called every few thousand steps.
-    The default never gives up."""
+    """The limits of a search; `may_go_on` is called every few thousand steps."""
 
     may_go_on: Callable[[], bool] = lambda: True
     most_bytes: int = GIGABYTE

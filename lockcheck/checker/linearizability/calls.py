@@ -66,8 +66,7 @@ def calls_of(table: Table, model: Model, until: Ints | None = None) -> Calls:
 
 
 def _distinguishing(table: Table, model: Model) -> Ints:
-    """The columns in which calls of different classes differ, without what the model does not look
-    at."""
+    """The columns in which calls differ, without what the model does not look at."""
     confirmed = _confirmed(table)
     reads, writes = table.f == Op.READ, table.f == Op.CAS
     granted = confirmed & (table.f == Op.ACQUIRE)

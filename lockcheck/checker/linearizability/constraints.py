@@ -49,15 +49,13 @@ def explain(table: Table, parts: Sequence[OperationPart]) -> Answer:
 
 
 def unwritten(table: Table, row: int, witness: int | None = None) -> Answer:
-    """The answer for a value that was never written but seen by `row`; if `row` was not confirmed,
-    `witness` shows that it happened."""
+    """`row` saw a value that was never written; `witness` shows that an unconfirmed row did."""
     rows = (row,) if witness is None else tuple(sorted((row, witness)))
     return Answer(False, ENGINE, reason=Sentences(table).unwritten(row, witness), rows=rows)
 
 
 def _edges(table: Table, parts: Sequence[OperationPart]) -> Iterator[Edge]:
-    """For each two operations the easiest rule. A long list is a cycle of cas, which needs only
-    neighbours."""
+    """For each two operations the easiest rule; a long list is a cycle of neighbours by cas."""
     many = len(parts) > ALL_PAIRS
     pairs = pairwise((*parts, parts[0])) if many else permutations(parts, 2)
     ended = [] if many else [pair for pair in permutations(parts, 2) if _ended(table, *pair)]

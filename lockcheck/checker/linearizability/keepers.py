@@ -28,8 +28,7 @@ def has_keepers(table: Table) -> bool:
 
 
 def as_clients(table: Table) -> Table:
-    """The table with keepers' renewals as their clients' operations; a client's operations may
-    overlap."""
+    """The table with keepers' renewals as their clients' operations, which may overlap."""
     return replace(table, process=table.owner)
 
 
@@ -44,8 +43,7 @@ class MergedRenewals:
 
 
 def merged_renewals(table: Table, until: Ints | None) -> MergedRenewals:
-    """Merges the renewals of keepers, so that each client's operations follow one another as
-    before."""
+    """Merges the renewals of keepers, so that no operations of a client overlap."""
     own = as_clients(table)
     merge = _Merge.of(own, until)
     for spot in merge.involved():

@@ -109,10 +109,8 @@ def _who(owner: State) -> str:
 
 
 class LockState(NamedTuple):
-    """State of a lock whose owner counts its levels or whose grants have tokens.
-
-    An unknown token is the smallest that it can be: whatever fits a larger one fits that.
-    """
+    """State of a lock that counts levels, has tokens, or both. An unknown token is the smallest
+    that it can be: whatever fits a larger one fits that."""
 
     owner: Hashable
     times: int

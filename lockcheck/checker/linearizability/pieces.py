@@ -66,8 +66,7 @@ def pieces(story: Written) -> Pieces:
 
 
 def _rivals(linked: Rows, source: Rows) -> tuple[Mistakes, Mask]:
-    """The rows that replaced a value which another row replaced, and which rows wrote replaced
-    values."""
+    """Rows that replaced a value that another row replaced; and which rows were replaced."""
     successor = np.full(len(source), UNWRITTEN, dtype=np.intp)
     successor[source[linked]] = linked
     late = linked[successor[source[linked]] != linked]
@@ -75,8 +74,7 @@ def _rivals(linked: Rows, source: Rows) -> tuple[Mistakes, Mask]:
 
 
 def _followed(linked: Rows, source: Rows) -> tuple[Rows, Rows]:
-    """For each cas the write that began its piece, and its depth, by pointer jumping. In a cycle
-    the pointers end anywhere on it."""
+    """For each cas the write that began its piece, by pointer jumping, and its depth."""
     root, depth = np.arange(len(source)), np.zeros(len(source), dtype=np.intp)
     root[linked], depth[linked] = source[linked], 1
     for _ in range(len(linked).bit_length() + 1):

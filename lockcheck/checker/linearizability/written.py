@@ -106,8 +106,7 @@ def _dense(symbols: Codes) -> tuple[Codes, Rows]:
 
 
 def _sources(columns: RegisterColumns, symbols: int) -> tuple[Rows, Rows, Rows]:
-    """The row that wrote what each row saw; the rows that wrote a value which another row wrote,
-    too, and that other row."""
+    """The writer of what each row saw; the rows that wrote the same, and for whom each stands."""
     writers, lookers = np.flatnonzero(columns.wrote), np.flatnonzero(columns.looked)
     width = symbols + 1
     code = columns.key[writers] * width + columns.new[writers] + 1

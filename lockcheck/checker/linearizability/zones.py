@@ -37,10 +37,8 @@ BRIEFLY = {
 
 
 def zones(table: Table, initial: int = NOTHING) -> dict[int, Answer]:
-    """The answers of the keys that are not linearizable, or that this engine cannot decide.
-
-    `table` has reads, writes and cas only. A key without an answer is linearizable.
-    """
+    """The answers of the keys that are not linearizable, or that this engine cannot decide. `table`
+    has reads, writes and cas only."""
     story = _Story(table, written(table, initial))
     key, names = story.written.columns.key, story.written.columns.keys
     answered = np.zeros(len(names), dtype=np.bool_)
@@ -145,8 +143,7 @@ class _Explainer:
         return unwritten(self.table, self._in_table(row), self._in_table(witness))
 
     def _cycle(self, row: int) -> list[int]:
-        """The rows on the cycle that following sources from this row ends in, in the order of the
-        constraints."""
+        """The cycle that following sources from this row ends in, in constraint order."""
         place: dict[int, int] = {}
         while row not in place:
             place[row] = len(place)

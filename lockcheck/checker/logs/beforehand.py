@@ -105,8 +105,7 @@ def _beginnings(part: Table, model: Model) -> Iterator[Before]:
 
 
 def _holders(part: Table, permits: int) -> Before:
-    """The clients that released or renewed without having acquired, as often as there can be
-    grants."""
+    """The clients that released or renewed without an acquire, as often as grants are possible."""
     rows = early(part)
     releases = rows[part.f[rows] == Op.RELEASE]
     often = Counter(set(part.owner[rows].tolist())) | Counter(part.owner[releases].tolist())
@@ -128,8 +127,7 @@ def _levels(part: Table) -> Before:
 
 
 def _missing(f: list[int], tokens: list[int]) -> int:
-    """How many levels one client must have entered before, given its operations and their
-    tokens."""
+    """How many levels a client must have entered before, by its operations and their tokens."""
     inside = missing = 0
     last = None
     for op, token in zip(f, tokens, strict=True):
@@ -151,8 +149,7 @@ def _seen_first(part: Table) -> list[int]:
 
 
 def _in_all_reads(part: Table) -> Iterator[Before]:
-    """The elements that every read of a set returned. Nothing is removed from a set, so they may
-    have been there from the beginning."""
+    """The elements of every read: nothing is removed, so they may have been there before."""
     symbols, common = part.symbols, None
     for result in dict.fromkeys(part.result[_reads(part)].tolist()):
         value = symbols.value(result)

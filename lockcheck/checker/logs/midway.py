@@ -18,8 +18,7 @@ from lockcheck.history.table import NEVER, Ints, Op, Outcome, Table
 
 
 def cleaned(table: Table) -> Table:
-    """For a lock that only its owner releases, and once: the same rows; operations that prove
-    nothing become OTHER, which no model knows."""
+    """The rows of a lock that only its owner releases, once; those that prove nothing are OTHER."""
     table = _repeated_as_one(_without(table, early(table)))
     table = _without(table, _precautionary_releases(table))
     return _without(table, _without_consequence(table))
@@ -98,8 +97,7 @@ def _repeated_as_one(table: Table) -> Table:
 
 
 def _precautionary_releases(table: Table) -> Ints:
-    """Releases by clients whose acquire was not answered. If such a client did hold the lock, an
-    order without that hold is as good."""
+    """Releases after an unanswered acquire; an order without that hold, if any, is as good."""
     rows = _by_client(table, (table.outcome != Outcome.FAIL) & (table.f <= Op.RENEW))
     unsure = (table.f[rows] == Op.ACQUIRE) & (table.outcome[rows] == Outcome.INFO)
     spots = 1 + np.flatnonzero((table.f[rows[1:]] == Op.RELEASE) & unsure[:-1])
@@ -108,8 +106,7 @@ def _precautionary_releases(table: Table) -> Ints:
 
 
 def _without_consequence(table: Table) -> Ints:
-    """Unanswered acquires after which nothing shows that they were granted. An order without them
-    is as good, and engines have less to try."""
+    """Unanswered acquires without a sign that they were granted: an order without is as good."""
     rows = _by_client(table, (table.outcome != Outcome.FAIL) & (table.f <= Op.RENEW))
     f, sure = table.f[rows], table.outcome[rows] == Outcome.OK
     spots = np.flatnonzero(~sure & (f == Op.ACQUIRE))

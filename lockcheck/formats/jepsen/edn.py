@@ -218,8 +218,7 @@ class _Reader:
             raise self._error("too many tags in a row")
 
     def _complete(self) -> bool:
-        """Whether no discard or tag waits for its value: the items outside all brackets are
-        finished."""
+        """Whether no discard or tag waits for its value, so the outermost items are finished."""
         if not self._marked:
             return True
         try:
@@ -229,8 +228,7 @@ class _Reader:
         return True
 
     def _settled(self, items: list[object]) -> list[object]:
-        """The items after tags and discards. From the end: the inner one of two marks gets its
-        value first."""
+        """The items after tags and discards, from the end: inner marks get their values first."""
         settled: list[object] = []
         marks = 0
         for item in reversed(items):
@@ -269,8 +267,7 @@ class _Reader:
         return CONSTANTS.get(word, word)
 
     def _in_operation(self) -> bool:
-        """Whether a keyword here is a field or value of an operation, not part of a nested
-        value."""
+        """Whether a keyword here is a field or value of an operation, not of a nested value."""
         depth = len(self._stack)
         return not depth or (depth < self._keywords_below and self._stack[-1][0] == "{")
 

@@ -86,8 +86,7 @@ def _process(value: object) -> int | str:
 
 
 def process_named(name: str) -> int | str:
-    """The process of this name: digits are a number, a keyword is not a client, any other text is
-    one."""
+    """The process of this name: a number, with a colon in front no client, or any other name."""
     digits = name.removeprefix(":")
     if is_plain_number(digits):
         return int(digits)

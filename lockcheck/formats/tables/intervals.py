@@ -68,8 +68,7 @@ def _outcome(text: str) -> EventType:
 
 @dataclass(slots=True)
 class Intervals:
-    """All rows as columns: place `i` of each is about the same row. Texts are numbers; times may
-    have any origin."""
+    """All rows as columns: place `i` of each is about the same row; texts are numbers."""
 
     names: RepeatedTexts[str] = field(default_factory=lambda: RepeatedTexts(str))  # of clients
     keys: RepeatedTexts[str] = field(default_factory=lambda: RepeatedTexts(str))

@@ -54,8 +54,7 @@ class RowEvents:
         self._numbers = self._in_order()
 
     def _in_order(self) -> Ints:
-        """Event numbers by time. Client after client goes in, and the stable sort keeps each
-        client's order."""
+        """Event numbers by time; the stable sort keeps the order within each client."""
         order, rows = self._rows.order, self._rows
         times = np.stack((rows.start[order], rows.answered[order]), axis=1).reshape(-1)
         numbers = np.stack((order, order + len(order)), axis=1).reshape(-1)
@@ -137,8 +136,7 @@ class RowEvents:
     # --- as columns --------------------------------------------------------------------------
 
     def columns(self) -> Columns | None:
-        """The rows as columns; None if some operation is unknown to all models: only events can
-        hold it."""
+        """The rows as columns; None if no model knows some operation: only events can hold it."""
         rows, words, count = self._rows, self._rows.given, len(self._rows)
         f = np.array([OP_OF.get(f, Op.OTHER) for f in words.fs.meant], np.int8)[rows.op]
         if ((f == Op.OTHER) & ~rows.lost).any():

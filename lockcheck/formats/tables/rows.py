@@ -24,8 +24,7 @@ LONGEST_NS = 1 << 60
 
 
 class Rows:
-    """Rows as columns: place `i` of each is about the same row. Times are counted from the first
-    one."""
+    """Rows as columns: place `i` of each is about the same row; times begin with the first."""
 
     def __init__(self, given: Intervals, source: Source) -> None:
         """`given` must have at least one row."""
@@ -110,8 +109,7 @@ class Rows:
         return np.lexsort((until, self.start, self.client))
 
     def _keepers(self, order: Ints) -> list[int]:
-        """The renewals that overlap another operation of their client. `order` has the operations,
-        client after client."""
+        """The renewals that overlap another operation; `order` is client after client."""
         renewals = self.given.fs.are(self.op, F.RENEW)
         if not (renewals.any() and self._clash(order).any()):
             return []
@@ -131,8 +129,7 @@ class Rows:
         return found
 
     def _clash(self, order: Ints) -> Mask:
-        """Which operations have an answer that came after their client's next operation had
-        begun."""
+        """Which operations were answered after their client's next operation had begun."""
         here, after = order[:-1], order[1:]
         clash: Mask = (self._end[here] != NEVER) & (self._end[here] > self.start[after])
         clash &= self.client[here] == self.client[after]
@@ -150,8 +147,7 @@ class Rows:
         self.processes += map(our_client, names.meant[len(self.processes) :])
 
     def _answered(self, order: Ints) -> Ints:
-        """When each operation was answered or given up; NEVER if neither. `order` has the
-        operations."""
+        """When each was answered or given up, or NEVER; `order` is that of the operations."""
         here, after = order[:-1], order[1:]
         clash = np.flatnonzero(self._clash(order))
         if len(clash):

@@ -68,8 +68,7 @@ def done_words(call: Call) -> str:
 
 
 class Replay:
-    """Rebuilds the order that a path stands for. Operations that only look are not on the path:
-    they took effect as soon as they were legal."""
+    """Rebuilds the order of a path, on which operations that only look are missing."""
 
     def __init__(self, calls: Calls, plan: SearchPlan, transitions: Transitions) -> None:
         self._calls, self._plan, self._transitions = calls, plan, transitions

@@ -78,8 +78,7 @@ class FoundColumns(ctypes.Structure):
 
 
 class Callbacks:
-    """The functions that C calls. No exception passes through C: the first is kept and raised
-    afterwards."""
+    """The functions that C calls. Exceptions do not pass through C: the first is raised after."""
 
     def __init__(self, transitions: Transitions, patience: Patience) -> None:
         self._transitions = transitions

@@ -79,8 +79,7 @@ def plan_of(calls: Calls) -> SearchPlan:
 
 
 def _slots(calls: list[int], called: list[int]) -> tuple[Int32s, int]:
-    """The lowest free slot for each, so that there are as many slots as operations ever ran at
-    once."""
+    """The lowest free slot for each: there are as many as operations ever ran at once."""
     slot = np.zeros(len(called), dtype=np.int32)
     free: list[int] = []
     used = seen = 0
@@ -105,8 +104,7 @@ def _twins(kind: Int32s) -> Int32s:
 
 
 class Transitions:
-    """The model as a table that is filled on demand: states, classes and `Rank.alike` are
-    numbers."""
+    """The model as a table, filled on demand: states, classes and `Rank.alike` are numbers."""
 
     def __init__(self, model: Model, calls: Calls) -> None:
         self.states: list[State] = []

@@ -235,8 +235,7 @@ class Search:
         return after
 
     def _add(self, new: Configuration) -> Configuration | None:
-        """Adds a configuration, unless one as good was seen: with the same or fewer unconfirmed
-        operations, in a state that allows as much."""
+        """Adds a configuration, unless one as good was seen (`_covers`)."""
         place = self._places[new.place]
         if place is None:
             place = self._places[new.place] = Frontier()

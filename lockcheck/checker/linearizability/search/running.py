@@ -42,8 +42,7 @@ class Running:
         return self._when[name] < self._called[self._place]
 
     def use_one_more(self, number: int, used: int) -> int | None:
-        """`used` with the first operation of the class that is not in it; None if all called ones
-        are."""
+        """`used` with the next operation of the class; None if all called ones are in it."""
         count = (used & self._class_bits[number]).bit_count()
         called = self._until[number]
         if count == len(called) or called[count] >= self._called[self._place]:

@@ -26,8 +26,7 @@ BRIEF = 50  # calls of `may_go_on` before a window of the history is tried
 def search(
     table: Table, model: Model, patience: Patience = endless, until: Ints | None = None
 ) -> Answer:
-    """Decides one object. `until`: for each granted acquire and renewal the end of its promise,
-    with leases."""
+    """Decides one object; `until` is the end of the promise of each grant and renewal."""
     if until is not None:
         model = leased(model)
     if (table.outcome == Outcome.EITHER).any():

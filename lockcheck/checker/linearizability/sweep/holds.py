@@ -79,8 +79,7 @@ def holds_of(clients: Clients, *, tokens: bool) -> tuple[SweepHolds, Spots]:
 
 
 def _released_and_reacquired(clients: Clients, fresh: Flags) -> Flags:
-    """For each mark whether its client asked for a release since its previous one, and then
-    acquired."""
+    """For each mark whether its client released and acquired, unconfirmed, since the last one."""
     marks, acquired, released = clients.marks, clients.maybe_acquired, clients.maybe_released
     back = np.zeros(len(marks), bool)
     if len(acquired) == 0 or len(released) == 0:
@@ -92,8 +91,7 @@ def _released_and_reacquired(clients: Clients, fresh: Flags) -> Flags:
 
 
 def _asked_before(clients: Clients, which: Spots, fresh: Flags) -> Flags:
-    """For each of these marks whether its client had an unanswered acquire since its previous
-    one."""
+    """For each of these marks whether an unanswered acquire came since the last one."""
     spots = clients.marks[which]
     first = clients.starts[clients.client(spots)]
     since = np.where(fresh[which], first, clients.marks[which - 1])

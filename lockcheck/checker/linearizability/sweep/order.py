@@ -20,8 +20,7 @@ from lockcheck.history.table import Ints
 
 @dataclass(frozen=True, slots=True)
 class Collision:
-    """Two holds neither of which can come before the other; or, with a `reason`, the first may
-    not."""
+    """Two holds that exclude each other; or, with a `reason`, the first may not come first."""
 
     one: int  # the index of a hold
     other: int

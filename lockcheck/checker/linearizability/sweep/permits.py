@@ -117,8 +117,7 @@ class PermitSweep:
         del self.holding[:1]
 
     def _next(self, waiting: list[tuple[int, int]]) -> int | None:
-        """The waiting operation with the first deadline; those that are done already are
-        skipped."""
+        """The waiting operation with the first deadline that is not done already."""
         while waiting:
             _, row = heappop(waiting)
             if not self.done[row]:
@@ -143,8 +142,7 @@ def stuck(table: Table, rows: Ints, permits: int) -> Stuck | None:
 
 
 def _events(start: Ints, end: Ints) -> list[int]:
-    """Twice the row for an invocation, one more for an answer; at equal times invocations come
-    first."""
+    """Twice the row for an invocation, plus one for an answer; invocations first at ties."""
     answered = np.flatnonzero(end < NEVER)
     what = np.concatenate((np.arange(len(start)) * 2, answered * 2 + 1))
     time = np.concatenate((start, end[answered]))

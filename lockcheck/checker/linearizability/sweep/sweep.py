@@ -110,8 +110,7 @@ def _judged(holds: SweepHolds, unexplained: Spots, keys: Ints, model: Model) -> 
 
 
 def _answer(mistakes: list[Mistake]) -> Answer:
-    """The first mistake. Undecided if there is none: a grant without a known token may fit
-    elsewhere."""
+    """The first mistake; undecided without one: a grant without known token may fit elsewhere."""
     if not mistakes:
         return _needs_search()
     first = min(mistakes, key=lambda mistake: mistake.at)

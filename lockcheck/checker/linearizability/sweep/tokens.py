@@ -63,8 +63,7 @@ def _fits(holds: SweepHolds) -> bool:
 
 
 def placed(holds: SweepHolds) -> Ints | int:
-    """For each hold of one key without a token, how many of the others come before it; or the index
-    of one that has no place."""
+    """For each hold without a token how many of the others precede it; or one without a place."""
     known = np.flatnonzero(holds.token != NO_TOKEN)
     order = known[order_by(holds.token[known])]
     begin, end, token = holds.begin[order], holds.end[order], holds.token[order]
@@ -99,8 +98,7 @@ def _filled(lowest: list[int], highest: list[int], token: Ints) -> list[int] | i
 
 
 def _free(token: Ints, place: int) -> int:
-    """How many tokens are free between two known ones; before the first and after the last there is
-    no limit."""
+    """How many tokens are free between two known ones; without a limit at both ends."""
     if place in (0, len(token)):
         return 1 << 60
     return max(int(token[place]) - int(token[place - 1]) - 1, 0)
@@ -128,8 +126,7 @@ def misplaced(holds: SweepHolds) -> Iterator[Collision]:
 
 
 def _reason(lower: int, higher: int, *, late: bool) -> str:
-    """Why the token is wrong; empty if the lower one came first: then both were held at the same
-    time."""
+    """Why the token is wrong; empty if both were held at once."""
     if lower == higher:
         return f"token {lower} was granted twice"
     return f"token {lower} is lower than {higher}, but was held later" if late else ""
