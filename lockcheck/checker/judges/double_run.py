@@ -127,17 +127,17 @@ CHECK = Check(
     meaning="a job that must run once ran twice",
     explanation="""\
 A lock is often used so that a job runs once: send the invoice, move the money. Jobs have names, and
-here one of the same name was done twice (both times the client was told so; a run of which nobody
-knows whether it happened does not count).
+here one of the same name was done twice (both runs were confirmed to their clients; a run whose
+outcome is unknown does not count).
 
-Where two holders ran it although the lock should have kept them apart, they are to blame who would
-be for an overlap: the lock server, if it let the second one in too early, or the first holder, if
-it outlived its lease. Where the first run was over before the second holder was granted the lock,
-or one client ran it twice, or there was no lock, the lock did its work: what is missing is the mark
+Where two holders ran it although the lock should have kept them apart, the blame is that of an
+overlap: the lock server's, if it let the second one in too early, or the first holder's, if it
+outlived its lease. Where the first run was over before the second holder was granted the lock, or
+one client ran it twice, or there was no lock, the lock did its work: what is missing is the mark
 that the job is done, looked at under the lock.
 
-No guard at a storage makes up for it. The cure is to make the job harmless when it is repeated, or
-to have whoever receives it look at the fencing token.""",
+No guard at a storage makes up for it. The cure is to make the job harmless when it is repeated,
+or to have its receiver check the fencing token.""",
     find=find,
     words=WORDS,
     screen=Screen("it tells of what was done without the lock", _runs_jobs),

@@ -106,15 +106,15 @@ def _has_blind_releases(scan: Scan) -> bool:
 
 CHECK = Check(
     code=Code.FOREIGN_RELEASE,
-    meaning="a release took away somebody else's lock",
+    meaning="a release took away another client's lock",
     explanation="""\
-A client's lease ran out, somebody else was let in, and then the first client released "its" lock:
-a blind `DEL` removes whatever is there. Now a third client can get in while the second one still
+A client's lease ran out, another client was let in, and then the first one released "its" lock: a
+blind `DEL` removes whatever is there. Now a third client can get in while the second one still
 holds the lock within its lease, although no lease was outlived by more than a moment.
 
-It is reported where it is certain: the release said that it removed a lock and that it did not
-look whose; somebody else had been granted the lock after the releaser was, so that the releaser's
-own was gone; and that somebody held it for certain all the while.
+It is reported where it is certain: the release removed a lock, by its own answer, without a look at
+the owner; another client had been granted the lock after the releaser, so that the releaser's own
+was gone; and that client held it for certain all the while.
 
 The cure is to compare and delete in one step: store a random value of one's own with the lock, and
 remove it only if it is still there (`--backend redis` does).""",

@@ -114,11 +114,11 @@ CHECK = Check(
 Clients read a register under the lock, compute a new value from it, and write it back. Each write
 names the value that it was computed from (its base). If all goes well, the accepted writes are a
 chain: each is based on the one before. A write that is based on an older value has overwritten
-those in between, and what their clients were told had been stored is gone.
+those in between, and what their clients count on as stored is gone.
 
-Every accepted write that the final value does not descend from is reported, if its client was told
-that it was accepted, or if another accepted write has the same base. The evidence names the lost
-write, the first write after it that was not computed from it, and the read which that was based on.
+Every accepted write that the final value does not descend from is reported, if it was confirmed to
+its client, or if another accepted write has the same base. The evidence names the lost write, the
+first write after it that was not computed from it, and the read which that was based on.
 
 With a guard at the storage this is a violation whatever the lock did. `--guard cas` excludes it;
 `--guard fence` does where reads show their token too.""",

@@ -192,12 +192,12 @@ CHECK = Check(
 Every operation takes effect at one instant between its invocation and its answer: that is what
 makes a lock, or a register, behave as if it were one. If no choice of these instants gives all the
 answers that were given, there is no such order, and the object is not linearizable. Each object
-(each key) is judged apart. What failed did not happen; what nobody confirmed may have happened at
-any time since, or never. Intervals are closed: equal times are concurrent.
+(each key) is judged apart. What failed did not happen; what was never confirmed may have happened
+at any time since, or never. Intervals are closed: equal times are concurrent.
 
 The models: mutex (anyone may release it), owner-mutex (only its owner), reentrant, fenced (tokens
 grow), reentrant-fenced, semaphore, register, cas-register, set, counter. Which of them a history is
-judged by is seen from its operations, or said by `--model`. A lock with a lease may be taken from
+judged by is seen from its operations, or given by `--model`. A lock with a lease may be taken from
 its holder once the lease has run out; until then it may not.
 
 Three engines, the fastest that can tell: `sweep` for locks, `zones` for registers whose written
@@ -207,9 +207,9 @@ has to come before the next, or the longest order that is right and the operatio
 past.
 
 This is not the same as an overlap. A holder that outlives its lease overlaps with the next one,
-but the lock kept its promise: linearizable. A lock that lets somebody in while nobody knows any
-more who has it need not overlap, but can be impossible to explain. The report puts both side by
-side.""",
+but the lock kept its promise: linearizable. A lock that lets a client in although it is not
+known any more which one has it need not overlap, but can be impossible to explain. The report
+puts both side by side.""",
     find=find,
     words=WORDS,
     screen=CLEAR,

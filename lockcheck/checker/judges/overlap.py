@@ -167,14 +167,14 @@ CHECK = Check(
     meaning="two clients certainly held an exclusive lock at once, or more than may",
     explanation="""\
 A client certainly holds a lock from the moment at which `acquire` returned to the moment at which
-it invokes `release`, is told that it lost the lock, or (if it checks its own lease) its validity
-ends. If the certain holds of two clients have an instant in common, the lock did not exclude.
-Times that are equal are no overlap, and neither is one that needs an answer nobody saw.
+it invokes `release`, learns that it lost the lock, or (if it checks its own lease) its validity
+ends. If the certain holds of two clients have an instant in common, the lock did not exclude. Times
+that are equal are no overlap, and neither is one that needs an answer that no client saw.
 
 Holds that share the lock (`shared`) may coexist; one that does not excludes all others. Of a
 semaphore with n `permits` it is an overlap where more than n clients held one: reported once for
-each client that was one too many, with all who held one then. Whoever enters a reentrant lock again
-holds it until it has left as often.
+each client that was one too many, with all holders at that time. A client that enters a reentrant
+lock again holds it until it has left as often.
 
 Every overlap says who is to blame. The lease of the first holder was promised at least until the
 invocation of its `acquire`, or of its last renewal, plus the TTL. If the second one was let in
@@ -183,9 +183,9 @@ data. If after, the first holder outlived its lease, because it was paused or sl
 server can prevent that: only a guard at the storage does (`--guard fence` or `--guard cas`).
 With such a guard, overlaps are shown and counted, but they do not fail the run.
 
-Somebody else may have taken the lock away in between (see foreign-release). And if the machine
-itself stalled, or the host's clock jumped, the run says `unknown`: it was neither the lock's fault
-nor that of an injected one.""",
+Another client may have taken the lock away in between (see foreign-release). And if the machine
+itself stalled, or the host's clock jumped, the run says `unknown`: it was neither the lock's
+fault nor that of an injected one.""",
     find=find,
     words=Words(one="overlap", many="overlaps", by_holds=True, note=_note),
     screen=SCREEN,

@@ -120,12 +120,12 @@ WORDS = Words(
 )
 CHECK = Check(
     code=Code.REVIVED,
-    meaning="a renewal succeeded after somebody else had held the lock",
+    meaning="a renewal succeeded after another client had held the lock",
     explanation="""\
-A lease ran out, somebody else was granted the lock, and then the first client asked to renew its
-lease, and was told that it had been renewed. A renewal must refuse whoever does not hold the lock
-any more, even if nobody holds it just then: what the first client knows of the data is out of date,
-and its fencing token too.
+A lease ran out, another client was granted the lock, and then the first one asked to renew its
+lease, and that was granted. A renewal must refuse a client that does not hold the lock any more,
+even if it is free just then: what the first client knows of the data is out of date, and its
+fencing token too.
 
 It is reported where the other client was certainly granted the lock later than the first one (it
 asked for it after the first one had it, or tokens tell), and that was answered before the renewal

@@ -121,19 +121,19 @@ WORDS = Words(
 )
 CHECK = Check(
     code=Code.SILENT_LOSS,
-    meaning="the lock was gone and the client was never told, for longer than its lease",
+    meaning="the lock was gone, and the client did not learn of it for longer than its lease",
     explanation="""\
-A client that loses its lock should learn it: by a renewal that is refused, a session that expires,
-or its own clock. If somebody else has been granted the lock, and a whole lease later the first
-client still believes that it holds it, nothing and nobody told it, and it would have gone on for
+A client that loses its lock should learn of it: by a renewal that is refused, a session that
+expires, or its own clock. If another client has been granted the lock, and a whole lease later the
+first one still believes that it holds it, nothing made it notice, and it would have gone on for
 ever.
 
 It is reported where the other one certainly was granted the lock later (by time, or by the tokens
 where clients wait in a queue), and the first client's own doings show that it still believed, and
 ran, for more than its lease after that. The time in which a fault stopped or ended its node, and
-that of the machine's stalls, is not counted: whoever stands still cannot be told. Whoever is cut
-off runs, and can look at its own clock. In histories that do not note stalls, time counts only from
-the next operation on that key that the client invoked. Locks without a lease are not judged by
+that of the machine's stalls, is not counted: a client that does not run cannot notice. One that is
+cut off runs, and can look at its own clock. In histories that do not note stalls, time counts only
+from the next operation on that key that the client invoked. Locks without a lease are not judged by
 this.
 
 Every silent loss is an overlap, too; this says that it would not have ended by itself. The cure is

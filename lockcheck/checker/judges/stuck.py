@@ -229,23 +229,23 @@ CHECK = Check(
     code=Code.STUCK,
     meaning="after the faults healed and every lease has run out, the lock cannot be acquired",
     explanation="""\
-Everybody has released the lock, or held it longer ago than twice its lease, and no fault is active
-any more; but whoever asks for it is refused, until the history ends. A lock without a time to live
-whose holder died, a queue whose first place belongs to nobody, a key that a server's clock keeps
-alive: nobody gets in again without somebody who removes it by hand.
+All clients have released the lock, or held it longer ago than twice its lease, and no fault is
+active any more; but every request for it is refused, until the history ends. A lock without a time
+to live whose holder died, a queue whose first place belongs to a client that is gone, a key that a
+server's clock keeps alive: no client gets in again until an operator removes it.
 
 It is reported where at least five attempts, one after the other, were refused after that moment, by
-the lock's own word (a server that cannot be reached says nothing of the lock), for at least a
-second and two leases; two of them with nobody else asking beside, since those who ask at once may
-keep each other from a majority. An acquire of which nobody knows whether it was granted counts as a
-hold. Where that cannot be told, it is not reported: a fault that was never healed, a holder without
-a lease that never released, or one, in a history that shows no renewals, that may renew.
+the lock's own answer (a server that cannot be reached gives none), for at least a second and two
+leases; two of them while no other client asked, since clients that ask at once may keep each other
+from a majority. An acquire whose outcome is unknown counts as a hold. Where that cannot be decided,
+it is not reported: a fault that was never healed, a holder without a lease that never released, or
+one, in a history that shows no renewals, that may renew.
 
 Runs with faults go on when the last one has been healed, until each lock was granted again, or for
 long enough to tell.
 
-The history must know all who use the lock: a holder that is missing in it would be taken for a lock
-that is stuck. Time in which the machine stalled is not counted.""",
+The history must have all users of the lock: a holder that is missing in it would be taken for a
+lock that is stuck. Time in which the machine stalled is not counted.""",
     find=find,
     words=WORDS,
     screen=Screen("its lock may be stuck at the end", _may_be_stuck),

@@ -188,14 +188,14 @@ CHECK = Check(
     meaning="a fencing token was not greater than one issued before it",
     explanation="""\
 A fencing token is a number that grows with every grant. The storage refuses a number below the
-highest that it has seen, and so keeps out a holder that was overtaken. If a later holder is told a
+highest that it has seen, and so keeps out a holder that was overtaken. If a later holder gets a
 lower number, the storage refuses the right one; if two grants have the same number, it cannot tell
 them apart.
 
-It is reported where a client was told a token below that of somebody whose `acquire` had been
-answered before this client asked. That two grants have the same token is wrong in whatever order
-they came, unless they may hold the lock at once (shared, or a semaphore's). A client that never
-released its lock and asks again may be told of the same grant, and is told the same token.
+It is reported where a client got a token below that of an `acquire` that had been answered before
+this client asked. That two grants have the same token is wrong in whatever order they came, unless
+they may hold the lock at once (shared, or a semaphore's). A client that never released its lock and
+asks again may get the same grant once more, with the same token.
 
 It counts under every guard: the guard `fence` relies on it. The usual causes are a server that
 restarted without its data, a failover to a replica that lagged behind, or a counter that lives

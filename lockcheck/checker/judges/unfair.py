@@ -150,14 +150,14 @@ CHECK = Check(
     meaning="a lock that promises first come, first served let a later request pass",
     explanation="""\
 A fair lock grants in the order in which it was asked. Only a lock that promises so is judged
-(`fair` in the terms of the history), and only where the order is certain: a client that waited was
-told that it has its place (`queued`), another one asked after that, and was granted the lock while
-the first one was still waiting.
+(`fair` in the terms of the history), and only where the order is certain: a client that waited had
+its place confirmed (`queued`), another one asked after that, and was granted the lock while the
+first one was still waiting.
 
 An answer may be read late: the first one may have been granted the lock long before. So either the
 fencing tokens say that the other one was granted it first, or the first one's lease would still
-have been running. Whoever was refused in the end, or never answered, may have lost its place, or
-given it up, and is not looked at; one that was told again that it has its place counts from then.
+have been running. A client that was refused in the end, or never answered, may have lost its place,
+or given it up, and is not looked at; one whose place was confirmed again counts from then.
 
 A queue that is kept by polling, by watchers that all wake up at once, or in the memory of a server
 that restarted, is not fair.""",

@@ -180,9 +180,9 @@ while others change the same thing under the lock.
 It is reported for what changes something (write, cas, add, run) and was accepted, on a key that is
 also a lock, by a process whose last `acquire` of that key was certainly refused and whose last hold
 of it is over; or by a process, and a node, that never asked for it before, if others do their work
-under it. It is not reported for what came before the first `acquire` of anybody (that sets things
-up), for reads, or after an `acquire` of which nobody knows whether it was granted. Work that goes
-on after one's own hold is over is a late write: see stale-write.
+under it. It is not reported for what came before the first `acquire` of any client (that sets
+things up), for reads, or after an `acquire` whose outcome is unknown. Work that goes on after one's
+own hold is over is a late write: see stale-write.
 
 Behind a guard it is shown and does not fail the run, except where the guard `fence` accepted a
 write without a token.""",
