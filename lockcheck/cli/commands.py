@@ -156,8 +156,8 @@ def check_command(
 ) -> int:
     """Judge a history: of a stored run, or from another tool. Needs no cluster.
 
-    HISTORY is a run's folder, its name, `latest`, a file, or - for standard input. The verdict
-    and the report of a run are replaced. Files may end in .gz or .zst, and be in lockcheck's
+    HISTORY is a run's folder, its name, `latest`, a file, or - for standard input. The verdict,
+    record and report of a run are replaced. Files may end in .gz or .zst, and be in lockcheck's
     JSON Lines, Jepsen's history.edn, history.txt or JSON, the log of a Jepsen test, CSV
     (client,key,op,start_ns,end_ns,outcome,token), or OpenTelemetry's spans.
     """

@@ -81,7 +81,7 @@ class Faults:
             return at_nodes(step, nodes, at_clients={*nodes} <= {*self._clients})
         if step.aim.at_holders:
             raise UserError(
-                f"{step}: nobody here knows who holds the lock", cure="name the node that does"
+                f"{step}: it is not known here who holds the lock", cure="name the node that does"
             )
         return step
 
@@ -119,24 +119,24 @@ class Fault:
         return str(self._step)
 
     def __enter__(self) -> Fault:
-        """Raises FaultError if it cannot be proven; then it is healed."""
+        """Injects the fault and proves it; raises FaultError, after healing, if it cannot."""
         began_ns = time.monotonic_ns()
         self._orders = structs.replace(self._orders, number=next(self._numbers))
         try:
-            said = self._ask("strike", self._orders)
+            reply = self._ask("strike", self._orders)
         except ClusterError as error:
             raise FaultError(error.message, cure=error.cure) from error
         except BaseException:  # Ctrl-C: at any stage
             self._ask("heal", self._orders.number)
             raise
-        struck = msgspec.convert(said, Struck)
+        struck = msgspec.convert(reply, Struck)
         self.nodes, self.proof = struck.begun.struck, str(struck.proven.value)
         self._log.note(struck.begun, began_ns)
         self._log.note(struck.proven)
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Raises FaultError if it was not healed, or was over too early."""
+        """Heals the fault; raises FaultError if it was not healed, or was over too early."""
         self._note_heal(EventType.INVOKE)
         try:
             self._ask("heal", self._orders.number)

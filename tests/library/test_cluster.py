@@ -176,7 +176,7 @@ def test_an_exception_heals_and_is_the_one_that_is_seen(cluster: lockcheck.Clust
 def test_what_makes_no_sense_is_refused_with_the_cure(cluster: lockcheck.Cluster) -> None:
     faults = cluster.faults
     for make, reason, cure in (
-        (faults.pause, "nobody here knows who holds", "name the node"),
+        (faults.pause, "it is not known here who holds", "name the node"),
         (lambda: faults.pause("c9"), "unknown node 'c9'", "r1, s1, c1, c2"),
         (lambda: cluster.fault("pause:for=3s", "c1"), "for= has no meaning here", "leave it out"),
         (lambda: faults.partition("leader"), "redis has no leader", "aim at server"),

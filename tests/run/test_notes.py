@@ -9,6 +9,7 @@ import pytest
 
 from lockcheck.cli.progress import Terminal
 from lockcheck.run.notes import (
+    Judged,
     Kept,
     LeaseOutlived,
     LiveState,
@@ -20,6 +21,8 @@ from lockcheck.run.notes import (
     Stopping,
     json_lines,
 )
+from lockcheck.runs.record import record_of
+from tests.runs.test_record import CONFIG, facts
 
 NOTES: dict[str, Note] = {
     "seed": Planned((("seed", "7"),)),
@@ -38,11 +41,12 @@ STATE = LiveState(1.5, 1200, 30, ("k1: c3",), ("pause of c3",), 1)
 def test_each_note_is_a_line_of_json() -> None:
     out = io.BytesIO()
     write = json_lines(out)
-    for note in (*NOTES.values(), STATE):
+    notes = [*NOTES.values(), STATE, Judged(record_of(facts(), CONFIG, None))]
+    for note in notes:
         write(note)
     lines = out.getvalue().splitlines()
-    assert [msgspec.json.decode(line, type=Note) for line in lines] == [*NOTES.values(), STATE]
-    assert lines[-2] == b'{"note":"kept","commands":{"r1":"enter r1"}}'
+    assert [msgspec.json.decode(line, type=Note) for line in lines] == notes
+    assert lines[-3] == b'{"note":"kept","commands":{"r1":"enter r1"}}'
 
 
 @pytest.mark.parametrize(("words", "note"), NOTES.items())
