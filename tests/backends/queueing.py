@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from lockcheck.backends.base import Grant, Lock
+from lockcheck.history import Refusal
 from lockcheck.servers.wire import Refused
 from tests.backends.claims import NotedClaim, queued
 
@@ -34,8 +35,9 @@ def granted_in_turn(locks: Sequence[Lock], key: str) -> None:
 def two_give_up(locks: Sequence[Lock], key: str) -> Grant:
     """One out of patience, the other since it leaves; what the first of three was granted."""
     held = locks[0].acquire(NotedClaim(key))
-    with pytest.raises(Refused, match="waited too long"):
+    with pytest.raises(Refused, match="waited too long") as refused:
         locks[1].acquire(NotedClaim(key, patience_s=0.2))
+    assert refused.value.code is Refusal.HELD
     waiting = queued(locks[-1], leaving := NotedClaim(key))
     leaving.leaving.set()
     waiting.join(10)

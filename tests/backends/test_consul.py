@@ -112,8 +112,9 @@ def test_a_wait_is_bounded_and_leaves_no_session_behind(
     locks: list[Lock], address: Address, key: str
 ) -> None:
     held = locks[0].acquire(NotedClaim(key))
-    with pytest.raises(Refused, match="waited too long; it is held"):
+    with pytest.raises(Refused, match="waited too long; it is held") as refused:
         locks[1].acquire(NotedClaim(key, patience_s=0.1))
+    assert refused.value.code is Refusal.HELD
     one = members(address)
     sessions = {session["ID"] for session in one._read(one._ask("GET", "session/list"))}
     assert held.handle.id in sessions  # type: ignore[attr-defined]
@@ -126,8 +127,9 @@ def test_a_renewal_of_a_session_that_is_gone(locks: list[Lock], address: Address
     held = locks[0].acquire(NotedClaim(key))
     keeper_of(held).extend()
     end_session(address, held)
-    with pytest.raises(Refused, match="session is gone"):
+    with pytest.raises(Refused, match="session is gone") as refused:
         keeper_of(held).extend()
+    assert refused.value.code is Refusal.GONE
 
 
 def test_close_ends_the_keepers(address: Address, key: str) -> None:
@@ -140,8 +142,9 @@ def test_close_ends_the_keepers(address: Address, key: str) -> None:
 
 def test_no_member_at_all_is_a_refusal_before_anything_was_locked(key: str) -> None:
     lock = BACKEND.connect((NOWHERE,), LockSettings("c1", TTL_MS, random.Random(1)))
-    with pytest.raises(Refused, match="no session"):
+    with pytest.raises(Refused, match="no session") as refused:
         lock.acquire(NotedClaim(key))
+    assert refused.value.code is Refusal.UNAVAILABLE
 
 
 def test_what_errors_mean(server: Started, key: str) -> None:

@@ -10,7 +10,7 @@ import pytest
 from lockcheck.backends import BACKENDS
 from lockcheck.backends.base import Grant, Lock, LockSettings
 from lockcheck.backends.redis.redlock import node_timeout_ms
-from lockcheck.history import EventType
+from lockcheck.history import EventType, Refusal
 from lockcheck.servers.kind import Kind
 from lockcheck.servers.redis import REDIS_ERRORS, RedisNode
 from lockcheck.servers.wire import Address, Phase, Refused, WireFailure, classify
@@ -89,8 +89,9 @@ def test_tokens_grow(backend: str, redis_address: Address) -> None:
 def test_redlock_takes_a_majority_and_no_less(redis_address: Address) -> None:
     """The same server three times would refuse itself, so one stands for a minority of five."""
     minority = client("redlock", (redis_address, NOWHERE, NOWHERE, NOWHERE, NOWHERE), "c1")
-    with pytest.raises(Refused, match="no-quorum"):
+    with pytest.raises(Refused, match="no-quorum") as refused:
         minority.acquire(NotedClaim())
+    assert refused.value.code is Refusal.UNAVAILABLE
     assert RedisNode(redis_address, 1000).call("GET", "lock:k") is None, "it released what it had"
 
 

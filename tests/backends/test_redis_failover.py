@@ -12,7 +12,7 @@ import pytest
 
 from lockcheck.backends import BACKENDS
 from lockcheck.backends.base import Grant, Lock, LockSettings
-from lockcheck.history import EventType
+from lockcheck.history import EventType, Refusal
 from lockcheck.servers.redis import REDIS_ERRORS, RedisNode
 from lockcheck.servers.redis_primary import PRIMARY, RedisPrimary
 from lockcheck.servers.wire import Address, Phase, Refused, WireFailure, classify
@@ -79,8 +79,9 @@ def test_a_grant_that_no_replica_has_is_taken_back(cluster: Cluster) -> None:
     with ExitStack() as silent:
         for replica in replicas:
             silent.enter_context(stopped(replica.process))
-        with pytest.raises(Refused, match="taken back: 0 replicas have it"):
+        with pytest.raises(Refused, match="taken back: 0 replicas have it") as refused:
             lock.acquire(NotedClaim())
+        assert refused.value.code is Refusal.UNAVAILABLE
         assert RedisNode(primary.address, LONG_MS).call("GET", "lock:k") is None
 
 
