@@ -1,35 +1,28 @@
 """Everything a run is given: one value, saved with the run, and written as a command.
 
 Each field says how it is given. The options of `lockcheck run`, the variables LOCKCHECK_RUN_...,
-the [run] table of lockcheck.toml, the command that runs it again and the stored config.json all
-come from these fields, and the agent and the clients are given the same value. Whether it makes
-sense is checked in `run/validation.py`.
+the [run] table of lockcheck.toml, the command that repeats the run and the stored config.json all
+come from these fields. What it names is looked up, and whether it makes sense is checked, once:
+`run/resolve.py` makes a `RunPlan` of it.
 """
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, get_type_hints
+from typing import Annotated, get_type_hints
 
 import msgspec
 
 from lockcheck.backends import BACKENDS, Backend
-from lockcheck.client.claims import PATIENCE_TTLS
 from lockcheck.durations import duration_words
 from lockcheck.errors import UserError
-from lockcheck.nodes.node import NodeSpec
 from lockcheck.servers.base import Clock
-from lockcheck.servers.kind import in_versions
-from lockcheck.storage import STORAGES
 from lockcheck.storage.base import Guard
-from lockcheck.workloads import WORKLOADS, Workload
-
-if TYPE_CHECKING:  # clients have no use for faults, and start sooner without them
-    from lockcheck.nemesis import Plan
+from lockcheck.workloads import WORKLOADS
 
 # A client notices its own stalls from a tenth of the lease on; shorter leases drown in noise.
 SHORTEST_TTL_MS = 200
@@ -131,72 +124,26 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if not self.workload and self.backend in BACKENDS:
-            msgspec.structs.force_setattr(self, "workload", self.backend_under_test().workload)
+            msgspec.structs.force_setattr(self, "workload", self.lock.workload)
 
-    def backend_under_test(self) -> Backend:
+    @property
+    def lock(self) -> Backend:
+        """Raises KeyError if there is no such lock."""
         return BACKENDS[self.backend]
-
-    def servers_under_test(self) -> tuple[NodeSpec, ...]:
-        """In the versions that were asked for: the storage's own server is not under test."""
-        servers = self.backend_under_test().servers
-        asked = in_versions((spec.kind for spec in servers if spec.kind), self.version)
-        return tuple(replace(spec, kind=spec.kind and asked[spec.kind]) for spec in servers)
-
-    def workload_to_run(self) -> Workload:
-        return WORKLOADS[self.workload]
-
-    def is_guarded(self) -> bool:
-        """What the lock lets through by mistake may do no harm."""
-        return self.guard is not Guard.NONE or not STORAGES[self.backend_under_test().storage].apart
-
-    def stops_at_overlaps(self) -> bool:
-        return self.stop_on_violation and not self.is_guarded()
 
     def key_names(self) -> tuple[str, ...]:
         return tuple(f"k{number}" for number in range(1, self.keys + 1))
 
-    def plan_for_faults(self) -> Plan:
-        from lockcheck.nemesis import Plan
-
-        backend = self.backend_under_test()
-        kinds = tuple(dict.fromkeys(s.kind for s in self.servers_under_test() if s.kind))
-        return Plan(
-            backend=self.backend,
-            ttl_ms=self.ttl_ms,
-            time_limit_ms=self.time_limit_ms,
-            clients=self.clients,
-            servers=len(backend.servers),
-            stores=self.workload_to_run().stores and STORAGES[backend.storage].apart,
-            writes=self.workload_to_run().stores,
-            leads=any(kind.server.leader for kind in kinds),
-            independent=backend.independent,
-            seed=self.seed,
-            lapses_after=backend.promises.lapses_after,
-            kinds=kinds,
-            patience_ttls=PATIENCE_TTLS if backend.promises.waits else 0,
-            keys=self.key_names(),
-        )
-
-    def from_outside(self) -> tuple[str, ...]:
-        """What of it packages have added that are installed here."""
-        from lockcheck.nemesis import FAULTS, parse_nemesis
-
-        kinds = [step.kind.name for text in self.nemesis for step in parse_nemesis(text)]
-        added = [name for name in (self.backend,) if BACKENDS.is_from_outside(name)]
-        added += [name for name in (self.workload,) if WORKLOADS.is_from_outside(name)]
-        return (*added, *(name for name in kinds if FAULTS.is_from_outside(name)))
-
     def command(self) -> str:
-        """What runs this again: what is not as it would be without a word."""
+        """The command that repeats this run: only options that differ from the defaults."""
         return shlex.join(["lockcheck", "run", *self._words()])
 
     def _words(self) -> Iterator[str]:
         usual = {field.name: field.default for field in msgspec.structs.fields(RunConfig)}
-        usual["workload"] = self.backend_under_test().workload
+        usual["workload"] = RunConfig(backend=self.backend, seed=self.seed).workload
         for name, setting in settings().items():
             value = getattr(self, name)
-            told = value != usual[name] or name in self.spelled_out
-            if told and setting.repeated:
+            if setting.repeated and (value != usual[name] or name in self.spelled_out):
                 yield from _as_options(name, value)
 
 

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from lockcheck.backends.expected import Expected
-from lockcheck.config import RunConfig
-from lockcheck.nemesis import asked_for, at_holders
+from lockcheck.run.plan import RunPlan
 from lockcheck.storage.base import Guard
 from lockcheck.workloads.base import REENTRY, SHARING
 
@@ -21,8 +20,9 @@ ENOUGH, ENOUGH_IN_MS = 100, 10_000  # acquisitions; fewer in a shorter run
 ENOUGH_AMID_FAULTS = 30  # elections, and sessions that run out, take most of the time
 
 
-def demands_of(expected: Expected, config: RunConfig) -> Iterator[Demand]:
-    kinds = tuple(name.partition(":")[0] for name in asked_for(config.nemesis))
+def demands_of(expected: Expected, plan: RunPlan) -> Iterator[Demand]:
+    config, promises = plan.config, plan.lock.promises
+    kinds = tuple(step.kind.name for sequence in plan.nemesis for step in sequence)
     yield has_verdict(expected.verdict)
     if expected.findings:
         yield finds(*expected.findings)
@@ -34,26 +34,25 @@ def demands_of(expected: Expected, config: RunConfig) -> Iterator[Demand]:
         yield finds_it_soon
     if expected.verdict != "ok":
         return
-    if not config.is_guarded():  # else overlaps are told of, and do no harm
+    if not plan.is_guarded:  # else overlaps are told of, and do no harm
         yield finds_nothing
-    yield from uses(config)
-    if not at_holders(config.nemesis):
+    yield from uses(plan)
+    if not plan.terms.at_holders:
         enough = ENOUGH_AMID_FAULTS if kinds else ENOUGH
         yield acquires(fewest(enough, config.time_limit_ms))
     if config.guard is Guard.FENCE and {"pause", "partition"} & {*kinds}:
         yield refuses_stale_writes
-    if "kill:holder" in config.nemesis and config.backend_under_test().promises.excludes:
-        lapses_after = config.backend_under_test().promises.lapses_after
-        yield is_free_again_within(config.ttl_ms * lapses_after + SLOWNESS_MS)
+    if "kill:holder" in config.nemesis and promises.excludes:
+        yield is_free_again_within(config.ttl_ms * promises.lapses_after + SLOWNESS_MS)
 
 
-def uses(config: RunConfig) -> Iterator[Demand]:
+def uses(plan: RunPlan) -> Iterator[Demand]:
     """What the lock is for was done, and not only allowed. Faults may leave no time for it."""
-    if asked_for(config.nemesis):
+    if plan.terms.faults:
         return
-    needs, permits = config.workload_to_run().needs, config.backend_under_test().promises.permits
+    needs, permits = plan.workload.needs, plan.lock.promises.permits
     if needs is SHARING:
-        yield counts("shared_together", TOGETHER, config.clients)
+        yield counts("shared_together", TOGETHER, plan.config.clients)
     if permits > 1:
         yield counts("held_together", permits, permits)
     if needs is REENTRY:

@@ -19,7 +19,7 @@ from lockcheck.config import RUNTIMES, RunConfig, read_config, settings
 from lockcheck.durations import duration_words, parse_duration_ms
 from lockcheck.errors import UserError
 from lockcheck.nemesis import nemesis_choices
-from lockcheck.run.validation import validated
+from lockcheck.run.resolve import planned
 from lockcheck.servers.base import Clock
 from lockcheck.storage.base import Guard
 from lockcheck.workloads import WORKLOADS
@@ -70,7 +70,7 @@ configs = st.builds(
 def test_the_command_runs_the_same_again(config: RunConfig) -> None:
     taken: list[RunConfig] = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cli, "_run_and_tell", lambda config, as_json: taken.append(config))
+        patch.setattr(cli, "_run_and_print", lambda config, as_json: taken.append(config))
         _, *arguments = shlex.split(config.command())
         cli.main(arguments, standalone_mode=False)
     assert taken == [config]
@@ -89,7 +89,7 @@ def test_the_command_names_only_what_differs() -> None:
 
 def run_with(arguments: list[str], patch: pytest.MonkeyPatch) -> RunConfig:
     taken: list[RunConfig] = []
-    patch.setattr(cli, "_run_and_tell", lambda config, as_json: taken.append(config))
+    patch.setattr(cli, "_run_and_print", lambda config, as_json: taken.append(config))
     cli.main(["run", *arguments], standalone_mode=False, auto_envvar_prefix="LOCKCHECK")
     return taken[0]
 
@@ -174,7 +174,7 @@ def test_run_again_with_another_lock(tmp_path: Path, monkeypatch: pytest.MonkeyP
         ("redis", {"workload": "permits"}, ["several permits", "some-permits"]),
         ("some-permits", {"workload": "register"}, ["one client holds", "3 permits", "redis"]),
         ("some-permits", {"clients": 3}, ["3 permits", "--clients 4"]),
-        ("some-permits", {"guard": Guard.CAS}, ["no register"]),
+        ("some-permits", {"guard": Guard.CAS}, ["no workload writes under it"]),
         ("some-rw", {"workload": "mutex", "guard": Guard.CAS}, ["register or readers"]),
     ],
 )
@@ -182,7 +182,7 @@ def test_what_a_lock_cannot_be_used_for(
     backend: str, asked: dict[str, Any], words: list[str]
 ) -> None:
     with pytest.raises(UserError) as refused:
-        validated(RunConfig(backend=backend, seed=1, nemesis=("none",), **asked))
+        planned(RunConfig(backend=backend, seed=1, nemesis=("none",), **asked))
     said = f"{refused.value} {refused.value.cure}"
     assert [word for word in words if word not in said] == []
 

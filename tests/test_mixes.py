@@ -11,7 +11,7 @@ import pytest
 from lockcheck import nemesis
 from lockcheck.nemesis import FAULTS, parse_nemesis
 from lockcheck.nemesis.drawing import applicable
-from lockcheck.run.validation import validated
+from lockcheck.run.resolve import resolve
 from tests.running import need
 from tests.tools.mixes import (
     AT_ONCE,
@@ -29,7 +29,7 @@ FEWEST_KINDS = 3  # pause, partition and kill apply anywhere
 
 
 def test_every_fault_is_drawn_alone_and_together() -> None:
-    plans = [mix.config().plan_for_faults() for mix in MANY[: len(RIGHT)]]
+    plans = [resolve(mix.config()).faults for mix in MANY[: len(RIGHT)]]
     able = {n for n, kind in FAULTS.items() for plan in plans if [*applicable(kind, plan)]}
     assert len(able) >= FEWEST_KINDS
     for number in (1, AT_ONCE):
@@ -39,7 +39,7 @@ def test_every_fault_is_drawn_alone_and_together() -> None:
 
 
 def test_they_can_be_run_and_are_the_same_again() -> None:
-    assert [validated(mix.config()) for mix in MANY]
+    assert [resolve(mix.config()) for mix in MANY]
     assert list(mixes(300)) == MANY
     assert all(parse_nemesis(text) for mix in MANY for text in mix.faults)
 
@@ -78,5 +78,5 @@ SELECTED = [next(mix for mix in THREE_AT_ONCE if mix.backend == name) for name i
 @pytest.mark.cluster
 @pytest.mark.parametrize("mix", SELECTED, ids=lambda mix: mix.backend)
 def test_a_right_lock_is_not_accused(mix: Mix, tmp_path: Path) -> None:
-    need("local", *filter(None, (spec.kind for spec in mix.config().servers_under_test())))
+    need("local", *resolve(mix.config()).kinds)
     assert try_mix(mix, "local", tmp_path).wrong == []

@@ -23,6 +23,7 @@ from lockcheck.history import Event, EventType
 from lockcheck.history.event import NS_PER_MS, encode_event
 from lockcheck.nemesis import FAULTS
 from lockcheck.plugins import Named, Registry
+from lockcheck.run.resolve import resolve
 from lockcheck.servers import SERVERS
 from lockcheck.storage import STORAGES
 from lockcheck.workloads import WORKLOADS
@@ -388,7 +389,7 @@ def _imported(path: Path) -> set[str]:
 @pytest.mark.docker
 def test_containers_have_nothing_of_it(tmp_path: Path) -> None:
     config = RunConfig(backend="redis", nemesis=("pause then kill:server",), seed=1)
-    assert config.from_outside() == ()
+    assert resolve(config).from_outside() == ()
     asked = ("--backend", "redis", "--workload", "scribble", "--runtime", "docker")
     need("docker")
     done = lockcheck("run", *asked, "--out", str(tmp_path / "results"), variables=install(tmp_path))

@@ -10,8 +10,6 @@ from lockcheck.backends import BACKENDS
 from lockcheck.backends.expected import Expected
 from lockcheck.checker import CHECKS
 from lockcheck.checker.finding import Culprit, Verdict
-from lockcheck.run.plan import kinds_of
-from lockcheck.run.validation import validated
 from tests import demands
 from tests.demands import demands_of
 from tests.running import RUNTIMES, need
@@ -30,7 +28,7 @@ def _cases() -> list[object]:
 
 @pytest.mark.parametrize(("row", "runtime"), _cases())
 def test_it_is_as_promised(row: Row, runtime: str, tmp_path: Path) -> None:
-    need(runtime, *kinds_of(row.config()))
+    need(runtime, *row.plan().kinds)
     assert try_row(row, runtime, 1, tmp_path) == []
 
 
@@ -51,7 +49,7 @@ def test_no_two_rows_are_the_same() -> None:
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_an_expectation_can_be_run_and_come_true(row: Row) -> None:
     expected = row.expected
-    validated(row.config())  # the nemesis is one, it fits, the guard is allowed ...
+    row.plan()  # the nemesis is one, it fits, the guard is allowed ...
     Verdict(expected.verdict)
     assert set(expected.findings) <= {str(code) for code in CHECKS}
     assert not expected.blame or expected.blame in {str(who) for who in Culprit}
@@ -121,8 +119,8 @@ def counting(**counts: int) -> demands.Result:
     ],
 )
 def test_a_demand_can_fail(expected: Expected, result: demands.Result, says: str) -> None:
-    config = Row("redis-fenced", expected).config()
-    told = [text for demand in demands_of(expected, config) if (text := demand(result))]
+    plan = Row("redis-fenced", expected).plan()
+    told = [text for demand in demands_of(expected, plan) if (text := demand(result))]
     wanted = says.split("; ") if says else []
     assert len(told) == len(wanted), told
     assert all(text.startswith(want) for text, want in zip(told, wanted, strict=True)), told
@@ -139,7 +137,7 @@ def test_a_demand_can_fail(expected: Expected, result: demands.Result, says: str
 def test_what_a_lock_is_for_has_to_be_seen(
     backend: str, name: str, enough: list[int], not_enough: list[int]
 ) -> None:
-    asked = list(demands_of(CONTROL, Row(backend, CONTROL).config()))
+    asked = list(demands_of(CONTROL, Row(backend, CONTROL).plan()))
     for number in (*enough, *not_enough):
         told = [text for demand in asked if (text := demand(counting(**{name: number})))]
         assert told == ([f"{name} is {number}"] if number in not_enough else [])
@@ -149,18 +147,18 @@ def test_overlaps_may_be_told_of_where_transactions_keep_the_data_safe() -> None
     paused = Expected("pause", "ok")
     told = SHOWN | {"findings": [FOUND]}
     for lock, wrong in (("postgres-row", []), ("redis", ["1 findings"])):
-        config = Row(lock, paused).config()
-        assert [text for demand in demands_of(paused, config) if (text := demand(told))] == wrong
+        plan = Row(lock, paused).plan()
+        assert [text for demand in demands_of(paused, plan) if (text := demand(told))] == wrong
 
 
 def test_it_must_be_free_when_its_servers_have_let_go() -> None:
     """Not before: Consul's sessions lapse after three of their TTLs at most."""
-    config = Row("consul", KILLED).config()
-    assert config.backend_under_test().promises.lapses_after == 3
+    plan = Row("consul", KILLED).plan()
+    assert plan.lock.promises.lapses_after == 3
 
     def told(after_ms: float) -> list[str]:
         result = SHOWN | {"freed": [{"after_ms": after_ms}]}
-        return [text for demand in demands_of(KILLED, config) if (text := demand(result))]
+        return [text for demand in demands_of(KILLED, plan) if (text := demand(result))]
 
     assert told(4499.0) == []
     assert "free again later than 4500 ms" in told(4501.0)[0]

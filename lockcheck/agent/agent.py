@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import signal
 import sys
 import time
@@ -31,6 +32,7 @@ from lockcheck.agent.orders import (
     Ended,
     EndOrders,
     LedgerOrders,
+    NemesisOrders,
     NodeOrders,
 )
 from lockcheck.agent.own_folder import OwnFolder
@@ -41,8 +43,9 @@ from lockcheck.agent.watching import MAKE_ROOM, Watch
 from lockcheck.client.worker import DONE, HISTORY, ORDERS
 from lockcheck.errors import ClusterError, LockcheckError, is_out_of_space
 from lockcheck.history import Event, EventWriter, write_events
-from lockcheck.nemesis import Plan, check_nemesis_here, parse_nemesis
+from lockcheck.nemesis import Plan, step_of
 from lockcheck.nemesis.course.schedule import Nemesis
+from lockcheck.nemesis.fitting import check_machine
 from lockcheck.nodes.node import Node, Role
 from lockcheck.nodes.waiting import wait_until
 from lockcheck.storage import open_storage, port_of
@@ -68,9 +71,9 @@ class Agent:
         self._by_hand: FaultsByHand | None = None
         self.requests: dict[str, Callable[[object], Awaitable[object]]] = {
             "launch": self._launch,
-            "nodes": self._tell_nodes,
+            "networks": self._networks,
             "await_ready": self._await_ready,
-            "check_nemesis": self._check_nemesis,
+            "nemesis": self._take_nemesis,
             "begin": self._begin,
             "end": self._end,
             "by_hand": self._take_faults_by_hand,
@@ -84,36 +87,43 @@ class Agent:
             self._own_folder.mount()
         return await self._fleet.launch(msgspec.convert(body, list[NodeOrders]))
 
-    async def _tell_nodes(self, _body: object) -> object:
-        return [node.facts() for node in self._nodes.values()]
+    async def _networks(self, _body: object) -> object:
+        """Where the nodes' network namespaces are found in the agent's /proc, by their names."""
+        own = f"/proc/{os.getpid()}/fd"
+        return {name: f"{own}/{node.network}" for name, node in self._nodes.items()}
 
     async def _await_ready(self, _body: object) -> object:
+        """The addresses of the nodes, by their names."""
         await self._fleet.await_ready()
-        return await self._tell_nodes(None)
+        return {name: node.address for name, node in self._nodes.items()}
 
-    async def _check_nemesis(self, body: object) -> object:
-        check_nemesis_here(msgspec.convert(body, list[str]))
+    async def _take_nemesis(self, body: object) -> object:
+        """Raises a UserError, with the cure, if the machine lacks what a fault needs."""
+        orders = msgspec.convert(body, NemesisOrders)
+        sequences = [tuple(map(step_of, sequence)) for sequence in orders.sequences]
+        check_machine(sequences)
+        self._nemesis = Nemesis(
+            sequences,
+            nodes=self._nodes,
+            fleet=self._fleet,
+            plan=orders.plan,
+            workdir=self._workdir,
+            seed=orders.plan.seed,
+            now_ns=self._now_ns,
+            record=self._record,
+        )
         return None
 
     # --- the run -----------------------------------------------------------------------------
 
     async def _begin(self, body: object) -> object:
         orders = msgspec.convert(body, BeginOrders)
-        config = orders.config
+        if self._nemesis is None:
+            raise ClusterError("the run cannot begin before its faults are known")
         self._fleet.check_clocks()
         self._origin_ns = time.monotonic_ns()
         self._own_events = EventWriter(self._workdir / NEMESIS_FILE)
         folders = [self._workdir / worker.node for worker in orders.workers]
-        self._nemesis = Nemesis(
-            map(parse_nemesis, config.nemesis),
-            nodes=self._nodes,
-            fleet=self._fleet,
-            plan=config.plan_for_faults(),
-            workdir=self._workdir,
-            seed=config.seed,
-            now_ns=self._now_ns,
-            record=self._record,
-        )
         for worker, folder in zip(orders.workers, folders, strict=True):
             dated = msgspec.structs.replace(worker, origin_ns=self._origin_ns)
             _write_whole(folder / ORDERS, dated)

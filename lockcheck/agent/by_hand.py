@@ -16,7 +16,7 @@ from lockcheck.agent.link import Message
 from lockcheck.agent.orders import StrikeOrders, Struck
 from lockcheck.errors import FaultError
 from lockcheck.history import Event, EventType, Notice
-from lockcheck.nemesis import parse_nemesis
+from lockcheck.nemesis import step_of
 from lockcheck.nemesis.aims import at_nodes
 from lockcheck.nemesis.base import Plan, Step
 from lockcheck.nemesis.course.holders import Holders
@@ -81,7 +81,7 @@ class FaultsByHand:
     async def _strike(self, body: object) -> object:
         """Replies when it is proven. A fault that cannot be proven is healed before the reply."""
         orders = msgspec.convert(body, StrikeOrders)
-        [step] = parse_nemesis(orders.asked)
+        step = step_of(orders.step)
         if orders.nodes:
             step = at_nodes(step, orders.nodes)
         if lacking := step.kind.lacks(step):

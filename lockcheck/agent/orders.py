@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from lockcheck.client.worker import WorkerOrders
-from lockcheck.config import RunConfig
 from lockcheck.history import Event
+from lockcheck.nemesis.base import Plan, StepOrders
 from lockcheck.nodes.node import NodeSpec
 from lockcheck.servers.base import Question
 
@@ -46,10 +46,16 @@ class LedgerOrders(msgspec.Struct, frozen=True):
     storage: str
 
 
-class BeginOrders(msgspec.Struct, frozen=True, kw_only=True):
+class NemesisOrders(msgspec.Struct, frozen=True):
+    """The faults of the run, in sequences, and the run as they see it."""
+
+    sequences: tuple[tuple[StepOrders, ...], ...]
+    plan: Plan
+
+
+class BeginOrders(msgspec.Struct, frozen=True):
     """The go. The agent adds the origin of time to the clients' orders."""
 
-    config: RunConfig
     workers: tuple[WorkerOrders, ...]
 
 
@@ -73,7 +79,7 @@ class Ended(msgspec.Struct, frozen=True):
 
 class StrikeOrders(msgspec.Struct, frozen=True):
     number: int  # by which its heal is asked for
-    asked: str  # as `--nemesis` takes it
+    step: StepOrders
     nodes: tuple[str, ...]  # empty: its aim chooses
 
 

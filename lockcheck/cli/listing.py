@@ -16,7 +16,7 @@ from lockcheck.formats.exports.export import EXPORTS
 from lockcheck.nemesis import ALL, FAULTS, NO_FAULT, FaultKind, Plan, Step, parse_nemesis
 from lockcheck.nemesis.parameters import GENERAL, WHEN
 from lockcheck.nemesis.triggers import Trigger
-from lockcheck.run.plan import in_numbers
+from lockcheck.run.rows import in_numbers
 from lockcheck.servers import SERVERS, Server
 from lockcheck.workloads import WORKLOADS
 
@@ -70,7 +70,7 @@ def _backends() -> Iterator[Row]:
 
 
 def _is(backend: Backend) -> str:
-    servers = in_numbers(spec.kind for spec in backend.servers)
+    servers = in_numbers(backend.servers)
     return f"{servers}; {backend.promises.words()}"
 
 

@@ -86,7 +86,6 @@ def config_from(
     options override."""
     import msgspec
 
-    from lockcheck.backends import BACKENDS
     from lockcheck.config import RunConfig, settings
     from lockcheck.errors import UserError
 
@@ -95,8 +94,8 @@ def config_from(
     if stored is not None:
         typed = {name: value for name, value in values.items() if _is_typed(context, name)}
         again = msgspec.to_builtins(stored)
-        lock = BACKENDS.get(stored.backend)
-        if lock is not None and lock.workload == stored.workload:
+        usual = RunConfig(backend=stored.backend, seed=stored.seed).workload
+        if stored.workload == usual:
             again["workload"] = ""  # with another lock: the usual one of that
         return msgspec.convert(again | typed, RunConfig)
     if values["backend"] is None:

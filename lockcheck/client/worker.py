@@ -23,15 +23,18 @@ from pathlib import Path
 
 import msgspec
 
+from lockcheck.backends import BACKENDS, Backend
 from lockcheck.backends.base import LockSettings
 from lockcheck.client.aims import AIMS
 from lockcheck.client.recorder import A_LIFE, Recorder, stall_ms
 from lockcheck.client.session import Session
-from lockcheck.config import RunConfig
 from lockcheck.errors import is_out_of_space
 from lockcheck.history import Event, EventWriter
+from lockcheck.servers.base import Clock
 from lockcheck.servers.wire import Address
-from lockcheck.storage import STORAGES, open_storage
+from lockcheck.storage import open_storage
+from lockcheck.storage.base import Guard
+from lockcheck.workloads import WORKLOADS
 
 READY, ORDERS, HISTORY, DONE = "ready", "worker.json", "history.jsonl", "done"
 FULL = "full"  # `ready`, renamed: that is possible where not a byte more can be written
@@ -40,12 +43,28 @@ GENERATION = "LOCKCHECK_GENERATION"
 TICK_S = 0.005
 
 
+class StorageAt(msgspec.Struct, frozen=True):
+    kind: str
+    address: Address
+
+
 class WorkerOrders(msgspec.Struct, frozen=True, kw_only=True):
+    """What a client needs of a run. The lock and the workload are imported by their names."""
+
     node: str
     index: int
-    config: RunConfig
+    clients: int
+    lock: str
+    workload: str
     servers: tuple[Address, ...]
-    storage: Address | None
+    storage: StorageAt | None  # None: there is none, or the lock's own server holds the data
+    guard: Guard
+    keys: tuple[str, ...]
+    ttl_ms: int
+    think_ms: int
+    check_validity: bool
+    lease_clock: Clock
+    seed: int
     origin_ns: int  # of the history's time, on the host's monotonic clock
 
 
@@ -92,29 +111,26 @@ def note_stalls(recorder: Recorder, stopping: threading.Event) -> None:
 
 def open_session(
     orders: WorkerOrders,
+    lock: Backend,
     folder: Path,
+    *,
     generation: int,
     recorder: Recorder,
     stopping: threading.Event,
 ) -> Session:
-    config = orders.config
     life = f"/{generation}" if generation else ""
-    choices = random.Random(f"{config.seed}/{orders.node}{life}")
-    kind = STORAGES[config.backend_under_test().storage]
+    choices = random.Random(f"{orders.seed}/{orders.node}{life}")
+    at = orders.storage
     return Session(
-        backend=config.backend_under_test(),
+        backend=lock,
         servers=orders.servers,
-        storage=(
-            open_storage(kind.name, orders.storage, config.guard)
-            if orders.storage and kind.apart
-            else None
-        ),
-        settings=LockSettings(orders.node, config.ttl_ms, choices, config.lease_clock),
+        storage=open_storage(at.kind, at.address, orders.guard) if at else None,
+        settings=LockSettings(orders.node, orders.ttl_ms, choices, orders.lease_clock),
         recorder=recorder,
         stopping=stopping,
-        keys=config.key_names(),
-        think_ms=config.think_ms,
-        check_validity=config.check_validity,
+        keys=orders.keys,
+        think_ms=orders.think_ms,
+        check_validity=orders.check_validity,
         aims=folder / AIMS,
         marks=A_LIFE * generation,
     )
@@ -124,20 +140,24 @@ def serve(folder: Path, stopping: threading.Event, generation: int) -> None:
     orders = await_orders(folder, stopping)
     if orders is None:
         return
+    lock, workload = BACKENDS[orders.lock], WORKLOADS[orders.workload]
     recorder = Recorder(
         ClientHistory(folder),
         orders.node,
         orders.index,
-        orders.config.clients,
+        orders.clients,
         origin_ns=orders.origin_ns,
-        stall_ms=stall_ms(orders.config.ttl_ms),
+        stall_ms=stall_ms(orders.ttl_ms),
         generation=generation,
     )
     ticking_over = threading.Event()
     ticker = threading.Thread(target=note_stalls, args=(recorder, ticking_over), daemon=True)
     ticker.start()
-    with closing(open_session(orders, folder, generation, recorder, stopping)) as session:
-        orders.config.workload_to_run().run(session)
+    opened = open_session(
+        orders, lock, folder, generation=generation, recorder=recorder, stopping=stopping
+    )
+    with closing(opened) as session:
+        workload.run(session)
     ticking_over.set()
     ticker.join()
     recorder.close()

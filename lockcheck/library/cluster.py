@@ -11,7 +11,6 @@ import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 from lockcheck.backends import BACKENDS
@@ -19,6 +18,7 @@ from lockcheck.compose.choose import RUNTIMES, choose_runtime
 from lockcheck.compose.launching import CLIENT_IN_IMAGE, CLIENT_ON_HOST
 from lockcheck.compose.runtime import Cluster as Nodes
 from lockcheck.compose.runtime import ClusterPlan
+from lockcheck.config import RunConfig
 from lockcheck.errors import UserError
 from lockcheck.library.faults import Fault, Faults
 from lockcheck.library.forwarding import Forwarding
@@ -28,8 +28,14 @@ from lockcheck.library.switchboard import Switchboard
 from lockcheck.nemesis import Plan
 from lockcheck.nodes.node import NodeSpec, Role
 from lockcheck.run.experiment import await_ready
+from lockcheck.run.resolve import (
+    as_faults_see,
+    client_nodes,
+    servers_in_versions,
+    under_faketime,
+)
 from lockcheck.runs.store import Store
-from lockcheck.servers.kind import Kind, in_versions
+from lockcheck.servers.kind import Kind
 from lockcheck.servers.versions import check_versions
 from lockcheck.signals import ignoring_signals
 
@@ -120,15 +126,13 @@ def cluster(
     `folder`, the nodes' output is not kept. With `faketime`, servers that are JVMs run under
     libfaketime: otherwise their monotonic clocks cannot be moved.
     """
-    specs = _specs(lock, servers, clients, storage, version)
-    if faketime:
-        jvms = [s for s in specs if s.role is Role.SERVER and s.server and s.server.waits_by_kernel]
-        specs = tuple(replace(spec, faketime=spec in jvms) for spec in specs)
+    asked = RunConfig(backend=lock, version=tuple(version), clients=clients, seed=seed)
+    specs, faults = plan_cluster(asked, servers=servers, storage=storage, faketime=faketime)
     kinds = sorted({spec.kind for spec in specs if spec.kind})
-    asked = runtime or os.environ.get(RUNTIME_VARIABLE, "auto")
-    if asked not in (*RUNTIMES, "auto"):
-        raise UserError(f"unknown runtime {asked!r}", cure=f"choose from: {', '.join(RUNTIMES)}")
-    chosen, _why = choose_runtime(asked, kinds)
+    wanted = runtime or os.environ.get(RUNTIME_VARIABLE, "auto")
+    if wanted not in (*RUNTIMES, "auto"):
+        raise UserError(f"unknown runtime {wanted!r}", cure=f"choose from: {', '.join(RUNTIMES)}")
+    chosen, _why = choose_runtime(wanted, kinds)
     with ExitStack() as stack:
         out = folder or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="lockcheck-")))
         store = Store.create(out)
@@ -139,53 +143,49 @@ def cluster(
         stack.enter_context(_ending(nodes, collect=folder is not None))
         check_versions(kinds, nodes.versions)
         await_ready(nodes)
-        faults_plan = _plan(lock, specs, seed)
-        nodes.agent.ask("by_hand", faults_plan)
+        nodes.agent.ask("by_hand", faults)
         yield Cluster(
             nodes,
             specs,
-            faults_plan,
+            faults,
             runtime=chosen.name,
             folder=store.folder,
             forwarding=forwarding,
         )
 
 
-def _specs(
-    lock: str, servers: int | None, clients: int, storage: str, version: Sequence[str]
-) -> tuple[NodeSpec, ...]:
-    if not 0 < clients <= MOST_CLIENTS:
-        raise UserError(f"{clients} clients are not possible", cure=f"from 1 to {MOST_CLIENTS}")
-    beside = [NodeSpec(f"c{number}", Role.CLIENT) for number in range(1, clients + 1)]
-    if storage:
-        beside.insert(0, NodeSpec("s1", Role.STORAGE, Kind.parse(storage)))
-    return (*_servers(lock, servers, version), *beside)
-
-
-def _servers(lock: str, servers: int | None, version: Sequence[str]) -> Sequence[NodeSpec]:
-    if servers is None and lock in BACKENDS:
-        specs = BACKENDS[lock].servers
-        asked = in_versions((spec.kind for spec in specs if spec.kind), version)
-        return [replace(spec, kind=spec.kind and asked[spec.kind]) for spec in specs]
-    kind = Kind.parse(lock)
-    letter = "n" if lock[0] in "cs" else lock[0]  # clients are c1, c2 ..., and the storage is s1
-    return [NodeSpec(f"{letter}{n}", Role.SERVER, kind) for n in range(1, (servers or 1) + 1)]
-
-
-def _plan(lock: str, specs: Sequence[NodeSpec], seed: int) -> Plan:
-    servers = [spec for spec in specs if spec.role is Role.SERVER]
-    return Plan(
-        backend=lock,
+def plan_cluster(
+    asked: RunConfig, *, servers: int | None, storage: str, faketime: bool
+) -> tuple[tuple[NodeSpec, ...], Plan]:
+    """Its nodes, and the cluster as faults see it. `servers`: so many of a kind, and no lock."""
+    if not 0 < asked.clients <= MOST_CLIENTS:
+        raise UserError(
+            f"{asked.clients} clients are not possible", cure=f"from 1 to {MOST_CLIENTS}"
+        )
+    lock = asked.lock if servers is None and asked.backend in BACKENDS else None
+    nodes = (
+        *(servers_in_versions(lock, asked.version) if lock else _servers(asked.backend, servers)),
+        *([NodeSpec("s1", Role.STORAGE, Kind.parse(storage))] if storage else []),
+        *client_nodes(asked.clients),
+    )
+    if faketime:
+        nodes = under_faketime(nodes)
+    faults = as_faults_see(
+        nodes,
+        lock,
+        name=asked.backend,
         ttl_ms=TTL_MS,
         time_limit_ms=1 << 40,
-        clients=sum(spec.role is Role.CLIENT for spec in specs),
-        servers=len(servers),
-        stores=any(spec.role is Role.STORAGE for spec in specs),
-        leads=any(spec.server and spec.server.leader for spec in servers),
-        seed=seed,
-        kinds=tuple(dict.fromkeys(spec.kind for spec in servers if spec.kind)),
-        faketime=any(spec.faketime for spec in servers),
+        seed=asked.seed,
+        faketime=any(node.faketime for node in nodes),
     )
+    return nodes, faults
+
+
+def _servers(text: str, number: int | None) -> Iterator[NodeSpec]:
+    kind = Kind.parse(text)
+    letter = "n" if text[0] in "cs" else text[0]  # clients are c1, c2 ..., and the storage is s1
+    return (NodeSpec(f"{letter}{n}", Role.SERVER, kind) for n in range(1, (number or 1) + 1))
 
 
 @contextmanager

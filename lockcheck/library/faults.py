@@ -65,7 +65,8 @@ class Faults:
         step = self._at(sequence[0], nodes)
         if refusal := step.aim.why_not(self._plan) or step.kind.why_not(step, self._plan):
             raise UserError(f"{text} is not possible: {refusal.reason}", cure=refusal.cure)
-        return Fault(self._link, self._log, step, StrikeOrders(0, text, nodes), self._numbers)
+        orders = StrikeOrders(0, sequence[0].orders(), nodes)
+        return Fault(self._link, self._log, step, orders, self._numbers)
 
     def _at(self, step: Step, nodes: tuple[str, ...]) -> Step:
         if given := [p.name for p in GENERAL if step.setting(p.name) is not None]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from lockcheck.nemesis import drawing, fitting, grammar
-from lockcheck.nemesis.base import FaultKind, Plan, Refusal, Step
+from lockcheck.nemesis import drawing, grammar
+from lockcheck.nemesis.base import FaultKind, Plan, Refusal, Step, StepOrders
 from lockcheck.nemesis.grammar import ALL, NO_FAULT, Sequence
 from lockcheck.plugins import Registry
 
@@ -36,43 +36,16 @@ def nemesis_choices() -> list[str]:
     return grammar.choices(FAULTS)
 
 
-def asked_for(texts: Iterable[str]) -> tuple[str, ...]:
-    """Each single fault, as the history names it: every one of them has to be proven."""
-    return tuple(map(str, _steps(texts)))
+def step_of(orders: StepOrders) -> Step:
+    """The reverse of `Step.orders`."""
+    kind = FAULTS[orders.fault]
+    aim = next(aim for aim in kind.aims if aim.name == orders.aim)
+    return Step(kind, aim, orders.given)
 
 
-def at_holders(texts: Iterable[str]) -> tuple[str, ...]:
-    """Those of `asked_for` that are aimed at the holder of the lock."""
-    return tuple(str(step) for step in _steps(texts) if step.aim.at_holders)
-
-
-def longest_ms(texts: Iterable[str], plan: Plan) -> int:
-    """How long a fault may still last that is under way when the time is over."""
-    return fitting.longest_ms(map(parse_nemesis, texts), plan)
-
-
-def wants_faketime(texts: Iterable[str]) -> bool:
-    """Whether servers whose clocks cannot be moved otherwise have to run under libfaketime."""
-    return any(step.kind.wants_faketime(step) for step in _steps(texts))
-
-
-def check_nemesis(texts: Iterable[str], plan: Plan) -> None:
-    """Raises a UserError, with the cure, if a fault is misspelt, impossible, or does not fit."""
-    fitting.check_fit(map(parse_nemesis, texts), plan)
-
-
-def check_nemesis_here(texts: Iterable[str]) -> None:
-    """Where the nodes are: raises a UserError, with the cure, if the machine lacks something."""
-    fitting.check_machine(map(parse_nemesis, texts))
-
-
-def drawn(texts: Iterable[str], plan: Plan, seed: int) -> tuple[str, ...]:
-    """With what `all` stands for in this run."""
-    return drawing.draw(texts, FAULTS, plan, seed)
-
-
-def _steps(texts: Iterable[str]) -> list[Step]:
-    return fitting.steps_of(map(parse_nemesis, texts))
+def draw(texts: Iterable[str], plan: Plan) -> tuple[str, ...]:
+    """The texts, with each `all` replaced by faults that this run and this host allow."""
+    return drawing.draw(texts, FAULTS, plan)
 
 
 __all__ = [
@@ -84,13 +57,8 @@ __all__ = [
     "Refusal",
     "Sequence",
     "Step",
-    "asked_for",
-    "at_holders",
-    "check_nemesis",
-    "check_nemesis_here",
-    "drawn",
-    "longest_ms",
+    "draw",
     "nemesis_choices",
     "parse_nemesis",
-    "wants_faketime",
+    "step_of",
 ]

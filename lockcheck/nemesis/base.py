@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING, Protocol
 
+import msgspec
+
 from lockcheck.errors import FaultError
 from lockcheck.history import Effect
 from lockcheck.nemesis.parameters import FOR, GAP, GENERAL, WHEN, Parameter, ParameterValue
@@ -99,6 +101,14 @@ class Aim:
         return f"{self.name} (or {self.also})" if self.also else self.name
 
 
+class StepOrders(msgspec.Struct, frozen=True):
+    """A step as data, for the pipe to the agent: nothing is parsed there."""
+
+    fault: str
+    aim: str
+    given: tuple[tuple[str, ParameterValue], ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """One fault as it was asked for. Its text is canonical, and reads back as itself."""
@@ -114,6 +124,10 @@ class Step:
             for name, value in self.given
         ]
         return f"{self.kind.name}:{','.join((self.aim.name, *words))}"
+
+    def orders(self) -> StepOrders:
+        """Its aim has to be one of its kind's."""
+        return StepOrders(self.kind.name, self.aim.name, self.given)
 
     def setting(self, name: str) -> ParameterValue | None:
         """What was given, or else the parameter's default."""

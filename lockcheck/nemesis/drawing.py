@@ -16,10 +16,10 @@ WAITS_MS = 600  # for somebody to strike
 USUAL = 0.5  # how often the usual trigger is kept
 
 
-def draw(texts: Iterable[str], kinds: Kinds, plan: Plan, seed: int) -> tuple[str, ...]:
+def draw(texts: Iterable[str], kinds: Kinds, plan: Plan) -> tuple[str, ...]:
     """The same texts, with each `all` replaced by a sequence that can be written down."""
     return tuple(
-        _sequence(kinds, plan, random.Random(f"{seed}/{number}/{ALL}"))
+        _sequence(kinds, plan, random.Random(f"{plan.seed}/{number}/{ALL}"))
         if text.strip() == ALL
         else text
         for number, text in enumerate(texts)

@@ -9,8 +9,6 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
-import msgspec
-
 from lockcheck.nodes.namespaces import inside
 from lockcheck.servers import Server
 from lockcheck.servers.kind import Kind
@@ -38,14 +36,9 @@ class NodeSpec:
     def server(self) -> Server | None:
         return self.kind.server if self.kind else None
 
-
-class NodeFacts(msgspec.Struct, frozen=True):
-    """What the command line knows of a node that runs."""
-
-    name: str
-    role: Role
-    address: str
-    network: str  # where its network namespace is found in the agent's /proc
+    def runs(self, name: str) -> bool:
+        """Whether it is a server of that kind, in any version."""
+        return self.kind is not None and self.kind.name == name
 
 
 @dataclass(eq=False)
@@ -71,10 +64,6 @@ class Node:
     @property
     def role(self) -> Role:
         return self.spec.role
-
-    def facts(self) -> NodeFacts:
-        network = f"/proc/{os.getpid()}/fd/{self.network}"
-        return NodeFacts(self.name, self.role, self.address, network)
 
     def pids(self) -> list[int]:
         """All processes in its network that have not ended, forks included."""

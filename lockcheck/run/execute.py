@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import shlex
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
@@ -19,7 +19,6 @@ from lockcheck.check.loading import loaded
 from lockcheck.check.patience import FOR_A_RUN_MS, patient_for
 from lockcheck.check.recheck import judged
 from lockcheck.checker.finding import Judgement
-from lockcheck.client.session import LONGEST_THINK
 from lockcheck.compose.choose import choose_runtime
 from lockcheck.compose.runtime import Cluster, ClusterPlan, Runtime
 from lockcheck.config import RunConfig
@@ -27,14 +26,18 @@ from lockcheck.errors import LockcheckError, UserError
 from lockcheck.formats import ReadOptions
 from lockcheck.results.publish import publish
 from lockcheck.results.story.narrative import Narrative
+from lockcheck.results.story.settings import Rows
 from lockcheck.run.experiment import await_ready, conduct, keep_running
 from lockcheck.run.notes import Judged, LeaseOutlived, Message, Planned, Ready, Watcher, silent
-from lockcheck.run.plan import Rows, kinds_of, node_specs, plan_rows, terms
-from lockcheck.run.validation import validated
+from lockcheck.run.orders import nemesis_orders
+from lockcheck.run.plan import RunPlan
+from lockcheck.run.resolve import planned
+from lockcheck.run.rows import plan_rows
 from lockcheck.runs.facts import RunFacts, now_in_words
 from lockcheck.runs.record import Record, record_of
 from lockcheck.runs.store import Store, out_of_space
 from lockcheck.servers.base import NOT_INSTALLED, check_drivers, driver_versions
+from lockcheck.servers.kind import Kind
 from lockcheck.servers.versions import check_versions
 from lockcheck.signals import INTERRUPTED, ignoring_signals
 
@@ -69,25 +72,26 @@ def execute(config: RunConfig, watcher: Watcher = silent) -> RunOutcome:
 
     Works on any thread. A KeyboardInterrupt ends the run early, and is not raised again.
     """
-    config = validated(config)
-    runtime, why = choose_runtime(config.runtime, kinds_of(config))
-    _check_what_is_here(config, runtime.name)
+    plan = planned(config)
+    config = plan.config
+    runtime, why = choose_runtime(config.runtime, plan.kinds)
+    _check_what_is_here(plan, runtime.name)
     store = Store.create(Path(config.out))
-    rows = plan_rows(config, store.folder, f"{runtime.name} ({why})")
+    rows = plan_rows(plan, store.folder, f"{runtime.name} ({why})")
     watcher(Planned(rows))
-    if _outlives_its_lease(config):
+    if plan.outlives_its_lease:
         watcher(LeaseOutlived())
     facts = RunFacts(
         run_id=store.run_id,
         started_at=now_in_words(),
         plan=rows,
-        versions=_own_versions(config),
+        versions=_own_versions(plan.kinds),
         rerun_command=config.command(),
         check_command=shlex.join(["lockcheck", "check", str(store.folder)]),
         problem=CUT_SHORT,
-        stops_within_ms=config.time_limit_ms if config.stops_at_overlaps() else 0,
+        stops_within_ms=config.time_limit_ms if plan.stops_at_overlaps else 0,
     )
-    attempt = _Attempt(config, runtime, store, watcher)
+    attempt = _Attempt(plan, runtime, store, watcher)
     began = time.monotonic()
     attempt.make(facts)
     facts = replace(
@@ -98,7 +102,7 @@ def execute(config: RunConfig, watcher: Watcher = silent) -> RunOutcome:
         failed_with=attempt.exit_code,
     )
     with ignoring_signals():
-        outcome = _conclude(config, store, facts, attempt.error)
+        outcome = _conclude(plan, store, facts, attempt.error)
     watcher(Judged(outcome.record))
     return outcome
 
@@ -107,7 +111,7 @@ def execute(config: RunConfig, watcher: Watcher = silent) -> RunOutcome:
 class _Attempt:
     """The experiment on a cluster: how far it came, and what ended it."""
 
-    config: RunConfig
+    plan: RunPlan
     runtime: Runtime
     store: Store
     watcher: Watcher
@@ -117,8 +121,8 @@ class _Attempt:
 
     def make(self, facts: RunFacts) -> None:
         try:
-            self.store.begin(self.config, terms(self.config), facts)
-            self.store.save_record(record_of(facts, self.config, None))
+            self.store.begin(self.plan.config, self.plan.terms, facts)
+            self.store.save_record(record_of(facts, self.plan.config, None))
             self._on_a_cluster()
         except LockcheckError as failed:
             self.error = failed
@@ -128,20 +132,20 @@ class _Attempt:
             self.interrupted = True
 
     def _on_a_cluster(self) -> None:
-        config, store, watcher = self.config, self.store, self.watcher
+        plan, store, watcher = self.plan, self.store, self.watcher
         began = time.monotonic()
         with ExitStack() as stack:
-            plan = ClusterPlan(store.run_id, node_specs(config), stack.enter_context(store.held()))
-            started = self.runtime.start(plan, lambda line: watcher(Message(line)))
+            nodes = ClusterPlan(store.run_id, plan.nodes, stack.enter_context(store.held()))
+            started = self.runtime.start(nodes, lambda line: watcher(Message(line)))
             cluster = stack.enter_context(_collecting(started))
             self.servers = cluster.versions
-            check_versions(kinds_of(config), cluster.versions)
-            cluster.agent.ask("check_nemesis", config.nemesis)
-            nodes = await_ready(cluster)
-            watcher(Ready(len(nodes), took_ms=(time.monotonic() - began) * 1000))
-            self.interrupted = conduct(config, cluster, nodes, watcher)
-            if config.keep and not self.interrupted:
-                keep_running(cluster, nodes, watcher)
+            check_versions(plan.kinds, cluster.versions)
+            cluster.agent.ask("nemesis", nemesis_orders(plan))
+            addresses = await_ready(cluster)
+            watcher(Ready(len(addresses), took_ms=(time.monotonic() - began) * 1000))
+            self.interrupted = conduct(plan, cluster, addresses, watcher)
+            if plan.config.keep and not self.interrupted:
+                keep_running(plan, cluster, watcher)
 
     @property
     def problem(self) -> str:
@@ -158,26 +162,26 @@ class _Attempt:
 
 
 def _conclude(
-    config: RunConfig, store: Store, facts: RunFacts, error: LockcheckError | None
+    plan: RunPlan, store: Store, facts: RunFacts, error: LockcheckError | None
 ) -> RunOutcome:
     try:
         with not_collecting():
-            store.assemble_history(terms(config), facts)
+            store.assemble_history(plan.terms, facts)
             with loaded(str(store.history), ReadOptions()) as found:
                 judgement = judged(found.history, patient_for(FOR_A_RUN_MS))
                 narrative = Narrative(facts.applied_to(judgement))
                 record = publish(store, narrative, facts)
     except OSError as failed:
         raise out_of_space(failed, store.folder) from error or failed
-    return RunOutcome(store, config, narrative, facts, record, error)
+    return RunOutcome(store, plan.config, narrative, facts, record, error)
 
 
-def _check_what_is_here(config: RunConfig, runtime: str) -> None:
+def _check_what_is_here(plan: RunPlan, runtime: str) -> None:
     """Refuses a run that lacks drivers or plugins: containers have no plugins of this host."""
     if runtime == "local":
-        for kind in kinds_of(config):
+        for kind in plan.kinds:
             check_drivers(kind.server)
-    elif added := config.from_outside():
+    elif added := plan.from_outside():
         raise UserError(
             f"the {runtime} runtime's images contain only lockcheck itself: "
             f"{', '.join(added)} is missing",
@@ -185,16 +189,9 @@ def _check_what_is_here(config: RunConfig, runtime: str) -> None:
         )
 
 
-def _outlives_its_lease(config: RunConfig) -> bool:
-    """Whether the work under the lock can take longer than the lease, which is not renewed."""
-    promises = config.backend_under_test().promises
-    kept_alive = promises.session or promises.renews or config.check_validity
-    return not kept_alive and config.think_ms * LONGEST_THINK >= config.ttl_ms
-
-
-def _own_versions(config: RunConfig) -> Rows:
+def _own_versions(kinds: Iterable[Kind]) -> Rows:
     """The versions of lockcheck and of client libraries; servers report theirs when they run."""
-    drivers = chain.from_iterable(driver_versions(kind.server).items() for kind in kinds_of(config))
+    drivers = chain.from_iterable(driver_versions(kind.server).items() for kind in kinds)
     return (
         ("lockcheck", __version__),
         ("Python", platform.python_version()),

@@ -1,150 +1,87 @@
-"""What follows from a run's configuration: nodes, orders, terms, and the rows that people read."""
+"""A run as it will be: everything that its configuration names, looked up once."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
-from dataclasses import replace
-from pathlib import Path
+from dataclasses import dataclass
 
-from lockcheck.agent.orders import BeginOrders
-from lockcheck.client.worker import WorkerOrders
+from lockcheck.backends import BACKENDS, Backend
+from lockcheck.client.session import LONGEST_THINK
 from lockcheck.config import RunConfig
-from lockcheck.durations import duration_words
 from lockcheck.history import Terms
-from lockcheck.history.event import TRANSACTION, UNLIMITED_PERMITS
-from lockcheck.nemesis import asked_for, at_holders, longest_ms, wants_faketime
+from lockcheck.nemesis import FAULTS, Plan, Sequence
 from lockcheck.nemesis.course.quiet import longest_quiet_ms
-from lockcheck.nodes.node import NodeFacts, NodeSpec, Role
-from lockcheck.servers.base import Clock
+from lockcheck.nemesis.fitting import longest_ms, steps_of
+from lockcheck.nodes.node import NodeSpec, Role
 from lockcheck.servers.kind import Kind
-from lockcheck.servers.wire import Address
-from lockcheck.storage import STORAGES
-from lockcheck.storage.base import StorageKind
-
-Rows = tuple[tuple[str, str], ...]
+from lockcheck.storage.base import Guard, StorageKind
+from lockcheck.workloads import WORKLOADS, Workload
 
 
-def node_specs(config: RunConfig) -> tuple[NodeSpec, ...]:
-    kind = storage_of(config)
-    storage = (NodeSpec("s1", Role.STORAGE, Kind(kind.server)),) if kind and kind.apart else ()
-    clients = (NodeSpec(f"c{n}", Role.CLIENT) for n in range(1, config.clients + 1))
-    faked = wants_faketime(config.nemesis)
-    servers = (
-        replace(spec, faketime=faked and bool(spec.server and spec.server.waits_by_kernel))
-        for spec in config.servers_under_test()
-    )
-    return (*servers, *storage, *clients)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunPlan:
+    """A value: made by `resolve`, compared and printed, and never asked for a name again."""
 
+    config: RunConfig
+    lock: Backend
+    workload: Workload
+    storage: StorageKind | None  # None: its clients write nothing
+    nodes: tuple[NodeSpec, ...]
+    nemesis: tuple[Sequence, ...]
+    faults: Plan  # the run as faults see it
+    terms: Terms  # by which its history is judged
 
-def storage_of(config: RunConfig) -> StorageKind | None:
-    stores = config.workload_to_run().stores
-    return STORAGES[config.backend_under_test().storage] if stores else None
+    @property
+    def servers(self) -> tuple[NodeSpec, ...]:
+        """Of the lock, in the versions that were asked for."""
+        return tuple(node for node in self.nodes if node.role is Role.SERVER)
 
+    @property
+    def contacts(self) -> tuple[NodeSpec, ...]:
+        """The servers that clients connect to."""
+        kind = self.lock.contact
+        return tuple(server for server in self.servers if not kind or server.runs(kind))
 
-def storage_node(config: RunConfig) -> NodeSpec | None:
-    """The node of the storage: its own, or the first server of its kind."""
-    kind = storage_of(config)
-    if kind is None:
-        return None
-    role = Role.STORAGE if kind.apart else Role.SERVER
-    found = (spec for spec in node_specs(config) if spec.role is role)
-    return next(spec for spec in found if spec.kind and spec.kind.name == kind.server)
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """Of all its servers, the storage's among them: what its host must have."""
+        return tuple(sorted({node.kind for node in self.nodes if node.kind}))
 
+    @property
+    def storage_node(self) -> NodeSpec | None:
+        """The storage's own node, or the first of the lock's servers that holds the data."""
+        if self.storage is None:
+            return None
+        role = Role.STORAGE if self.storage.apart else Role.SERVER
+        kind = self.storage.server
+        return next(node for node in self.nodes if node.role is role and node.runs(kind))
 
-def kinds_of(config: RunConfig) -> tuple[Kind, ...]:
-    """The kinds of server that a run needs: what its host must have."""
-    return tuple(sorted({spec.kind for spec in node_specs(config) if spec.kind}))
+    @property
+    def is_guarded(self) -> bool:
+        """Whether mistakes of the lock can do no harm: the storage checks each write."""
+        in_the_lock = self.storage is not None and not self.storage.apart
+        return self.config.guard is not Guard.NONE or in_the_lock
 
+    @property
+    def stops_at_overlaps(self) -> bool:
+        return self.config.stop_on_violation and not self.is_guarded
 
-def terms(config: RunConfig) -> Terms:
-    """By which its history is judged: what the lock and the workload promise."""
-    promises, workload = config.backend_under_test().promises, config.workload_to_run()
-    reentrant = "reentrant-fenced" if promises.fencing else "reentrant"
-    return Terms(
-        backend=config.backend,
-        server=server_named(config),
-        workload=config.workload,
-        guard=_guard(config),
-        ttl_ms=config.ttl_ms,
-        faults=asked_for(config.nemesis),
-        at_holders=at_holders(config.nemesis),
-        clients=config.clients,
-        seed=config.seed,
-        honours_validity=config.check_validity,
-        own_clocks=config.lease_clock is not Clock.MONOTONIC,
-        session=promises.session,
-        fair=promises.fair,
-        permits=promises.permits if promises.excludes else UNLIMITED_PERMITS,
-        model=reentrant if promises.reentrant else "",
-        stores=workload.stores,
-        fewest=workload.fewest,
-    )
+    @property
+    def outlives_its_lease(self) -> bool:
+        """Whether the work under the lock takes longer than a lease that nothing renews."""
+        promises = self.lock.promises
+        kept_alive = promises.session or promises.renews or self.config.check_validity
+        return not kept_alive and self.config.think_ms * LONGEST_THINK >= self.config.ttl_ms
 
+    @property
+    def longest_aftermath_s(self) -> float:
+        """How long faults that are under way may last, and the quiet time after them."""
+        return (longest_ms(self.nemesis, self.faults) + longest_quiet_ms(self.faults)) / 1000
 
-def server_named(config: RunConfig) -> str:
-    """What grants the lock, as people call it: the first kind that its backend asks for."""
-    [first, *_] = config.servers_under_test()
-    return first.server.title.partition(",")[0] if first.server else ""
-
-
-def _guard(config: RunConfig) -> str:
-    """What keeps a late write out; in a transaction of the lock's own server it is that."""
-    kind = storage_of(config)
-    return config.guard if kind is None or kind.apart else TRANSACTION
-
-
-def plan_rows(config: RunConfig, results: Path, runtime: str) -> Rows:
-    backend, workload = config.backend_under_test(), config.workload_to_run()
-    storage = f", storage guarded by: {_guard(config)}" if workload.stores else ""
-    return (
-        ("seed", str(config.seed)),
-        ("lock", f"{backend.name}: {backend.summary} ({backend.promises.words()})"),
-        ("servers", in_numbers(spec.kind for spec in config.servers_under_test())),
-        ("clients", f"{config.clients}, {workload.name}: {workload.summary}{storage}"),
-        ("session timeout" if backend.promises.session else "lease", duration_words(config.ttl_ms)),
-        *([("a lost client is let go by", backend.ended_by)] if backend.ended_by else []),
-        ("work under the lock", f"about {duration_words(config.think_ms)}"),
-        ("nemesis", ", ".join(config.nemesis)),
-        ("time limit", duration_words(config.time_limit_ms)),
-        ("runtime", runtime),
-        ("results", str(results)),
-    )
-
-
-def in_numbers(kinds: Iterable[Kind | None]) -> str:
-    """As in "3 etcd", "1 postgres, 1 pgbouncer", "1 redis=7"."""
-    return ", ".join(f"{number} {kind}" for kind, number in Counter(kinds).items())
-
-
-def begin_orders(config: RunConfig, nodes: dict[str, NodeFacts]) -> BeginOrders:
-    specs = node_specs(config)
-
-    def address(spec: NodeSpec) -> Address:
-        return nodes[spec.name].address, spec.server.port if spec.server else 0
-
-    contact = config.backend_under_test().contact
-    servers = [s for s in specs if s.role is Role.SERVER and s.kind]
-    servers = [s for s in servers if s.kind and contact in {"", s.kind.name}]
-    clients = [spec.name for spec in specs if spec.role is Role.CLIENT]
-    storage = storage_node(config)
-    return BeginOrders(
-        config=config,
-        workers=tuple(
-            WorkerOrders(
-                node=name,
-                index=index,
-                config=config,
-                servers=tuple(map(address, servers)),
-                storage=address(storage) if storage else None,
-                origin_ns=0,
-            )
-            for index, name in enumerate(clients)
-        ),
-    )
-
-
-def longest_aftermath_s(config: RunConfig) -> float:
-    """How long faults that are under way may last, and the quiet time after them."""
-    plan = config.plan_for_faults()
-    return (longest_ms(config.nemesis, plan) + longest_quiet_ms(plan)) / 1000
+    def from_outside(self) -> tuple[str, ...]:
+        """The names of what installed packages have added to it."""
+        faults = dict.fromkeys(step.kind.name for step in steps_of(self.nemesis))
+        return (
+            *(name for name in (self.lock.name,) if BACKENDS.is_from_outside(name)),
+            *(name for name in (self.workload.name,) if WORKLOADS.is_from_outside(name)),
+            *(name for name in faults if FAULTS.is_from_outside(name)),
+        )

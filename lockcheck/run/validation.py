@@ -1,25 +1,26 @@
-"""Whether a run makes sense: checked once, before anything is started."""
+"""Whether the settings of a run make sense together: checked when its plan is made."""
 
 from __future__ import annotations
 
-import msgspec
-
-from lockcheck.backends import BACKENDS
+from lockcheck.backends import BACKENDS, Backend
 from lockcheck.config import IN_MS, REGISTRIES, RunConfig, Setting, option_of, settings
 from lockcheck.durations import duration_words
 from lockcheck.errors import UserError
-from lockcheck.nemesis import check_nemesis, drawn
 from lockcheck.servers.base import Clock
 from lockcheck.storage import STORAGES
 from lockcheck.storage.base import Guard
-from lockcheck.workloads import WORKLOADS
+from lockcheck.workloads import WORKLOADS, Workload
 
 
-def validated(config: RunConfig) -> RunConfig:
-    """With its faults drawn, where that is left to the seed. Raises a UserError with the cure."""
+def check_settings(config: RunConfig) -> None:
+    """Each by itself. Raises a UserError with the cure."""
     for name, setting in settings().items():
         _check_setting(name, setting, getattr(config, name))
-    _check_workload(config)
+
+
+def check(config: RunConfig, lock: Backend, workload: Workload) -> None:
+    """Whether they go together. Raises a UserError with the cure."""
+    _check_workload(config, lock, workload)
     if config.think_ms > config.time_limit_ms:
         raise UserError(
             f"--think {duration_words(config.think_ms)} is longer than the whole run",
@@ -27,13 +28,9 @@ def validated(config: RunConfig) -> RunConfig:
         )
     if not config.out.isprintable():
         raise UserError("--out has characters that cannot be encoded", cure="choose another")
-    config.backend_under_test().check_ttl(config.ttl_ms)
-    config.servers_under_test()
-    nemesis = drawn(config.nemesis, config.plan_for_faults(), config.seed)
-    check_nemesis(nemesis, config.plan_for_faults())
-    _check_guard(config)
-    _check_validity(config)
-    return msgspec.structs.replace(config, nemesis=nemesis)
+    lock.check_ttl(config.ttl_ms)
+    _check_guard(config, lock, workload)
+    _check_validity(config, lock, workload)
 
 
 def _check_setting(name: str, setting: Setting, value: object) -> None:
@@ -51,8 +48,7 @@ def _check_setting(name: str, setting: Setting, value: object) -> None:
     raise UserError(f"{option_of(name)} {words(value)} is out of range", cure=" and ".join(limits))
 
 
-def _check_workload(config: RunConfig) -> None:
-    workload, backend = config.workload_to_run(), config.backend_under_test()
+def _check_workload(config: RunConfig, backend: Backend, workload: Workload) -> None:
     if workload.needs is not None and not workload.suits(backend.promises):
         able = [name for name, lock in BACKENDS.items() if workload.suits(lock.promises)]
         those = f"; {workload.name} goes with: {', '.join(able)}" if able else ""
@@ -70,14 +66,13 @@ def _check_workload(config: RunConfig) -> None:
         )
 
 
-def _check_guard(config: RunConfig) -> None:
+def _check_guard(config: RunConfig, backend: Backend, workload: Workload) -> None:
     if config.guard is Guard.NONE:
         return
-    backend = config.backend_under_test()
-    if not config.workload_to_run().stores:
+    if not workload.stores:
         raise UserError(
             f"--guard {config.guard} needs a storage, and workload {config.workload} has none",
-            cure=_workloads_that_store(config),
+            cure=_workloads_that_store(backend),
         )
     if not STORAGES[backend.storage].apart:
         raise UserError(
@@ -93,7 +88,7 @@ def _check_guard(config: RunConfig) -> None:
         )
 
 
-def _check_validity(config: RunConfig) -> None:
+def _check_validity(config: RunConfig, backend: Backend, workload: Workload) -> None:
     if not config.check_validity:
         if config.lease_clock is not Clock.MONOTONIC:
             raise UserError(
@@ -101,12 +96,12 @@ def _check_validity(config: RunConfig) -> None:
                 cure="add --check-validity, so that clients check what is left of their lease",
             )
         return
-    if not config.workload_to_run().stores:
+    if not workload.stores:
         raise UserError(
             f"--check-validity needs reads and writes, and workload {config.workload} has none",
-            cure=_workloads_that_store(config),
+            cure=_workloads_that_store(backend),
         )
-    if not config.backend_under_test().promises.tells_validity:
+    if not backend.promises.tells_validity:
         raise UserError(
             f"{config.backend} does not tell its clients how long their hold is valid, so "
             "there is nothing to check",
@@ -114,9 +109,8 @@ def _check_validity(config: RunConfig) -> None:
         )
 
 
-def _workloads_that_store(config: RunConfig) -> str:
-    promises = config.backend_under_test().promises
-    able = [w.name for w in WORKLOADS.values() if w.stores and w.suits(promises)]
+def _workloads_that_store(backend: Backend) -> str:
+    able = [w.name for w in WORKLOADS.values() if w.stores and w.suits(backend.promises)]
     if not able:
-        return f"leave it out: what {config.backend} lets in together protects no register"
+        return f"omit it: {backend.name} admits several holders, so no workload writes under it"
     return f"use --workload {' or '.join(able)}"

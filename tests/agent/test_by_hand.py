@@ -17,7 +17,7 @@ from lockcheck.agent.fleet import Fleet
 from lockcheck.agent.orders import StrikeOrders, Struck
 from lockcheck.errors import FaultError
 from lockcheck.history import Effect
-from lockcheck.nemesis import Plan
+from lockcheck.nemesis import Plan, parse_nemesis
 from tests.processes import OneProcess
 
 PLAN = Plan(backend="redis", ttl_ms=1000, time_limit_ms=60_000, clients=1, servers=0)
@@ -36,7 +36,8 @@ def by_hand(node: OneProcess, folder: Path) -> FaultsByHand:
 
 
 def orders(number: int, asked: str, *nodes: str) -> object:
-    return msgspec.to_builtins(StrikeOrders(number, asked, nodes))
+    (step,) = parse_nemesis(asked)
+    return msgspec.to_builtins(StrikeOrders(number, step.orders(), nodes))
 
 
 async def struck(faults: FaultsByHand, number: int, asked: str, *nodes: str) -> Struck:

@@ -10,7 +10,7 @@ import pytest
 from lockcheck.config import RunConfig
 from lockcheck.history.files import write_events
 from lockcheck.nodes import NODES_FOLDER
-from lockcheck.run.plan import terms
+from lockcheck.run.resolve import resolve
 from lockcheck.runs.facts import RunFacts
 from lockcheck.runs.store import Store
 from tests.checker.dsl import events
@@ -45,7 +45,7 @@ def hostile_run(out: Path, text: str) -> Path:
         problem=said,
     )
     config = RunConfig(backend="redis", seed=1, nemesis=("none",))
-    begun = terms(config)
+    begun = resolve(config).terms
     store.begin(config, begun, facts)
     lines = events("1 acquire 0-1", "2 acquire 2-3", "1 release 10-11", "2 release 12-13")
     named = [

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import IO
 
 import msgspec
 
+from lockcheck import backends
+from lockcheck.backends import BACKENDS
 from lockcheck.client.aims import AIMS
 from lockcheck.client.recorder import A_LIFE
 from lockcheck.client.worker import (
@@ -17,20 +21,27 @@ from lockcheck.client.worker import (
     GENERATION,
     HISTORY,
     ORDERS,
+    OUTPUT,
     READY,
+    StorageAt,
     WorkerOrders,
 )
-from lockcheck.config import RunConfig
 from lockcheck.history import Event, EventType, F
 from lockcheck.history.files import read_events
+from lockcheck.servers.base import Clock
 from lockcheck.servers.wire import Address
+from lockcheck.storage.base import Guard
+from lockcheck.workloads import WORKLOADS
 from tests.waiting import wait_for
 
 
-def start(folder: Path, generation: int) -> subprocess.Popen[bytes]:
+def start(
+    folder: Path, generation: int, *options: str, stderr: IO[str] | None = None
+) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        [sys.executable, "-m", "lockcheck.client.worker", str(folder)],
+        [sys.executable, *options, "-m", "lockcheck.client.worker", str(folder)],
         env={**os.environ, GENERATION: str(generation)},
+        stderr=stderr,
     )
 
 
@@ -38,9 +49,18 @@ def give_orders(folder: Path, redis: Address) -> None:
     orders = WorkerOrders(
         node="c2",
         index=1,
-        config=RunConfig(backend="redis", seed=1, clients=5),
+        clients=5,
+        lock="redis",
+        workload="register",
         servers=(redis,),
-        storage=redis,
+        storage=StorageAt("redis", redis),
+        guard=Guard.NONE,
+        keys=("k1",),
+        ttl_ms=1000,
+        think_ms=10,
+        check_validity=False,
+        lease_clock=Clock.MONOTONIC,
+        seed=1,
         origin_ns=time.monotonic_ns(),
     )
     (folder / "part").write_bytes(msgspec.json.encode(orders))
@@ -74,6 +94,37 @@ def test_a_client_and_its_second_life(redis_address: Address, tmp_path: Path) ->
     assert {event.process for event in after} == {1 + 5 * A_LIFE}
     assert not {str(event.value) for event in before} & {str(event.value) for event in after}
     assert str(after[0].value) == f"v{A_LIFE + 1}-c2"
+
+
+def test_a_client_imports_its_lock_its_workload_and_no_other(
+    redis_address: Address, tmp_path: Path
+) -> None:
+    folder = tmp_path / "c2"
+    with (tmp_path / "early.log").open("w") as early:  # until it has its own output
+        client = start(folder, 0, "-v", stderr=early)
+    wait_for((folder / READY).exists, "it is ready")
+    give_orders(folder, redis_address)
+    wait_for(lambda: (folder / HISTORY).exists() and len(writes(folder)) > 2, "it works")
+    client.terminate()
+    assert client.wait(30) == 0
+    lines = (tmp_path / "early.log").read_text() + (folder / OUTPUT).read_text()
+    imported = set(re.findall(r"^import '([\w.]+)' #", lines, re.MULTILINE))
+    locks = {place.partition(":")[0] for place in lock_places()}
+    assert imported & {f"lockcheck.backends.{place}" for place in locks} == {
+        "lockcheck.backends.redis.redis_single"
+    }
+    assert imported & {f"lockcheck.workloads.{name}" for name in WORKLOADS} == {
+        "lockcheck.workloads.register"
+    }
+    unwanted = ("lockcheck.nemesis", "lockcheck.config", "lockcheck.run", "lockcheck.checker")
+    assert not [name for name in imported if name.startswith(unwanted)]
+
+
+def lock_places() -> list[str]:
+    """The modules of all locks, below their room."""
+    entries = re.findall(r'": "([\w.]+:\w+)",', Path(backends.__file__ or "").read_text())
+    assert len(entries) == len(BACKENDS)
+    return entries
 
 
 def test_a_client_that_has_to_leave_before_it_began(tmp_path: Path) -> None:

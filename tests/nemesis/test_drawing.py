@@ -9,11 +9,11 @@ import pytest
 from lockcheck.backends import BACKENDS
 from lockcheck.config import RunConfig
 from lockcheck.errors import UserError
-from lockcheck.nemesis import FAULTS, check_nemesis, drawn, parse_nemesis
+from lockcheck.nemesis import FAULTS, draw, parse_nemesis
 from lockcheck.nemesis.base import Refusal
 from lockcheck.nemesis.drawing import applicable
-from lockcheck.run.validation import validated
-from tests.nemesis.plans import plan
+from lockcheck.run.resolve import planned, resolve
+from tests.nemesis.plans import check_nemesis, plan
 
 SEEDS = range(12)
 PLAN = plan("etcd", 3, stores=True, writes=True, leads=True)
@@ -21,10 +21,10 @@ LONG = replace(PLAN, time_limit_ms=10_000_000)
 
 
 def test_the_seed_decides_and_several_differ() -> None:
-    draws = {drawn(["all"], PLAN, seed) for seed in SEEDS}
-    assert draws == {drawn(["all"], PLAN, seed) for seed in SEEDS}
+    draws = {draw(["all"], replace(PLAN, seed=seed)) for seed in SEEDS}
+    assert draws == {draw(["all"], replace(PLAN, seed=seed)) for seed in SEEDS}
     assert len(draws) > len(SEEDS) / 2
-    one, named, other = drawn(["all", "pause", "all"], PLAN, 1)
+    one, named, other = draw(["all", "pause", "all"], replace(PLAN, seed=1))
     assert named == "pause"
     assert one != other
 
@@ -32,14 +32,14 @@ def test_the_seed_decides_and_several_differ() -> None:
 @pytest.mark.parametrize("name", BACKENDS)
 def test_what_is_drawn_can_be_run(name: str) -> None:
     for seed in SEEDS:
-        config = validated(RunConfig(backend=name, seed=seed, nemesis=("all",)))
-        assert "all" not in config.nemesis
-        assert validated(config) == config
-        assert "--nemesis all" not in config.command()
+        plan = planned(RunConfig(backend=name, seed=seed, nemesis=("all",)))
+        assert "all" not in plan.config.nemesis
+        assert planned(plan.config) == resolve(plan.config) == plan
+        assert "--nemesis all" not in plan.config.command()
 
 
 def test_all_that_applies_is_drawn_once_where_there_is_time() -> None:
-    (text,) = drawn(["all"], LONG, 1)
+    (text,) = draw(["all"], replace(LONG, seed=1))
     steps = parse_nemesis(text)
     able = [str(step) for kind in FAULTS.values() for step in applicable(kind, LONG)]
     drawn_ones = {str(step).partition(",when=")[0] for step in steps}
@@ -53,7 +53,7 @@ def test_all_that_applies_is_drawn_once_where_there_is_time() -> None:
 def test_what_cannot_be_is_not_drawn() -> None:
     alone = replace(LONG, servers=1, leads=False, writes=False, stores=False)
     for seed in SEEDS:
-        texts = drawn(["all"], alone, seed)
+        texts = draw(["all"], replace(alone, seed=seed))
         check_nemesis(texts, alone)
         assert not [word for word in ("leader", "minority", "storage", "write") if word in texts[0]]
 
@@ -65,7 +65,7 @@ def test_what_this_machine_lacks_is_not_drawn() -> None:
 
 def test_where_nothing_fits_it_is_said() -> None:
     with pytest.raises(UserError, match="no fault fits") as caught:
-        drawn(["all"], replace(PLAN, time_limit_ms=1000), 1)
+        draw(["all"], replace(PLAN, time_limit_ms=1000))
     assert "--time-limit" in caught.value.cure
 
 

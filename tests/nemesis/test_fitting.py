@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 
 from lockcheck.errors import UserError
-from lockcheck.nemesis import Plan, check_nemesis, longest_ms
+from lockcheck.nemesis import Plan, parse_nemesis
+from lockcheck.nemesis.fitting import longest_ms
 from lockcheck.servers.kind import Kind
-from tests.nemesis.plans import plan
+from tests.nemesis.plans import check_nemesis, plan
 
 REDIS = plan("redis", 1, stores=True, writes=True)
 REDLOCK = plan("redlock", 5, independent=True)
@@ -135,11 +136,11 @@ def test_the_cure_for_what_takes_too_long_cures() -> None:
     ],
 )
 def test_how_long_a_fault_may_last_beyond_the_run(texts: tuple[str, ...], longest: int) -> None:
-    assert longest_ms(texts, REDIS) == longest
+    assert longest_ms(map(parse_nemesis, texts), REDIS) == longest
 
 
 @pytest.mark.parametrize("ttl_ms", [50, 1000, 60_000])
 @pytest.mark.parametrize("text", ["pause", "partition", "kill"])
 def test_by_default_a_fault_outlasts_the_lease(ttl_ms: int, text: str) -> None:
     long = plan("b", 1, ttl_ms=ttl_ms, time_limit_ms=10**7)
-    assert longest_ms([text], long) > ttl_ms
+    assert longest_ms([parse_nemesis(text)], long) > ttl_ms

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lockcheck.config import RunConfig
 from lockcheck.errors import UserError
-from lockcheck.nemesis import FAULTS, asked_for, at_holders, nemesis_choices, parse_nemesis
-from lockcheck.nemesis.base import Step
+from lockcheck.nemesis import FAULTS, nemesis_choices, parse_nemesis, step_of
+from lockcheck.nemesis.base import Step, StepOrders
 from lockcheck.nemesis.grammar import Sequence, parse, sequence_words
 from lockcheck.nemesis.parameters import ParameterValue
+from lockcheck.run.resolve import resolve
 from tests.nemesis.made_up import PaperKind
 
 CLOCK = PaperKind().kind("clock")
@@ -168,8 +171,23 @@ def test_no_word_means_two_things() -> None:
 
 def test_what_the_history_is_told_to_expect() -> None:
     texts = ("pause", "kill:server then partition:holder,for=2s", "none")
-    assert asked_for(texts) == ("pause:holder", "kill:server", "partition:holder,for=2s")
-    assert at_holders(texts) == ("pause:holder", "partition:holder,for=2s")
+    terms = resolve(RunConfig(backend="redis", seed=1, nemesis=texts)).terms
+    assert terms.faults == ("pause:holder", "kill:server", "partition:holder,for=2s")
+    assert terms.at_holders == ("pause:holder", "partition:holder,for=2s")
+
+
+def test_the_agent_is_given_the_same_steps_and_parses_no_text() -> None:
+    words = ("restart=never", "one-way=in", "rate=8kbit", "loss=2.5", "drift=1.0", "no-data")
+    plain = [text for text in nemesis_choices() if text != "none"]
+    able = [f"{kind}:{word}" for kind in FAULTS for word in words if _is_known(kind, word)]
+    for text in (*plain, *able, "pause:for=3s,gap=1ms,when=write"):
+        (step,) = parse_nemesis(text)
+        sent = msgspec.json.encode(step.orders())
+        assert step_of(msgspec.json.decode(sent, type=StepOrders)) == step
+
+
+def _is_known(kind: str, word: str) -> bool:
+    return word.partition("=")[0] in {each.name for each in FAULTS[kind].all_parameters}
 
 
 def test_parameters_say_how_they_are_written() -> None:

@@ -67,7 +67,7 @@ def test_the_watcher_is_given_notes_on_the_thread_of_the_run(tmp_path: Path) -> 
     outcome = lockcheck.execute(config(tmp_path, nemesis=("none",)), watch)
     planned, ready, *live, stopping, judged = notes
     assert isinstance(planned, Planned)
-    assert ("seed", "7") in planned.rows
+    assert ("--seed", "7") in planned.rows
     assert isinstance(ready, Ready)
     assert ready.nodes == 7
     assert stopping == Stopping(Stop.TIME_LIMIT)

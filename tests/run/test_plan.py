@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +15,10 @@ from lockcheck.errors import UserError
 from lockcheck.history.event import UNLIMITED_PERMITS
 from lockcheck.nemesis import FAULTS
 from lockcheck.nodes.node import Role
-from lockcheck.run.plan import begin_orders, node_specs, plan_rows, storage_node, terms
-from lockcheck.run.validation import validated
+from lockcheck.results.story.settings import settings_of
+from lockcheck.run.orders import begin_orders
+from lockcheck.run.resolve import planned, resolve
+from lockcheck.run.rows import plan_rows
 from lockcheck.servers import SERVERS
 from lockcheck.servers.base import Clock
 from lockcheck.storage.base import Guard
@@ -34,42 +38,51 @@ def config(backend: str, **more: object) -> RunConfig:
     ],
 )
 def test_data_is_apart_or_in_the_locks_own_server(backend: str, where: str, guard: str) -> None:
-    asked = config(backend)
-    found = storage_node(asked)
-    assert found is not None
-    assert found.name == where
-    assert any(spec.role is Role.STORAGE for spec in node_specs(asked)) == (where == "s1")
-    assert terms(asked).guard == guard
-    assert asked.is_guarded() == (where == "p1")
+    plan = resolve(config(backend))
+    assert plan.storage_node is not None
+    assert plan.storage_node.name == where
+    assert any(spec.role is Role.STORAGE for spec in plan.nodes) == (where == "s1")
+    assert plan.terms.guard == guard
+    assert plan.is_guarded == (where == "p1")
 
 
 def test_where_nobody_is_kept_out_everybody_may_be_in() -> None:
-    assert terms(config("optimistic")).permits == UNLIMITED_PERMITS
-    assert terms(config("postgres-row")).permits == 1
+    assert resolve(config("optimistic")).terms.permits == UNLIMITED_PERMITS
+    assert resolve(config("postgres-row")).terms.permits == 1
 
 
 def test_who_lets_go_of_a_lost_client_is_said_where_it_is_not_the_lease(tmp_path: Path) -> None:
-    told = dict(plan_rows(config("postgres-advisory"), tmp_path, "local"))
-    assert "tcp_user_timeout" in told["a lost client is let go by"]
-    assert "a lost client is let go by" not in dict(plan_rows(config("redis"), tmp_path, "local"))
+    rows = dict(plan_rows(resolve(config("postgres-advisory")), tmp_path, "local"))
+    assert "tcp_user_timeout" in rows["dead clients are released by"]
+    rows = dict(plan_rows(resolve(config("redis")), tmp_path, "local"))
+    assert "dead clients are released by" not in rows
+
+
+def test_what_is_tested_has_the_same_words_in_the_plan_and_on_the_page(tmp_path: Path) -> None:
+    plan = resolve(config("redis-fenced", guard=Guard.FENCE, nemesis=("pause then slow", "clock")))
+    rows = dict(plan_rows(plan, tmp_path, "local"))
+    on_the_page = dict(settings_of(plan.terms))
+    assert {name: value for name, value in on_the_page.items() if rows[name] != value} == {
+        "--backend": "redis-fenced",
+        "--workload": "register",
+        "--nemesis": "pause:holder, slow:holder, clock:server",
+    }
+    assert rows["--backend"].startswith("redis-fenced: ")
+    assert rows["--nemesis"] == "pause:holder then slow:holder, clock:server"
+    assert (rows["--guard"], rows["--ttl"], rows["--clients"]) == ("fence", "1s", "5")
 
 
 def test_transactions_need_no_guard() -> None:
     with pytest.raises(UserError, match="its own transactions"):
-        validated(config("postgres-row", guard=Guard.CAS))
-    assert validated(config("postgres-row"))
+        resolve(config("postgres-row", guard=Guard.CAS))
+    assert resolve(config("postgres-row"))
 
 
 def test_clients_of_a_pooler_speak_to_the_pooler() -> None:
-    from lockcheck.nodes.node import NodeFacts
-
-    asked = config("postgres-advisory-pooled")
-    facts = {
-        spec.name: NodeFacts(spec.name, spec.role, f"10.0.0.{n}", "")
-        for n, spec in enumerate(node_specs(asked))
-    }
-    for worker in begin_orders(asked, facts).workers:
-        assert worker.servers == ((facts["b1"].address, 6432),)
+    plan = resolve(config("postgres-advisory-pooled"))
+    addresses = {spec.name: f"10.0.0.{n}" for n, spec in enumerate(plan.nodes)}
+    for worker in begin_orders(plan, addresses).workers:
+        assert worker.servers == ((addresses["b1"], 6432),)
 
 
 def test_a_holder_that_is_late_does_no_harm_to_a_transaction() -> None:
@@ -95,7 +108,7 @@ def test_a_holder_that_is_late_does_no_harm_to_a_transaction() -> None:
 def test_servers_run_under_libfaketime_only_where_a_fault_needs_it(
     backend: str, nemesis: tuple[str, ...], under_it: bool
 ) -> None:
-    specs = node_specs(config(backend, nemesis=nemesis))
+    specs = resolve(config(backend, nemesis=nemesis)).nodes
     assert {spec.faketime for spec in specs if spec.role is Role.SERVER} == {under_it}
     assert not any(spec.faketime for spec in specs if spec.role is not Role.SERVER)
 
@@ -116,13 +129,13 @@ def test_every_fault_is_possible_in_a_version_where_it_is_in_the_usual_one(
     for text in (*texts, "kill:server,no-data", "disk:read-only", "clock:drift=1.5"):
         usual = _cure(config(lock, nemesis=(text,)))
         assert _cure(config(lock, nemesis=(text,), version=(version,))) == usual, text
-    validated(config(lock, nemesis=("all",), version=(version,)))
+    planned(config(lock, nemesis=("all",), version=(version,)))
 
 
 def _cure(asked: RunConfig) -> str:
     """Of its refusal; empty where the run is possible."""
     try:
-        validated(asked)
+        resolve(asked)
     except UserError as refused:
         return refused.cure
     return ""
@@ -140,10 +153,30 @@ def test_a_version_takes_the_faults_of_its_server(lock: str, version: str, nemes
     assert _cure(config(lock, nemesis=(nemesis,), version=(version,))) == ""
 
 
+def test_a_plan_is_a_value() -> None:
+    asked = config("redlock", nemesis=("pause then kill:server", "clock"), version=("redis=7",))
+    assert resolve(asked) == resolve(asked) != resolve(config("redlock"))
+    assert "RunPlan(" in repr(resolve(asked))
+
+
+def test_a_run_is_resolved_without_a_look_at_files_or_networks() -> None:
+    script = (
+        "import sys; from lockcheck.config import RunConfig\n"
+        "from lockcheck.run.resolve import resolve\n"
+        "def run(): return resolve(RunConfig(backend='redis', seed=1, nemesis=('clock', 'slow')))\n"
+        "run(); seen = []\n"
+        "sys.addaudithook(lambda event, _: seen.append(event))\n"
+        "run()\n"
+        "looks = ('open', 'os.', 'socket.', 'subprocess.', 'import')\n"
+        "assert not [event for event in seen if event.startswith(looks)], seen\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
 def test_clients_that_count_by_the_wall_clock_believe_by_clocks_of_their_own() -> None:
-    told = terms(config("redlock", check_validity=True, lease_clock=Clock.WALL))
-    assert (told.honours_validity, told.own_clocks) == (True, True)
-    assert not terms(config("redlock", check_validity=True)).own_clocks
+    terms = resolve(config("redlock", check_validity=True, lease_clock=Clock.WALL)).terms
+    assert (terms.honours_validity, terms.own_clocks) == (True, True)
+    assert not resolve(config("redlock", check_validity=True)).terms.own_clocks
     with pytest.raises(UserError, match="has no effect") as refused:
-        validated(config("redlock", lease_clock=Clock.WALL))
+        resolve(config("redlock", lease_clock=Clock.WALL))
     assert "--check-validity" in refused.value.cure

@@ -14,8 +14,8 @@ from lockcheck.compose.local import fetching
 from lockcheck.config import RunConfig
 from lockcheck.errors import ClusterError, UserError
 from lockcheck.nodes.node import NodeSpec, Role
-from lockcheck.run.plan import kinds_of, node_specs, plan_rows
-from lockcheck.run.validation import validated
+from lockcheck.run.resolve import resolve
+from lockcheck.run.rows import plan_rows
 from lockcheck.servers import SERVERS, Server
 from lockcheck.servers.base import unpacked
 from lockcheck.servers.kind import Kind
@@ -50,12 +50,12 @@ def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_servers_under_test_get_the_version_and_the_storage_does_not() -> None:
-    specs = node_specs(validated(config("redis", "redis=7")))
-    kinds = {spec.name: spec.kind for spec in specs if spec.role is not Role.CLIENT}
+    plan = resolve(config("redis", "redis=7"))
+    kinds = {spec.name: spec.kind for spec in plan.nodes if spec.role is not Role.CLIENT}
     assert kinds == {"r1": Kind("redis", "7"), "s1": Kind("redis")}
-    assert kinds_of(config("redis", "redis=7")) == (Kind("redis"), Kind("redis", "7"))
-    assert {image_of(spec) for spec in specs} == {"redis:bookworm", "redis", "client"}
-    rows = dict(plan_rows(config("etcd", "etcd=3.4"), Path("x"), "local"))
+    assert plan.kinds == (Kind("redis"), Kind("redis", "7"))
+    assert {image_of(spec) for spec in plan.nodes} == {"redis:bookworm", "redis", "client"}
+    rows = dict(plan_rows(resolve(config("etcd", "etcd=3.4")), Path("x"), "local"))
     assert rows["servers"] == "3 etcd=3.4"
 
 
@@ -77,12 +77,12 @@ def test_the_servers_under_test_get_the_version_and_the_storage_does_not() -> No
 )
 def test_what_there_is_not_is_refused(backend: str, version: tuple[str, ...], cure: str) -> None:
     with pytest.raises(UserError, match="--version") as refused:
-        validated(config(backend, *version))
+        resolve(config(backend, *version))
     assert cure in refused.value.cure
 
 
 def test_the_version_of_a_program_is_that_of_all_kinds_that_run_it() -> None:
-    servers = validated(config("redis-failover", "redis=7")).servers_under_test()
+    servers = resolve(config("redis-failover", "redis=7")).servers
     assert {str(spec.kind) for spec in servers} == {"redis-replicated=7", "redis-sentinel=7"}
     assert {spec.kind.software for spec in servers if spec.kind} == {"redis"}
     assert {spec.server.unpacked_as for spec in servers if spec.server} == {"redis-7"}

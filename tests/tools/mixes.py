@@ -27,6 +27,7 @@ from lockcheck.checker.doubt import TOO_SHORT, DoubtCode
 from lockcheck.config import RunConfig
 from lockcheck.nemesis import FAULTS
 from lockcheck.nemesis.drawing import applicable, with_a_trigger
+from lockcheck.run.resolve import resolve
 from lockcheck.storage.base import Guard
 from tests.running import lockcheck
 
@@ -84,7 +85,7 @@ def _config(backend: str, seed: int, faults: tuple[str, ...]) -> RunConfig:
 
 
 def mixes(seeds: int) -> Iterator[Mix]:
-    plans = {name: _config(name, 0, ("none",)).plan_for_faults() for name in RIGHT}
+    plans = {name: resolve(_config(name, 0, ("none",))).faults for name in RIGHT}
     able = {
         name: [step for kind in FAULTS.values() for step in applicable(kind, plan)]
         for name, plan in plans.items()

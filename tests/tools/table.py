@@ -23,9 +23,9 @@ from lockcheck.backends.expected import LIMIT, Expected, without_limit
 from lockcheck.checker.finding import Verdict
 from lockcheck.cli.commands import run_command
 from lockcheck.cli.run_options import config_from
-from lockcheck.config import RunConfig
 from lockcheck.nemesis import NO_FAULT
-from lockcheck.run.plan import kinds_of
+from lockcheck.run.plan import RunPlan
+from lockcheck.run.resolve import planned
 from lockcheck.servers.kind import Kind
 from lockcheck.storage.base import Guard
 from tests.demands import demands_of
@@ -60,9 +60,9 @@ class Row:
     def verdict(self) -> str:
         return self.expected.verdict
 
-    def config(self) -> RunConfig:
+    def plan(self) -> RunPlan:
         with run_command.make_context("run", [*self.options, "--seed", "1"]) as context:
-            return config_from(context, context.params, None)
+            return planned(config_from(context, context.params, None))
 
 
 ROWS = tuple(Row(name, each) for name, lock in BACKENDS.items() for each in lock.expected)
@@ -78,9 +78,7 @@ def short(rows: Iterable[Row], runtime: str) -> list[Row]:
     another Debian than the usual, which takes minutes to make."""
     rows = list(rows)
     if runtime == "docker":
-        usual = (
-            row for row in rows if not any(kind.server.suite for kind in kinds_of(row.config()))
-        )
+        usual = (row for row in rows if not _has_a_suite(row))
         stands = (row for row in usual if row.verdict == "ok" and not row.control)
         return _first_of_each_kind(sorted(stands, key=lambda row: row.expected.guard == NONE))
     controls = {row.backend: row for row in reversed(rows) if row.control}
@@ -101,7 +99,7 @@ def _kind(backend: Backend) -> str:
 
 
 def _has_a_suite(row: Row) -> bool:
-    return any(kind.server.suite for kind in kinds_of(row.config()))
+    return any(kind.server.suite for kind in row.plan().kinds)
 
 
 def _shortened(row: Row) -> Row:
@@ -125,7 +123,7 @@ def try_row(row: Row, runtime: str, seed: int, out: Path) -> list[str]:
     if said.returncode not in EXIT_CODES.values():
         return [f"exit {said.returncode}: {said.stderr.strip()[-2000:]}"]
     result = json.loads(said.stdout)
-    wrong = [text for demand in demands_of(row.expected, row.config()) if (text := demand(result))]
+    wrong = [text for demand in demands_of(row.expected, row.plan()) if (text := demand(result))]
     if said.returncode != EXIT_CODES[result["verdict"]]:
         wrong.append(f"exit {said.returncode} for {result['verdict']}")
     return [f"{text} ({result['report']})" for text in wrong]
@@ -136,7 +134,7 @@ def can_run(rows: Iterable[Row], runtime: str) -> Iterator[Row]:
     reasons: dict[tuple[Kind, ...], str] = {}
     skipped: dict[str, str] = {}
     for row in rows:
-        kinds = kinds_of(row.config())
+        kinds = row.plan().kinds
         if kinds not in reasons:
             reasons[kinds] = why_not(runtime, *kinds)
         if not reasons[kinds]:

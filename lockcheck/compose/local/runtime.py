@@ -26,7 +26,6 @@ from lockcheck.compose.launching import CLIENT_ON_HOST, node_orders, programs_on
 from lockcheck.compose.local.fetching import bring_faketime, bring_server, why_no_server
 from lockcheck.compose.runtime import Cluster, ClusterPlan, Runtime, Say, allow_open_files
 from lockcheck.errors import ClusterError
-from lockcheck.nodes.node import NodeFacts
 from lockcheck.servers.faketime import find_library
 from lockcheck.servers.kind import Kind
 
@@ -113,7 +112,7 @@ class LocalCluster(Cluster):
         try:
             versions = self.agent.ask("launch", orders, timeout_s=LAUNCH_TIMEOUT_S)
             self.versions = msgspec.convert(versions, dict[str, str])
-            self._networks = _networks(self.agent.ask("nodes"))
+            self._networks = msgspec.convert(self.agent.ask("networks"), dict[str, str])
         except BaseException:
             self.close()
             raise
@@ -161,7 +160,3 @@ def _start_agent(
         env={**os.environ, "LOCKCHECK_RUN": plan.run_id},
         start_new_session=True,  # Ctrl-C is for the command line, which then ends the agent
     )
-
-
-def _networks(nodes: object) -> dict[str, str]:
-    return {node.name: node.network for node in msgspec.convert(nodes, list[NodeFacts])}

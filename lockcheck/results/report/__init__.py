@@ -20,7 +20,6 @@ import jinja2
 from markupsafe import Markup, escape
 
 from lockcheck.checker.finding import Judgement, Verdict
-from lockcheck.durations import duration_words
 from lockcheck.history import History
 from lockcheck.results.report.clocks import charts
 from lockcheck.results.report.glossary import glossary
@@ -37,6 +36,7 @@ from lockcheck.results.story.seen import (
     not_exercised,
     own_cause,
 )
+from lockcheck.results.story.settings import Rows, settings_of
 from lockcheck.results.story.wording.codes import note
 from lockcheck.results.story.wording.definitions import side_by_side
 from lockcheck.results.story.wording.doubts import beside_the_headline
@@ -55,8 +55,6 @@ COMPARED = 12
 CLOSEST_LOOK_NS = 20_000_000
 # Where the glossary goes once the page's words are known. No text of a history holds a tag.
 WORDS_HERE, WORDS_BELOW = Markup("<!--words here-->"), Markup("<!--words below-->")
-
-Rows = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,22 +154,13 @@ def _window(incident: Incident) -> range:
 
 
 def _tested(history: History, judgement: Judgement, facts: RunFacts) -> Rows:
-    """What was tested, by the names of the command line."""
-    terms, whole = history.terms, clients(history, judgement) is not None
+    """What was tested, by the names of the command line, and how it went."""
+    whole = clients(history, judgement) is not None
     rows = (
-        ("--backend", terms.backend),
-        ("--workload", terms.workload),
-        ("--model", terms.model),
-        ("--permits", str(terms.permits) if terms.permits > 1 and terms.excludes else ""),
-        ("--nemesis", ", ".join(terms.faults) or ("none" if terms.backend else "")),
-        ("cause", own_cause(judgement)),
-        ("--guard", terms.guard if terms.stores else ""),
-        ("--ttl", duration_words(terms.ttl_ms) if terms.ttl_ms else ""),
-        ("--clients", str(terms.clients or "")),
-        ("--seed", "" if terms.seed is None else str(terms.seed)),
+        *settings_of(history.terms, own_cause(judgement)),
         ("lasted", span(last_moment_ns(history)) if whole else ""),
         ("ended early", ended_early(history, judgement, facts)),
-        ("free again", freed_again(terms, judgement)),
+        ("free again", freed_again(history.terms, judgement)),
         ("made no difference", not_exercised(judgement)),
     )
     return tuple((name, value) for name, value in rows if value)

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable
 
 from lockcheck.errors import FaultError
 from lockcheck.nodes.node import Node, Role
-from lockcheck.servers import Server
 from lockcheck.servers.asking.redis import Reply, ask
 from lockcheck.servers.redis import REDIS_PORT
 from lockcheck.servers.redis_replicated import REDIS_REPLICATED
@@ -26,8 +25,8 @@ class RedisGroup:
 
     def __init__(self, nodes: Iterable[Node], viewer: Callable[[], Node]) -> None:
         servers = [node for node in nodes if node.role is Role.SERVER]
-        self.members = _of_kind(servers, REDIS_REPLICATED)
-        self.sentinels = _of_kind(servers, REDIS_SENTINEL)
+        self.members = tuple(n for n in servers if n.spec.runs(REDIS_REPLICATED.name))
+        self.sentinels = tuple(n for n in servers if n.spec.runs(REDIS_SENTINEL.name))
         self._viewer = viewer
 
     async def ask(self, member: Node, *words: str) -> Reply:
@@ -141,7 +140,3 @@ _SETTINGS = (
     ("failover-timeout", str(FAILOVER_TIMEOUT_MS)),
     ("parallel-syncs", "2"),
 )
-
-
-def _of_kind(nodes: Iterable[Node], server: Server) -> tuple[Node, ...]:
-    return tuple(node for node in nodes if node.spec.kind and node.spec.kind.name == server.name)

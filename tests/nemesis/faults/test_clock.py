@@ -13,7 +13,7 @@ import pytest
 
 from lockcheck.errors import FaultError, UserError
 from lockcheck.history import Event
-from lockcheck.nemesis import Plan, check_nemesis, parse_nemesis
+from lockcheck.nemesis import Plan, parse_nemesis
 from lockcheck.nemesis.aims import at_nodes
 from lockcheck.nemesis.base import DidNotLastError
 from lockcheck.nemesis.clock.engines import VdsoClocks
@@ -32,6 +32,7 @@ from lockcheck.servers.base import Clock
 from lockcheck.servers.kind import Kind
 from tests.nemesis import plans
 from tests.nemesis.clock.test_vdso import functions_of
+from tests.nemesis.plans import check_nemesis
 from tests.nemesis.real import FORKED, RealFleet, RealNode, cluster
 from tests.processes import OneProcess
 

@@ -1,0 +1,66 @@
+"""What the agent and the clients of a run are told, made from its plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from lockcheck.agent.orders import BeginOrders, EndOrders, LedgerOrders, NemesisOrders
+from lockcheck.client.worker import StorageAt, WorkerOrders
+from lockcheck.nodes.node import NodeSpec, Role
+from lockcheck.run.plan import RunPlan
+from lockcheck.servers.wire import Address
+
+# A section under way may still have to wait for servers that answer slowly.
+LEAVING_GRACE_S = 15.0
+LONGEST_GRACE_S = 120.0
+
+
+def nemesis_orders(plan: RunPlan) -> NemesisOrders:
+    sequences = tuple(tuple(step.orders() for step in sequence) for sequence in plan.nemesis)
+    return NemesisOrders(sequences, plan.faults)
+
+
+def begin_orders(plan: RunPlan, addresses: Mapping[str, str]) -> BeginOrders:
+    """`addresses`: by the names of the nodes."""
+    config, storage, node = plan.config, plan.storage, plan.storage_node
+    servers = tuple(_address(server, addresses) for server in plan.contacts)
+    apart = (
+        StorageAt(storage.name, _address(node, addresses))
+        if storage and node and storage.apart
+        else None
+    )
+    clients = [node.name for node in plan.nodes if node.role is Role.CLIENT]
+    return BeginOrders(
+        tuple(
+            WorkerOrders(
+                node=name,
+                index=index,
+                clients=len(clients),
+                lock=plan.lock.name,
+                workload=plan.workload.name,
+                servers=servers,
+                storage=apart,
+                guard=config.guard,
+                keys=config.key_names(),
+                ttl_ms=config.ttl_ms,
+                think_ms=config.think_ms,
+                check_validity=config.check_validity,
+                lease_clock=config.lease_clock,
+                seed=config.seed,
+                origin_ns=0,
+            )
+            for index, name in enumerate(clients)
+        )
+    )
+
+
+def end_orders(plan: RunPlan, *, at_once: bool) -> EndOrders:
+    under_way_s = 2 * (plan.config.think_ms + plan.config.ttl_ms) / 1000
+    grace_s = min(LEAVING_GRACE_S + under_way_s, LONGEST_GRACE_S)
+    storage, node = plan.storage, plan.storage_node
+    ledger = LedgerOrders(node.name, storage.name) if storage and node else None
+    return EndOrders(at_once=at_once, grace_s=grace_s, ledger=ledger)
+
+
+def _address(node: NodeSpec, addresses: Mapping[str, str]) -> Address:
+    return addresses[node.name], node.server.port if node.server else 0
