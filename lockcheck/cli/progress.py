@@ -18,9 +18,9 @@ from lockcheck.run.notes import (
     Kept,
     LeaseOutlived,
     LiveState,
-    Message,
     Note,
     Planned,
+    Preparing,
     Ready,
     Stop,
     Stopping,
@@ -116,9 +116,9 @@ def _table(rows: tuple[tuple[str, str], ...]) -> Table:
     return table
 
 
-def _words(note: Message | LeaseOutlived | Ready | Stopping) -> str:
+def _words(note: Preparing | LeaseOutlived | Ready | Stopping) -> str:
     match note:
-        case Message():
+        case Preparing():
             return note.text
         case LeaseOutlived():
             return "some holders will work for longer than their lease: expect overlaps"

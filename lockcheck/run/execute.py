@@ -28,7 +28,7 @@ from lockcheck.results.publish import publish
 from lockcheck.results.story.narrative import Narrative
 from lockcheck.results.story.settings import Rows
 from lockcheck.run.experiment import await_ready, conduct, keep_running
-from lockcheck.run.notes import Judged, LeaseOutlived, Message, Planned, Ready, Watcher, silent
+from lockcheck.run.notes import Judged, LeaseOutlived, Planned, Preparing, Ready, Watcher, silent
 from lockcheck.run.orders import nemesis_orders
 from lockcheck.run.plan import RunPlan
 from lockcheck.run.resolve import planned
@@ -136,7 +136,7 @@ class _Attempt:
         began = time.monotonic()
         with ExitStack() as stack:
             nodes = ClusterPlan(store.run_id, plan.nodes, stack.enter_context(store.held()))
-            started = self.runtime.start(nodes, lambda line: watcher(Message(line)))
+            started = self.runtime.start(nodes, lambda line: watcher(Preparing(line)))
             cluster = stack.enter_context(_collecting(started))
             self.servers = cluster.versions
             check_versions(plan.kinds, cluster.versions)

@@ -28,8 +28,8 @@ class Planned(_Note, frozen=True, tag="planned"):
     rows: tuple[tuple[str, str], ...]  # label and value
 
 
-class Message(_Note, frozen=True, tag="message"):
-    """What a runtime does before the nodes start: one line of text."""
+class Preparing(_Note, frozen=True, tag="preparing"):
+    """What the runtime does before the nodes start, in its own words."""
 
     text: str
 
@@ -70,7 +70,7 @@ class Judged(_Note, frozen=True, tag="judged"):
     record: Record
 
 
-Note = Planned | Message | LeaseOutlived | Ready | LiveState | Stopping | Kept | Judged
+Note = Planned | Preparing | LeaseOutlived | Ready | LiveState | Stopping | Kept | Judged
 Watcher = Callable[[Note], None]  # called on the thread that executes the run
 
 

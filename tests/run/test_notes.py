@@ -13,9 +13,9 @@ from lockcheck.run.notes import (
     Kept,
     LeaseOutlived,
     LiveState,
-    Message,
     Note,
     Planned,
+    Preparing,
     Ready,
     Stop,
     Stopping,
@@ -26,7 +26,7 @@ from tests.runs.test_record import CONFIG, facts
 
 NOTES: dict[str, Note] = {
     "seed": Planned((("seed", "7"),)),
-    "building an image": Message("building an image"),
+    "building an image": Preparing("building an image"),
     "expect overlaps": LeaseOutlived(),
     "7 nodes ready 1,234 ms after the start": Ready(7, 1234.4),
     "time limit reached": Stopping(Stop.TIME_LIMIT),
@@ -62,5 +62,5 @@ def test_a_terminal_puts_notes_into_words(
 
 def test_text_from_outside_moves_no_cursor(capsys: pytest.CaptureFixture[str]) -> None:
     with Terminal() as terminal:
-        terminal.show(Message("\x1b[2Jpulling [red]it"))
+        terminal.show(Preparing("\x1b[2Jpulling [red]it"))
     assert capsys.readouterr().err == "· ?[2Jpulling [red]it\n"
