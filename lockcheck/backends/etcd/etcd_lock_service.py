@@ -37,7 +37,7 @@ from lockcheck.backends.expected_usual import MEMBERS_KILLED, SESSION
 from lockcheck.backends.keeper import Keeper, KeptAlive
 from lockcheck.history import EventType, Refusal
 from lockcheck.servers.wire import Address, ErrorRow, Phase, Refused, WireFailure
-from lockcheck.servers.wire.etcd import as_bytes
+from lockcheck.servers.wire.etcd import GaveUpError, as_bytes
 
 LOOK_AT_MOST_S = 0.5
 
@@ -80,8 +80,14 @@ class EtcdServiceLock(LeasedLock):
                 claim.queued()
             return claim.left_s() > 0
 
-        with self._members.one() as node:
-            node.call_patiently("lock/lock", {"name": as_bytes(name), "lease": lease.id}, goes_on)
+        body = {"name": as_bytes(name), "lease": lease.id}
+        try:
+            with self._members.one() as node:
+                node.call_patiently("lock/lock", body, goes_on)
+        except WireFailure as failure:
+            if isinstance(failure.cause, GaveUpError):
+                raise Refused(Refusal.HELD, "waited too long in the queue") from failure
+            raise
         lease.keeper.try_to_extend()
         if not (revision := revision or self._created(key)):
             raise Refused(Refusal.GONE, "granted, but its key was gone before it was seen")

@@ -34,6 +34,10 @@ class EtcdError(Exception):
     """An answer other than success."""
 
 
+class GaveUpError(TimeoutError):
+    """The client did not wait any longer for an answer that may take long."""
+
+
 class EtcdNotFoundError(EtcdError):
     """No such lease."""
 
@@ -92,7 +96,7 @@ class EtcdNode(HttpNode):
             _send(connection, path, body)
             while not select.select([connection.sock], [], [], LOOK_S)[0]:
                 if not goes_on():
-                    raise TimeoutError("waited too long")
+                    raise GaveUpError("waited too long")
             return self._answer(connection)
 
     def _answer(self, connection: HTTPConnection) -> Body:
