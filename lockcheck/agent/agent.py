@@ -98,7 +98,7 @@ class Agent:
         return {name: node.address for name, node in self._nodes.items()}
 
     async def _take_nemesis(self, body: object) -> object:
-        """Raises a UserError, with the cure, if the machine lacks what a fault needs."""
+        """Takes the faults; raises a UserError if the machine lacks what one needs."""
         orders = msgspec.convert(body, NemesisOrders)
         sequences = [tuple(map(step_of, sequence)) for sequence in orders.sequences]
         check_machine(sequences)

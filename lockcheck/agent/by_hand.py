@@ -79,7 +79,7 @@ class FaultsByHand:
         self.requests = {"strike": self._strike, "heal": self._heal}
 
     async def _strike(self, body: object) -> object:
-        """Replies when it is proven. A fault that cannot be proven is healed before the reply."""
+        """Replies once the fault is proven. If it cannot be proven, it is healed first."""
         orders = msgspec.convert(body, StrikeOrders)
         step = step_of(orders.step)
         if orders.nodes:

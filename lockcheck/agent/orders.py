@@ -54,7 +54,7 @@ class NemesisOrders(msgspec.Struct, frozen=True):
 
 
 class BeginOrders(msgspec.Struct, frozen=True):
-    """The go. The agent adds the origin of time to the clients' orders."""
+    """Begins the run. The agent adds the origin of time to the clients' orders."""
 
     workers: tuple[WorkerOrders, ...]
 
@@ -78,7 +78,7 @@ class Ended(msgspec.Struct, frozen=True):
 
 
 class StrikeOrders(msgspec.Struct, frozen=True):
-    number: int  # by which its heal is asked for
+    number: int  # that its heal will name
     step: StepOrders
     nodes: tuple[str, ...]  # empty: its aim chooses
 
