@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from lockcheck.checker.finding import Finding
@@ -29,10 +29,6 @@ def second_holder(finding: Finding) -> str:
     return node_of(finding.holds, 1, "somebody else")
 
 
-def nothing(_: Finding) -> Sequence[str]:
-    return ()
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Words:
     """What the story says of a finding. Only `one` and `many` have to be given."""
@@ -52,7 +48,7 @@ class Words:
     blamed: Callable[[Finding], str] = lambda f: f"client {one_to_blame(f)}"  # where it is a client
     cure: str = ""  # what would prevent it; {guard}: a sentence on what guards the data besides
     object_cure: str = ""  # the same of a register or the like: of a check that judges those, too
-    note: Callable[[Finding], Iterable[str]] = nothing  # what the numbers do not say
-    in_full: Callable[[Finding], Iterable[str]] = nothing  # where it takes more than a note
+    note: Callable[[Finding], Iterable[str]] = lambda _: ()  # what the numbers do not say
+    in_full: Callable[[Finding], Iterable[str]] = lambda _: ()  # where it takes more than a note
     shows_requests: bool = False  # when each holder asked is a step of the story
     follows_from_others: bool = False  # beside other findings it goes without saying

@@ -7,8 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from lockcheck.checker import CHECKS, Case, Code, Finding, Verdict, judge
+from lockcheck.checker import CHECKS, Blame, Case, Code, Culprit, Finding, Verdict, judge
 from lockcheck.checker.doubt import Doubt, DoubtCode
+from lockcheck.history import Terms
+from lockcheck.history.event import TRANSACTION
 from tests.checker.dsl import codes, history, judged, ns
 
 OVERLAP = "1 acquire 0-1 \n 2 acquire 50-51 \n 1 release 60-61 \n 2 release 70-71"
@@ -181,6 +183,24 @@ def test_behind_a_guard_an_overlap_is_shown_and_does_not_count(guard: str) -> No
     assert codes(judgement) == ["overlap", "not-linearizable"]
     assert {f.effect for f in judgement.findings} == {Verdict.OK}
     assert judgement.verdict is Verdict.OK
+
+
+EVERY_GUARD = {"fence", "cas", TRANSACTION}
+COUNT_BEHIND = {
+    "stale-write": {"fence", TRANSACTION},
+    **dict.fromkeys(("lost-update", "token-regression", "double-run"), EVERY_GUARD),
+    **dict.fromkeys(("stuck", "deadlock", "unfair"), EVERY_GUARD),
+}
+
+
+@pytest.mark.parametrize("code", CHECKS)
+def test_what_counts_behind_which_guard(code: str) -> None:
+    by_service, by_machine = (Blame(who, 0, None) for who in (Culprit.SERVICE, Culprit.MACHINE))
+    effect, none = CHECKS[code].effect, Terms(guard="none")
+    counting = {g for g in EVERY_GUARD if effect(Terms(guard=g), by_service) is Verdict.VIOLATION}
+    assert counting == COUNT_BEHIND.get(code, set())
+    assert effect(none, by_service) is Verdict.VIOLATION
+    assert effect(none, by_machine) is Verdict.UNKNOWN
 
 
 def test_without_a_storage_there_is_no_guard() -> None:

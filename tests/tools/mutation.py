@@ -1,7 +1,7 @@
 """Are the tests of the checker any good? Breaks it in small ways, and shows what nobody notices.
 
     python -m tests.tools.mutation                      all of them: hours
-    python -m tests.tools.mutation order.py guard.py    these, by their names in lockcheck/checker
+    python -m tests.tools.mutation order.py stuck.py    these, by their names in lockcheck/checker
 
 Each mutant is the code with one small mistake, in a copy. What survives and is explained in
 `mutants_that_survive.md` counts as explained: it makes no difference, or only to the wording.
@@ -28,11 +28,12 @@ from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).parents[2]
 CHECKER = Path("lockcheck/checker")
-TESTS = Path("tests/checker")
+TESTS = (Path("tests/checker"), Path("tests/results"))
 EXPLAINED = Path(__file__).with_name("mutants_that_survive.md")
 MOST_CPU_S = 20  # an endless loop was noticed
 MOST_CPU_S_OF_ENGINES = 240
 BY_ALL = ("test_judge.py", "test_overlap.py", "test_mutations.py")
+BY_CHECKS = ("test_screens.py", "test_anomalies.py", "test_story.py")  # beside their own
 BY = {  # which tests are about a file, where its name does not tell
     "outages.py": ("test_effects.py", "test_deadlock.py", "test_unfair.py", "test_silent_loss.py"),
     "blame.py": (
@@ -156,11 +157,12 @@ def passes(copy: Path, path: Path) -> bool:
     if "linearizability" in path.parts:
         return _passes(copy, BY.get(path.name, ["linearizability", "test_not_linearizable.py"]))
     about = BY.get(path.name, (f"test_{path.stem}.py",))
-    return _passes(copy, about) and _passes(copy, set(BY_ALL).difference(about))
+    more = {*BY_ALL, *(BY_CHECKS if "judges" in path.parts else ())}
+    return _passes(copy, about) and _passes(copy, more.difference(about))
 
 
 def _passes(copy: Path, names: Iterable[str]) -> bool:
-    found = (path for name in sorted(names) for path in (copy / TESTS).rglob(name))
+    found = (path for name in sorted(names) for room in TESTS for path in (copy / room).rglob(name))
     there = [str(path.relative_to(copy)) for path in found]
     child = os.fork()
     if child == 0:

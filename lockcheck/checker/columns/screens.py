@@ -23,7 +23,7 @@ def whole(scan: Scan, written: Stored | None) -> str:
     """Why the history has to be judged event by event; empty: it need not be."""
     if _has_loose_ends(scan, written):
         return "its storage remembers something else than its clients"
-    for reason, applies in (*WHOLE.items(), *((s.reason, s.whole) for s in _screens())):
+    for reason, applies in (*NEEDS_EVENTS.items(), *((s.reason, s.whole) for s in _screens())):
         if applies(scan):
             return reason
     return ""
@@ -60,10 +60,6 @@ def _has_loose_ends(scan: Scan, written: Stored | None) -> bool:
     return suspected(scan, written.take(written.accepted)) is None
 
 
-def _has_open_faults(scan: Scan) -> bool:
-    return any(fault.healed_ns is None for fault in scan.context.faults)
-
-
 def _strikes_holders_of_several(scan: Scan) -> bool:
     """Of one lock the holds are in the order of their starts."""
     freeing = any(fault.effect in FREEING for fault in scan.context.faults)
@@ -71,34 +67,20 @@ def _strikes_holders_of_several(scan: Scan) -> bool:
     return several and bool(scan.context.faults) and (freeing or bool(scan.terms.at_holders))
 
 
-def _may_not_be_felt(scan: Scan) -> bool:
-    return not all(is_tellable(scan, fault) for fault in doubtful(scan))
-
-
-def _ends_refused(scan: Scan) -> bool:
-    return not all_granted_in_the_quiet(scan)
-
-
-def _has_sessions(scan: Scan) -> bool:
-    """How long they lasted depends on renewals, if there are any, and on faults and stalls."""
-    return scan.terms.session
-
-
-def _has_permits(scan: Scan) -> bool:
-    return scan.terms.permits > 1
-
-
-def _is_no_plain_lock(scan: Scan) -> bool:
-    """Holds are not what columns take them for: entered again, or ended by another client."""
-    return scan.terms.reentrant or scan.terms.released_by_anyone
-
-
-WHOLE: dict[str, Callable[[Scan], bool]] = {
-    "a fault was never healed": _has_open_faults,
+NEEDS_EVENTS: dict[str, Callable[[Scan], bool]] = {
+    "a fault was never healed": lambda scan: any(
+        fault.healed_ns is None for fault in scan.context.faults
+    ),
     "holders of several locks were struck": _strikes_holders_of_several,
-    "a fault that nobody may have felt": _may_not_be_felt,
-    "a lock was not granted again after the last fault": _ends_refused,
-    "its holds last as long as sessions": _has_sessions,
-    "several may hold its lock": _has_permits,
-    "its lock is entered again, or released by anyone": _is_no_plain_lock,
+    "a fault that nobody may have felt": lambda scan: (
+        not all(is_tellable(scan, fault) for fault in doubtful(scan))
+    ),
+    "a lock was not granted again after the last fault": lambda scan: (
+        not all_granted_in_the_quiet(scan)
+    ),
+    "its holds last as long as sessions": lambda scan: scan.terms.session,
+    "several may hold its lock": lambda scan: scan.terms.permits > 1,
+    "its lock is entered again, or released by anyone": lambda scan: (
+        scan.terms.reentrant or scan.terms.released_by_anyone
+    ),
 }

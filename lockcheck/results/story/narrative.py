@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from lockcheck.checker.case import Case
+from lockcheck.checker.check import GUARDS
 from lockcheck.checker.finding import Judgement, Verdict
 from lockcheck.history import History, Terms
-from lockcheck.history.event import TRANSACTION
 from lockcheck.results.story.grouping import incidents, worst_first
 from lockcheck.results.story.incidents import Incident
 from lockcheck.results.story.numbers import Numbers
@@ -25,8 +25,6 @@ from lockcheck.results.story.wording.blame import blame_of
 from lockcheck.results.story.wording.cures import prevention_of
 from lockcheck.results.story.wording.reasons import Reason, reasons_of
 from lockcheck.results.story.wording.titles import harm, incident_title
-
-GUARDS = ("fence", "cas", TRANSACTION)
 
 
 @dataclass(frozen=True, slots=True)
