@@ -163,6 +163,6 @@ class Backend:
         step_ms = self.promises.ttl_step_ms
         if ttl_ms % step_ms:
             raise UserError(
-                f"{self.name} takes leases in steps of {step_ms} ms, and {ttl_ms} ms is none",
-                cure=f"--ttl {ttl_ms // step_ms + 1}s",
+                f"{self.name} needs --ttl in steps of {step_ms} ms (got {ttl_ms} ms)",
+                cure=f"--ttl {(ttl_ms // step_ms + 1) * step_ms}ms",
             )

@@ -167,8 +167,11 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, renam
     at_holders: tuple[str, ...] = ()  # those of them that are aimed at the lock's holder
     clients: int = 0
     seed: int | None = None
-    honours_validity: bool = False  # clients stop using a lock whose validity has ended
-    own_clocks: bool = False  # they check it by a clock that may differ from the history's
+    # As --check-validity and --lease-clock; files keep the older names, so stored ones can be read.
+    # Clients stop using a lock whose validity has ended,
+    check_validity: bool = msgspec.field(default=False, name="honours-validity")
+    # and check it by a clock that may differ from the history's.
+    own_lease_clock: bool = msgspec.field(default=False, name="own-clocks")
     model: str = ""  # the name of the lock's or object's model; empty: guessed
     permits: Permits = 1  # of a semaphore: how many clients may hold it at once
     fair: bool = False  # the lock promises first come, first served

@@ -156,10 +156,12 @@ class Holding:
         self._close(process, key, end_ns, Ending.LAST_SEEN, None)
 
     def _cut_at_validity(self, hold: Hold) -> Hold:
-        if not self.terms.honours_validity:
+        if not self.terms.check_validity:
             return hold
         until_ns = believed_until_ns(hold, self.terms)
-        if until_ns is not None and self.terms.own_clocks:  # a client that works relies on its hold
+        if (
+            until_ns is not None and self.terms.own_lease_clock
+        ):  # a client that works relies on its hold
             until_ns = max(until_ns, self.worked_ns.get(hold.process, until_ns))
         if until_ns is None or until_ns >= hold.end_ns:
             return hold

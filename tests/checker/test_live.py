@@ -66,9 +66,9 @@ def test_a_client_that_watches_its_validity() -> None:
         "2 release 6-7",
     )
     assert fed(*lines).overlaps == 1
-    assert fed(*lines, honours_validity=True).overlaps == 0
+    assert fed(*lines, check_validity=True).overlaps == 0
     renewed = lines[0].replace("2 acquire", "1 renew 2-2.5 valid_ms=9 \n 2 acquire")
-    assert fed(renewed, lines[1], honours_validity=True).overlaps == 1
+    assert fed(renewed, lines[1], check_validity=True).overlaps == 1
 
 
 def test_files_that_are_read_one_after_the_other() -> None:
@@ -147,9 +147,9 @@ def test_a_keepers_renewal_says_nothing_of_a_later_hold() -> None:
 
 def test_a_keeper_extends_the_validity_of_its_client() -> None:
     lines = "1 acquire 0-1 valid_ms=3 \n 2 acquire 5-6 \n 1 release 7-8 \n 2 release 9-10"
-    assert fed(lines, honours_validity=True).overlaps == 0
-    assert fed(lines, "9 renew 2-3 of=1 valid_ms=9", honours_validity=True).overlaps == 1
-    assert fed(lines, "9 renew 4-5 of=1 valid_ms=9", honours_validity=True).overlaps == 0
+    assert fed(lines, check_validity=True).overlaps == 0
+    assert fed(lines, "9 renew 2-3 of=1 valid_ms=9", check_validity=True).overlaps == 1
+    assert fed(lines, "9 renew 4-5 of=1 valid_ms=9", check_validity=True).overlaps == 0
 
 
 def test_a_refusal_that_is_read_late_ends_the_hold_when_it_came() -> None:

@@ -55,7 +55,7 @@ values = st.recursive(
 maybe_texts = st.none() | texts
 tokens = st.none() | st.integers(1 - (1 << 63), (1 << 63) - 1)
 terms = st.builds(
-    Terms, model=texts, ttl_ms=st.none() | st.integers(0, 1 << 30), honours_validity=st.booleans()
+    Terms, model=texts, ttl_ms=st.none() | st.integers(0, 1 << 30), check_validity=st.booleans()
 )
 
 

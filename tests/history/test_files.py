@@ -16,11 +16,13 @@ from lockcheck.history import (
     Event,
     EventType,
     EventWriter,
+    Terms,
     merge_event_files,
     read_events,
     read_history,
     write_events,
 )
+from lockcheck.history.event import terms_event
 from lockcheck.history.files import LONE, LONGEST_LINE
 
 OFTEN = settings(max_examples=300)
@@ -75,6 +77,20 @@ def test_what_is_written_is_read_again(tmp_path: Path, events: list[Event]) -> N
     write_events(path, events)
     assert list(read_events(path)) == events
     assert list(read_events(path, allow_torn_end=True)) == events
+
+
+def test_terms_of_stored_histories_keep_their_meaning(tmp_path: Path) -> None:
+    """Files name them as they did before they were called as the options are."""
+    stored = tmp_path / "history.jsonl"
+    stored.write_bytes(
+        b'{"time":0,"process":"run","type":"info","f":"terms",'
+        b'"value":{"ttl-ms":100,"honours-validity":true,"own-clocks":true}}\n'
+    )
+    terms = read_history(stored).terms
+    assert terms == Terms(ttl_ms=100, check_validity=True, own_lease_clock=True)
+    write_events(stored, [terms_event(terms)])
+    assert b'"honours-validity":true' in stored.read_bytes()
+    assert read_history(stored).terms == terms
 
 
 def test_a_writer_appends_line_by_line(tmp_path: Path) -> None:

@@ -249,7 +249,7 @@ VALIDITY = [
 
 @pytest.mark.parametrize(("lines", "ending", "end_ms"), VALIDITY)
 def test_a_client_that_honours_its_validity(lines: str, ending: Ending, end_ms: int) -> None:
-    found = hold(lines, "1 release 10-11", honours_validity=True)
+    found = hold(lines, "1 release 10-11", check_validity=True)
     assert (found.ending, found.end_ns) == (ending, ns(end_ms))
     assert found.release
     assert hold(lines, "1 release 10-11").ending is Ending.RELEASED
@@ -369,7 +369,7 @@ def test_renewals_that_are_under_way_together(renewals: str, until_ms: int) -> N
 )
 def test_a_keeper_extends_the_validity_that_a_client_honours(renewal: str, end_ms: int) -> None:
     lines = ("1 acquire 0-1 valid_ms=5 \n 1 release 10-11", renewal)
-    (found,) = history(*lines, honours_validity=True).holds
+    (found,) = history(*lines, check_validity=True).holds
     assert (found.end_ns, found.ending) == (ns(end_ms), Ending.EXPIRED)
 
 
@@ -462,8 +462,8 @@ def test_a_validity_after_a_wait_may_count_from_the_answer(
     terms: dict[str, Any], end_ms: int
 ) -> None:
     lines = "1 acquire 0-20 valid_ms=5 \n 1 release 40-41"
-    (found,) = history(lines, honours_validity=True, **({"ttl_ms": 10} | terms)).holds
+    (found,) = history(lines, check_validity=True, **({"ttl_ms": 10} | terms)).holds
     assert (found.end_ns, found.ending) == (ns(end_ms), Ending.EXPIRED)
     renewed = "1 renew 21-38 valid_ms=9"  # which does not wait
-    result = history(lines, renewed, honours_validity=True, **({"ttl_ms": 10} | terms))
+    result = history(lines, renewed, check_validity=True, **({"ttl_ms": 10} | terms))
     assert result.holds[0].end_ns == ns(end_ms)

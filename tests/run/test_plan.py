@@ -11,6 +11,7 @@ import pytest
 
 from lockcheck.backends import BACKENDS
 from lockcheck.config import RunConfig
+from lockcheck.durations import parse_duration_ms
 from lockcheck.errors import UserError
 from lockcheck.history.event import UNLIMITED_PERMITS
 from lockcheck.nemesis import FAULTS
@@ -173,10 +174,30 @@ def test_a_run_is_resolved_without_a_look_at_files_or_networks() -> None:
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
+@pytest.mark.parametrize(
+    ("lock", "ttl_ms", "step", "cure"),
+    [
+        ("mariadb-get-lock", 1200, "500 ms (got 1200 ms)", "--ttl 1500ms"),
+        ("mariadb-get-lock", 1700, "500 ms (got 1700 ms)", "--ttl 2000ms"),
+        ("etcd", 1200, "1000 ms (got 1200 ms)", "--ttl 2000ms"),
+    ],
+)
+def test_a_ttl_between_two_steps_of_a_lock_is_refused_and_the_next_step_taken(
+    lock: str, ttl_ms: int, step: str, cure: str
+) -> None:
+    asked = config(lock, ttl_ms=ttl_ms, nemesis=("none",))
+    with pytest.raises(UserError) as refused:
+        resolve(asked)
+    assert refused.value.message == f"{lock} needs --ttl in steps of {step}"
+    assert refused.value.cure == cure
+    taken_ms = parse_duration_ms(cure.removeprefix("--ttl "))
+    assert resolve(config(lock, ttl_ms=taken_ms, nemesis=("none",)))
+
+
 def test_clients_that_count_by_the_wall_clock_believe_by_clocks_of_their_own() -> None:
     terms = resolve(config("redlock", check_validity=True, lease_clock=Clock.WALL)).terms
-    assert (terms.honours_validity, terms.own_clocks) == (True, True)
-    assert not resolve(config("redlock", check_validity=True)).terms.own_clocks
+    assert (terms.check_validity, terms.own_lease_clock) == (True, True)
+    assert not resolve(config("redlock", check_validity=True)).terms.own_lease_clock
     with pytest.raises(UserError, match="has no effect") as refused:
         resolve(config("redlock", lease_clock=Clock.WALL))
     assert "--check-validity" in refused.value.cure

@@ -216,7 +216,7 @@ class Client:
             if self._plan.session:  # else its renewal said so
                 self._recorder.lost(held.key, "its session is over")
             raise SectionOver
-        if not self._plan.honours_validity or held.grant is None:
+        if not self._plan.check_validity or held.grant is None:
             return
         if self._caller.clock_ns() + reserve_ms * NS_PER_MS >= held.until_ns:
             self._recorder.lost(held.key, "its own clock says that the lease has run out")

@@ -118,7 +118,7 @@ class Draw:
             calm_ms=calm_ms,
             think_ms=self.one(((1, 6), (1, 6), (8, 40))),
             rest_ms=self.one(((3, 15), (8, 30))) if calm_ms == CALM_MS else (20, 90),
-            honours_validity=honours,
+            check_validity=honours,
             reserve_ms=RESERVE_MS if honours else 0,
             drift_ppm=DRIFT_PPM if self.flip() else 0,
             renews=self.flip(),

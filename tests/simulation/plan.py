@@ -65,7 +65,7 @@ class Plan:
     calm_ms: int = 250  # before the end: no fault any more, so that the lock can recover
     think_ms: tuple[int, int] = (1, 6)  # twice in each critical section
     rest_ms: tuple[int, int] = (8, 30)  # between two attempts
-    honours_validity: bool = False  # clients stop when their lease, as they know it, runs out
+    check_validity: bool = False  # clients stop when their lease, as they know it, runs out
     reserve_ms: int = 0  # of the lease that must be left for a write to be begun
     drift_ppm: int = 0  # each clock is off by at most this much
     renews: bool = False
@@ -85,7 +85,7 @@ class Plan:
             faults=tuple(fault.name for fault in self.faults),
             clients=self.clients,
             seed=self.seed,
-            honours_validity=self.honours_validity,
+            check_validity=self.check_validity,
             fair=fair,
             permits=permits,
             model="reentrant" if reentrant else "",

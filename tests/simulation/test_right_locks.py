@@ -45,7 +45,7 @@ def test_they_would_be_accused_if_nothing_protected_them() -> None:
     """The same plans without what they rely on: the storage's guard, the look at the lease."""
     for combination in ("fence", "cas"):
         assert accused(combination, guard="none") > 10
-    assert accused("none", honours_validity=False) > 3
+    assert accused("none", check_validity=False) > 3
 
 
 def test_the_guards_refuse_and_the_leases_run_out() -> None:

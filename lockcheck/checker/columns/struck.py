@@ -76,7 +76,7 @@ def _held_at(scan: Scan, nodes: list[int], at_ns: int) -> Codes:
     holds, table = scan.holds, scan.table
     refused = (table.f == Op.RENEW) & (table.outcome == Outcome.FAIL)
     lost = any(event.f == Notice.LOST for event in scan.context.events)
-    if scan.terms.honours_validity or lost or refused.any():
+    if scan.terms.check_validity or lost or refused.any():
         return np.zeros(0, np.int32)
     past = int(np.searchsorted(holds.start, at_ns, "right"))
     then = np.arange(max(0, past - LATELY), past)

@@ -287,7 +287,7 @@ def a_run(seed: int) -> list[Event]:
         faults=tuple(replace(f, target=Target.SERVER) if f.kind in network else f for f in faults),
         until_ms=choices.choice((700, 2_000)),
         keys=choices.choice((1, 1, 2)),
-        honours_validity=choices.random() < 0.2,
+        check_validity=choices.random() < 0.2,
         renews=choices.random() < 0.2,
         keeper_ms=choices.choice((0, 0, 20)),
     )
@@ -386,7 +386,7 @@ def test_circles_and_changes_without_the_lock_are_found() -> None:
 def test_where_too_much_is_suspected_it_is_looked_at_all() -> None:
     """The only overlap lies behind more innocent places than are looked at one by one: holds that
     their clients, who watch their validity, no longer believed in when the next one was let in."""
-    terms = Terms(ttl_ms=1_000, honours_validity=True)
+    terms = Terms(ttl_ms=1_000, check_validity=True)
     events = [terms_event(terms)]
     for number in range(MOST_PLACES + 5):
         for client, later in ((0, 0), (1, 1_000_000)):  # each two by themselves

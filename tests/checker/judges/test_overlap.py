@@ -176,11 +176,11 @@ VALIDITY = """
 
 def test_a_client_that_watches_its_validity_stops_believing_when_it_ends() -> None:
     assert len(overlaps(VALIDITY, ttl_ms=55)) == 1
-    assert overlaps(VALIDITY, ttl_ms=55, honours_validity=True) == []
+    assert overlaps(VALIDITY, ttl_ms=55, check_validity=True) == []
 
 
 @pytest.mark.parametrize(
-    ("acts", "own_clocks", "found"),
+    ("acts", "own_lease_clock", "found"),
     [
         ("1 write 65-66 a seq=1", True, True),  # it believes, whatever the true time is
         ("1 write 65-66 a seq=1", False, False),  # it looked in time, and was slow
@@ -189,9 +189,9 @@ def test_a_client_that_watches_its_validity_stops_believing_when_it_ends() -> No
     ],
 )
 def test_whose_clock_is_its_own_believes_as_long_as_it_acts(
-    acts: str, own_clocks: bool, found: bool
+    acts: str, own_lease_clock: bool, found: bool
 ) -> None:
-    told = overlaps(VALIDITY, acts, ttl_ms=55, honours_validity=True, own_clocks=own_clocks)
+    told = overlaps(VALIDITY, acts, ttl_ms=55, check_validity=True, own_lease_clock=own_lease_clock)
     assert bool(told) == found
     assert all(finding.blame.who is Culprit.HOLDER for finding in told)
 
@@ -199,7 +199,7 @@ def test_whose_clock_is_its_own_believes_as_long_as_it_acts(
 def test_a_validity_that_was_read_late_does_not_last_beyond_the_lease() -> None:
     """The client counts from before it stood still; its answer was written down after."""
     late = "1 acquire 0-54 valid_ms=50 \n 2 acquire 60-61 \n 1 release 70-71 \n 2 release 80-81"
-    assert overlaps(late, ttl_ms=55, honours_validity=True) == []
+    assert overlaps(late, ttl_ms=55, check_validity=True) == []
 
 
 @pytest.mark.parametrize(("renewed", "expected"), [("40-41", ["overlap"]), ("52-53", [])])
@@ -211,7 +211,7 @@ def test_a_renewal_extends_validity_only_in_time(renewed: str, expected: list[st
         "1 release 70-71",
         "2 release 80-81",
         ttl_ms=60,
-        honours_validity=True,
+        check_validity=True,
     )
     assert [finding.code for finding in findings] == expected
 

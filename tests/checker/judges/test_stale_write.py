@@ -175,7 +175,7 @@ def test_a_write_at_the_very_moment_of_the_loss_was_in_time() -> None:
 
 def test_a_client_that_watches_its_validity_was_paused_after_the_look() -> None:
     lines = STALE.replace("1 acquire 0-1", "1 acquire 0-1 valid_ms=90")
-    (finding,) = stale("fault pause n1 50-129", lines, honours_validity=True)
+    (finding,) = stale("fault pause n1 50-129", lines, check_validity=True)
     assert finding.blame.who is Culprit.HOLDER
     assert finding.blame.fault
 
