@@ -44,11 +44,6 @@ class Checked:
         return self.narrative.judgement
 
     @property
-    def history(self) -> History:
-        """All of it; of a long one the part that had to be examined event by event."""
-        return self.narrative.history
-
-    @property
     def exit_code(self) -> int:
         return self.judgement.verdict.exit_code
 

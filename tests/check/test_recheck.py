@@ -288,7 +288,7 @@ def test_what_is_found_is_found_in_an_export(tmp_path: Path, text: str, code: st
         tmp_path / "h.csv", text.replace("b,k,rel", "b,k,lost,1517000000,,,,,,\nb,k,rel")
     )
     out = io.BytesIO()
-    exported(first.history, "csv", out)
+    exported(first.narrative.history, "csv", out)
     again = checked(tmp_path / "again.csv", out.getvalue().decode())
     assert code in found(again)
     assert again.judgement.findings == first.judgement.findings

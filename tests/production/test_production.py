@@ -53,7 +53,7 @@ def looked_at(found: Lived, folder: Path, kind: str) -> tuple[Judgement, int]:
     permits = found.day.permits if model == "semaphore" else None
     asked = ReadOptions(ttl_ms=found.ttl_ms, model=model, permits=permits)
     checked = recheck(str(path), None, asked=asked, patience=endless, out=folder)
-    return checked.judgement, len(checked.history.operations)
+    return checked.judgement, len(checked.narrative.history.operations)
 
 
 def right(kind: str, logs: int) -> Iterator[Lived]:
