@@ -28,12 +28,7 @@ from lockcheck.library.switchboard import Switchboard
 from lockcheck.nemesis import Plan
 from lockcheck.nodes.node import NodeSpec, Role
 from lockcheck.run.experiment import await_ready
-from lockcheck.run.resolve import (
-    as_faults_see,
-    client_nodes,
-    servers_in_versions,
-    under_faketime,
-)
+from lockcheck.run.resolve import as_faults_see, client_nodes, servers_in_versions, under_faketime
 from lockcheck.runs.store import Store
 from lockcheck.servers.kind import Kind
 from lockcheck.servers.versions import check_versions

@@ -20,17 +20,7 @@ from lockcheck.checker.linearizability import Answer, Decision, Model, Patience,
 from lockcheck.checker.linearizability.models import LOCKING, STORING, permits_of
 from lockcheck.checker.logs.midway import early
 from lockcheck.history.ordering import order_by
-from lockcheck.history.table import (
-    NEVER,
-    NO_TOKEN,
-    NOTHING,
-    TYPES,
-    Ints,
-    Op,
-    Outcome,
-    Table,
-    among,
-)
+from lockcheck.history.table import NEVER, NO_TOKEN, NOTHING, TYPES, Ints, Op, Outcome, Table, among
 
 MOST_TRIED = 20
 MOST_SUMS = 1_000

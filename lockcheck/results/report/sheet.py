@@ -10,10 +10,7 @@ from lockcheck.results.report.choice import chosen
 from lockcheck.results.report.columns import Numbered
 from lockcheck.results.story.incidents import Incident
 from lockcheck.results.story.steps.stalls import own_stalls
-from lockcheck.words import (
-    natural,
-    plain,
-)
+from lockcheck.words import natural, plain
 
 T = TypeVar("T")
 

@@ -5,11 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 
 from lockcheck.checker.finding import Code, Finding, Verdict
-from lockcheck.results.story.incidents import (
-    Incident,
-    foreign_release_of,
-    identity,
-)
+from lockcheck.results.story.incidents import Incident, foreign_release_of, identity
 from lockcheck.results.story.wording.codes import by_evidence, by_holds
 
 _Shared = Callable[[Finding], list[Hashable]]

@@ -7,11 +7,7 @@ from functools import cached_property
 
 from lockcheck.checker.case import Case
 from lockcheck.history import Operation
-from lockcheck.words import (
-    amount,
-    names,
-    plain,
-)
+from lockcheck.words import amount, names, plain
 
 
 class Numbers:

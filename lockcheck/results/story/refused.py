@@ -7,9 +7,7 @@ from dataclasses import dataclass
 
 from lockcheck.checker.case import Case
 from lockcheck.history import F, Hold, Operation
-from lockcheck.words import (
-    plain,
-)
+from lockcheck.words import plain
 
 
 @dataclass(frozen=True, slots=True)

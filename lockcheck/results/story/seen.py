@@ -10,16 +10,7 @@ from lockcheck.durations import duration_words
 from lockcheck.history import Effect, FaultSpan, History, Terms
 from lockcheck.history.event import NS_PER_MS, STORAGE
 from lockcheck.runs.facts import RunFacts
-from lockcheck.words import (
-    LOCKING,
-    amount,
-    fault_name,
-    listed,
-    moment,
-    plain,
-    span,
-    spans,
-)
+from lockcheck.words import LOCKING, amount, fault_name, listed, moment, plain, span, spans
 
 Row = tuple[str, str]  # what it is, and how many there were
 IDLE_SHOWN = 3

@@ -9,13 +9,7 @@ from lockcheck.history import F, Hold, Operation
 from lockcheck.results.story.incidents import identity
 from lockcheck.results.story.steps.cast import Cast
 from lockcheck.results.story.steps.step import Kind, Step
-from lockcheck.words import (
-    amount,
-    lock_name,
-    moment,
-    names_with_counts,
-    plain,
-)
+from lockcheck.words import amount, lock_name, moment, names_with_counts, plain
 
 WEIGHT = 96
 

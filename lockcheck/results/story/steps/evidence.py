@@ -15,13 +15,7 @@ from lockcheck.results.story.incidents import (
 from lockcheck.results.story.steps.cast import Cast
 from lockcheck.results.story.steps.step import Kind, Step
 from lockcheck.results.story.wording.codes import words_of
-from lockcheck.words import (
-    LOCKING,
-    label,
-    lock_name,
-    plain,
-    span,
-)
+from lockcheck.words import LOCKING, label, lock_name, plain, span
 
 WEIGHT, CONCLUSION = 94, 99
 OPERATIONS_SHOWN = 10

@@ -26,13 +26,7 @@ from lockcheck.results.story.steps.stalls import own_stalls
 from lockcheck.results.story.steps.step import Kind, Step, weightiest
 from lockcheck.results.story.wording.codes import by_holds
 from lockcheck.results.story.wording.titles import releaser_and_victim
-from lockcheck.words import (
-    in_letters,
-    lock_name,
-    names,
-    plain,
-    span,
-)
+from lockcheck.words import in_letters, lock_name, names, plain, span
 
 MOST_STEPS = 15
 # An operation or a proof that took longer than this becomes two steps: begun, and answered.

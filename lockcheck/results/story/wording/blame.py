@@ -20,15 +20,7 @@ from lockcheck.results.story.wording.codes import (
 )
 from lockcheck.results.story.wording.effects import suffered
 from lockcheck.results.story.wording.titles import also_taken
-from lockcheck.words import (
-    amount,
-    fault_name,
-    lock_server,
-    node_of,
-    plain,
-    span,
-    upper_first,
-)
+from lockcheck.words import amount, fault_name, lock_server, node_of, plain, span, upper_first
 
 
 def blame_of(history: History, incident: Incident) -> str:

@@ -7,12 +7,7 @@ from lockcheck.history import Effect, History
 from lockcheck.history.event import TRANSACTION
 from lockcheck.results.story.incidents import Incident
 from lockcheck.results.story.wording.blame import separate_causes
-from lockcheck.results.story.wording.codes import (
-    about_a_lock,
-    by_evidence,
-    the_anomalies,
-    words_of,
-)
+from lockcheck.results.story.wording.codes import about_a_lock, by_evidence, the_anomalies, words_of
 
 _SERVICE_CURES: dict[Effect | None, str] = {
     Effect.SKEWS: (

@@ -7,20 +7,9 @@ from collections.abc import Iterable, Iterator
 
 from lockcheck.checker.finding import Code, Culprit, Finding
 from lockcheck.history import F, FaultSpan, Hold, Operation
-from lockcheck.results.story.incidents import (
-    Incident,
-    foreign_release_of,
-    identity,
-    slept,
-)
+from lockcheck.results.story.incidents import Incident, foreign_release_of, identity, slept
 from lockcheck.results.story.numbers import Numbers
-from lockcheck.results.story.wording.codes import (
-    anomalies,
-    by_evidence,
-    note,
-    precedence,
-    words_of,
-)
+from lockcheck.results.story.wording.codes import anomalies, by_evidence, note, precedence, words_of
 from lockcheck.results.story.wording.effects import suffered
 from lockcheck.words import (
     amount,
