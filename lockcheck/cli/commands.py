@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -73,7 +74,7 @@ def _run_and_print(config: RunConfig, *, as_json: bool) -> int:
     from lockcheck.cli.terminal import print_verdict
     from lockcheck.run.execute import execute
 
-    with Terminal() as terminal, interrupted_once():
+    with closing(Terminal()) as terminal, interrupted_once():
         outcome = execute(config, terminal.show)
     if as_json:
         _print_json(outcome)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from types import TracebackType
-from typing import Self
 
 from rich.console import Console, RenderableType
 from rich.live import Live
@@ -13,18 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from lockcheck.cli.gate import plain
-from lockcheck.run.notes import (
-    Judged,
-    Kept,
-    LeaseOutlived,
-    LiveState,
-    Note,
-    Planned,
-    Preparing,
-    Ready,
-    Stop,
-    Stopping,
-)
+from lockcheck.run import notes
+from lockcheck.run.notes import LiveState, Note, Stop
 
 QUIET_PROGRESS_S = 5.0  # between lines of progress where output is kept, as in a log
 STOPPING = {
@@ -46,26 +34,15 @@ class Terminal:
         self._last_line = time.monotonic()
         self._mute = False
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._stop_live()
-
     def show(self, note: Note) -> None:
         match note:
             case LiveState():
                 self._show_state(note)
-            case Planned():
+            case notes.Planned():
                 self._print(_table(note.rows))
-            case Judged():
-                self._stop_live()
-            case Kept():
+            case notes.Judged():
+                self.close()
+            case notes.Kept():
                 self._show_commands(note.commands)
             case _:
                 self._print(f"[dim]·[/] {plain(_words(note))}")
@@ -78,7 +55,7 @@ class Terminal:
             self._print(_live_line(state))
 
     def _show_commands(self, commands: dict[str, str]) -> None:
-        self._stop_live()
+        self.close()
         self._print("\nThe cluster is kept. Look around in a node; Ctrl-C ends it.")
         for name, command in commands.items():
             self._print(f"  {name:>4}  {plain(command)}")
@@ -89,7 +66,7 @@ class Terminal:
             self._live.start()
         return self._live
 
-    def _stop_live(self) -> None:
+    def close(self) -> None:
         if self._live is not None:
             self._live.stop()
             self._live = None
@@ -116,15 +93,15 @@ def _table(rows: tuple[tuple[str, str], ...]) -> Table:
     return table
 
 
-def _words(note: Preparing | LeaseOutlived | Ready | Stopping) -> str:
+def _words(note: notes.Preparing | notes.LeaseOutlived | notes.Ready | notes.Stopping) -> str:
     match note:
-        case Preparing():
+        case notes.Preparing():
             return note.text
-        case LeaseOutlived():
+        case notes.LeaseOutlived():
             return "some holders will work for longer than their lease: expect overlaps"
-        case Ready():
+        case notes.Ready():
             return f"{note.nodes} nodes ready {note.took_ms:,.0f} ms after the start"
-        case Stopping():
+        case notes.Stopping():
             return STOPPING[note.why]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from contextlib import closing
 
 import msgspec
 import pytest
@@ -53,7 +54,7 @@ def test_each_note_is_a_line_of_json() -> None:
 def test_a_terminal_puts_notes_into_words(
     words: str, note: Note, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with Terminal() as terminal:
+    with closing(Terminal()) as terminal:
         terminal.show(note)
     shown = capsys.readouterr()
     assert words in shown.err
@@ -61,6 +62,6 @@ def test_a_terminal_puts_notes_into_words(
 
 
 def test_text_from_outside_moves_no_cursor(capsys: pytest.CaptureFixture[str]) -> None:
-    with Terminal() as terminal:
+    with closing(Terminal()) as terminal:
         terminal.show(Preparing("\x1b[2Jpulling [red]it"))
     assert capsys.readouterr().err == "· ?[2Jpulling [red]it\n"
