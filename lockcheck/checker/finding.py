@@ -32,7 +32,7 @@ class Verdict(StrEnum):
 
 
 class Code(StrEnum):
-    """The codes of our own checks. One from outside the package has any other text as its code."""
+    """The codes that others ask for by name. A check may have any other text as its code."""
 
     OVERLAP = "overlap"
     STALE_WRITE = "stale-write"

@@ -34,7 +34,7 @@ def run(*lines: str, **terms: object) -> tuple[Verdict, tuple[Doubt, ...]]:
 
 def test_every_code_has_its_check_and_its_words() -> None:
     assert list(CHECKS) == [check.code for check in CHECKS.values()]
-    assert set(CHECKS) == {code.value for code in Code}
+    assert set(CHECKS) >= {code.value for code in Code}
     for check in CHECKS.values():
         assert "\n" not in check.meaning
         assert len(check.explanation) > 200
