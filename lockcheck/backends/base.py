@@ -162,7 +162,8 @@ class Backend:
     def check_ttl(self, ttl_ms: int) -> None:
         step_ms = self.promises.ttl_step_ms
         if ttl_ms % step_ms:
+            next_ms = (ttl_ms // step_ms + 1) * step_ms
             raise UserError(
                 f"{self.name} needs --ttl in steps of {step_ms} ms (got {ttl_ms} ms)",
-                cure=f"--ttl {(ttl_ms // step_ms + 1) * step_ms}ms",
+                cure=f"--ttl {next_ms}ms" if next_ms % 1000 else f"--ttl {next_ms // 1000}s",
             )

@@ -178,8 +178,8 @@ def test_a_run_is_resolved_without_a_look_at_files_or_networks() -> None:
     ("lock", "ttl_ms", "step", "cure"),
     [
         ("mariadb-get-lock", 1200, "500 ms (got 1200 ms)", "--ttl 1500ms"),
-        ("mariadb-get-lock", 1700, "500 ms (got 1700 ms)", "--ttl 2000ms"),
-        ("etcd", 1200, "1000 ms (got 1200 ms)", "--ttl 2000ms"),
+        ("mariadb-get-lock", 1700, "500 ms (got 1700 ms)", "--ttl 2s"),
+        ("etcd", 1200, "1000 ms (got 1200 ms)", "--ttl 2s"),
     ],
 )
 def test_a_ttl_between_two_steps_of_a_lock_is_refused_and_the_next_step_taken(
