@@ -14,7 +14,7 @@ from pathlib import Path
 
 from lockcheck.agent.orders import NodeOrders
 from lockcheck.agent.own_networks import Network
-from lockcheck.agent.place import Place, make_places
+from lockcheck.agent.place import PlacedNode, placed_nodes
 from lockcheck.client.worker import DONE, FULL, OUTPUT, READY
 from lockcheck.errors import ClusterError, FaultError
 from lockcheck.nodes.node import Node, Role, children_of, has_ended
@@ -36,44 +36,38 @@ class Fleet:
     def __init__(self, workdir: Path, networks: Sequence[Network] = ()) -> None:
         self._networks = networks
         self._workdir = workdir
-        self._places: dict[str, Place] = {}
         self._first: dict[str, subprocess.Popen[bytes]] = {}  # by node: its started process
         self._lives: dict[str, int] = {}
-        self.nodes: dict[str, Node] = {}
+        self.nodes: dict[str, PlacedNode] = {}
 
     # --- the start of the run ----------------------------------------------------------------
 
     async def launch(self, orders: Sequence[NodeOrders]) -> dict[str, str]:
         """Starts all nodes once they all have addresses; returns the servers' versions."""
-        for place in await make_places(orders, self._networks, self._workdir):
-            name = place.node.name
-            self._places[name], self.nodes[name], self._lives[name] = place, place.node, 0
-            if place.orders.data_mb:
-                place.write_files()
-        kinds = {place.node.spec.kind: place for place in self._places.values()}
-        asked = [place for place in kinds.values() if place.orders.version_command]
-        turns = [self._start_in_its_turn(place) for place in self._places.values()]
+        for node in await placed_nodes(orders, self._networks, self._workdir):
+            self.nodes[node.name], self._lives[node.name] = node, 0
+            node.write_files()
+        kinds = {node.spec.kind: node for node in self.nodes.values()}
+        asked = [node for node in kinds.values() if node.orders.version_command]
+        turns = [self._start_in_its_turn(node) for node in self.nodes.values()]
         starting = asyncio.gather(*turns)
         versions = await _versions(asked)
         await starting
         return versions
 
-    async def _start_in_its_turn(self, place: Place) -> None:
-        await asyncio.sleep(place.orders.start_after_ms / 1000)
-        await self._start(place)
+    async def _start_in_its_turn(self, node: PlacedNode) -> None:
+        await asyncio.sleep(node.orders.start_after_ms / 1000)
+        await self._start(node)
 
     async def await_ready(self) -> None:
         """Waits until servers answer, asked from a client's network, and until clients report."""
         clients = (node for node in self.nodes.values() if node.role is Role.CLIENT)
         viewer = next(clients, None)
         await asyncio.gather(
-            *(self._await_ready(place, viewer or place.node) for place in self._places.values())
+            *(self._await_ready(node, viewer or node) for node in self.nodes.values())
         )
 
     # --- ends and new beginnings -------------------------------------------------------------
-
-    def place(self, name: str) -> Place:
-        return self._places[name]
 
     async def end(self, name: str) -> None:
         """Kills all its processes; returns when they are gone. Its network and its data stay."""
@@ -84,38 +78,38 @@ class Fleet:
     async def start(self, name: str, *, data: bool = True) -> None:
         """Starts a node that was ended, with its data or without. Returns when the node is ready,
         asked from its own network, since others may be cut off from it now."""
-        place, node = self._places[name], self.nodes[name]
+        node = self.nodes[name]
         if node.alive:
             raise ClusterError(f"{name} is already running")
-        if place.orders.data_mb and not data:
-            place.empty_data()
-            place.write_files()
+        if not data:
+            node.empty_data()
+            node.write_files()
         for left in (READY, DONE, FULL):
             (self._workdir / name / left).unlink(missing_ok=True)
         self._lives[name] += 1
-        await self._start(place)
-        await self._await_ready(place, node)
+        await self._start(node)
+        await self._await_ready(node, node)
         node.down = False
 
     async def ready(self, name: str) -> None:
         """Returns when it serves; raises ClusterError if it has exited, or takes too long."""
-        await self._await_ready(self._places[name], self.nodes[name])
+        await self._await_ready(self.nodes[name], self.nodes[name])
 
     async def leader(self) -> str | None:
         """The server that reports that it leads; None if no server does, or several do."""
         asked = [
-            place
-            for place in self._places.values()
-            if place.node.role is Role.SERVER and place.orders.leader and not place.node.down
+            node
+            for node in self.nodes.values()
+            if node.role is Role.SERVER and node.orders.leader and not node.down
         ]
-        leading = await asyncio.gather(*(self._leads(place) for place in asked))
-        leaders = [place.node.name for place, leads in zip(asked, leading, strict=True) if leads]
+        leading = await asyncio.gather(*(self._leads(node) for node in asked))
+        leaders = [node.name for node, leads in zip(asked, leading, strict=True) if leads]
         return leaders[0] if len(leaders) == 1 else None
 
-    async def _leads(self, place: Place) -> bool:
-        question = place.orders.leader
+    async def _leads(self, node: PlacedNode) -> bool:
+        question = node.orders.leader
         return question is not None and await answers(
-            place.node, (place.node.address, place.orders.port), question
+            node, (node.address, node.orders.port), question
         )
 
     def leave(self) -> None:
@@ -129,14 +123,14 @@ class Fleet:
 
     # --- one life ----------------------------------------------------------------------------
 
-    async def _start(self, place: Place) -> None:
-        name = place.node.name
-        if not place.orders.command:
+    async def _start(self, node: PlacedNode) -> None:
+        name = node.name
+        if not node.orders.command:
             return
         with (self._workdir / name / OUTPUT).open("ab") as output:
-            first = place.spawn(place.orders.command, output, self._lives[name])
+            first = node.spawn(node.orders.command, output, self._lives[name])
         self._first[name] = first
-        if place.enter:
+        if node.enter:
             await its_program(first, name)
             first.kill()  # it is not needed, and would stop whenever the program is stopped
             first.wait()
@@ -155,12 +149,11 @@ class Fleet:
         if first := self._first.get(node.name):
             first.poll()  # reaps it
 
-    async def _await_ready(self, place: Place, viewer: Node) -> None:
-        node = place.node
+    async def _await_ready(self, node: PlacedNode, viewer: Node) -> None:
         try:
             async with asyncio.timeout(READY_TIMEOUT_S):
                 for look in count(1):
-                    if await self._is_ready(place, viewer):
+                    if await self._is_ready(node, viewer):
                         return
                     if look % LOOKS_AT_PROCESSES == 0 and self._has_ended(node):
                         raise ClusterError(
@@ -176,13 +169,13 @@ class Fleet:
                 cure=f"its output is in nodes/{node.name}/{OUTPUT}",
             ) from None
 
-    async def _is_ready(self, place: Place, viewer: Node) -> bool:
-        if not place.orders.command:
+    async def _is_ready(self, node: PlacedNode, viewer: Node) -> bool:
+        if not node.orders.command:
             return True
-        if place.orders.ready is None:
-            return (self._workdir / place.node.name / READY).exists()
-        address = (place.node.address, place.orders.port)
-        return await answers(viewer, address, place.orders.ready)
+        if node.orders.ready is None:
+            return (self._workdir / node.name / READY).exists()
+        address = (node.address, node.orders.port)
+        return await answers(viewer, address, node.orders.ready)
 
     def _has_ended(self, node: Node) -> bool:
         """Whether nothing runs: the started process may have exited and left others."""
@@ -223,15 +216,15 @@ async def its_program(first: subprocess.Popen[bytes], name: str) -> None:
     )
 
 
-async def _versions(places: Iterable[Place]) -> dict[str, str]:
+async def _versions(nodes: Iterable[PlacedNode]) -> dict[str, str]:
     """The version that each kind of server reports where it runs, by the text of the kind."""
-    return {str(place.node.spec.kind): await _version(place) for place in places}
+    return {str(node.spec.kind): await _version(node) for node in nodes}
 
 
-async def _version(place: Place) -> str:
+async def _version(node: PlacedNode) -> str:
     """The server's version; a text that begins with `unknown` if it cannot be found out."""
-    name = place.node.name
-    with place.spawn(place.orders.version_command, subprocess.PIPE, life=0) as asked:
+    name = node.name
+    with node.spawn(node.orders.version_command, subprocess.PIPE, life=0) as asked:
         try:
             lacking = f"{name} has not reported its version"
             await wait_until(lambda: asked.poll() is not None, lacking, VERSION_TIMEOUT_S)
@@ -239,5 +232,5 @@ async def _version(place: Place) -> str:
             asked.kill()
             return f"unknown: {error.message}"
         output = (asked.stdout.read() if asked.stdout else b"").decode(errors="replace")
-    found = re.search(place.orders.version_pattern, output)
+    found = re.search(node.orders.version_pattern, output)
     return found.group().strip() if found else f"unknown: {output.strip() or 'no output'}"

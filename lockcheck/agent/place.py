@@ -42,19 +42,14 @@ WITHOUT_ROOTS_RIGHTS = ("setpriv", "--bounding-set", "-all,+dac_read_search")
 PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "LOCKCHECK_RUN")
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A node, and how its programs are started."""
+@dataclass(eq=False, kw_only=True)
+class PlacedNode(Node):
+    """A node as the agent has it: with its orders, and the way to run programs in it."""
 
-    node: Node
     orders: NodeOrders
     enter: tuple[str, ...] = ()  # the command that runs a program in its container
     root: Path = Path("/")  # the node's root folder, as the agent sees it
     folder: Path | None = None  # where its program runs; None: as the container says
-
-    @property
-    def data(self) -> Path:
-        return self.root / self.orders.data.removeprefix("/")
 
     def spawn(
         self, command: Sequence[str], output: IO[bytes] | int, life: int
@@ -89,7 +84,7 @@ class Place:
         folder: Path | None,
         become: Sequence[str],
     ) -> subprocess.Popen[bytes]:
-        network = self.node.network
+        network = self.network
         stdin, stdout, stderr = streams
 
         def in_its_place() -> None:
@@ -109,7 +104,7 @@ class Place:
             )
         except OSError as error:
             raise ClusterError(
-                f"{self.node.name} cannot be started: {error}",
+                f"{self.name} cannot be started: {error}",
                 cure=f"its command is {' '.join(command)}",
             ) from error
 
@@ -119,7 +114,7 @@ class Place:
         return WITHOUT_THE_AGENTS_RIGHTS if self.enter else ()
 
     def _environment(self, life: int) -> dict[str, str]:
-        passed_on = os.environ.keys() if self.node.role is Role.CLIENT else PASSED_ON
+        passed_on = os.environ.keys() if self.role is Role.CLIENT else PASSED_ON
         inherited = {name: os.environ[name] for name in passed_on if name in os.environ}
         return {**inherited, **self.orders.environment, GENERATION: str(life)}
 
@@ -130,21 +125,23 @@ class Place:
         return dict(each.split("=", 1) for each in environment.split("\0") if "=" in each)
 
     def empty_data(self) -> None:
-        for path in self.data.iterdir():
+        for path in self.data.iterdir() if self.data else ():
             if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path)
             else:
                 path.unlink()
 
     def write_files(self) -> None:
-        for name, text in self.orders.files.items():
-            (self.data / name).write_text(text)
+        """Into its data folder, if it has one."""
+        if self.data is not None:
+            for name, text in self.orders.files.items():
+                (self.data / name).write_text(text)
 
 
-async def make_places(
+async def placed_nodes(
     orders: Sequence[NodeOrders], networks: Sequence[Network], workdir: Path
-) -> list[Place]:
-    """Places for these nodes: in these networks, or without any in their containers."""
+) -> list[PlacedNode]:
+    """In these networks, or, if there are none, in the nodes' containers."""
     for each in orders:
         (workdir / each.name).mkdir(parents=True, exist_ok=True)
     if not networks:
@@ -154,25 +151,37 @@ async def make_places(
     return [_on_this_host(each, network, workdir / each.name) for each, network in pairs]
 
 
-def _on_this_host(orders: NodeOrders, network: Network, folder: Path) -> Place:
+def _on_this_host(orders: NodeOrders, network: Network, folder: Path) -> PlacedNode:
     if orders.data_mb:
         data = Path(orders.data)
         data.mkdir()
         options = f"size={orders.data_mb}m,mode=0700"
         mount("lockcheck", data, "tmpfs", flags=MS_NOSUID | MS_NODEV, options=options)
-    node = Node(orders.spec, *network, data=Path(orders.data) if orders.data_mb else None)
-    return Place(node, orders, folder=folder)
+    return PlacedNode(
+        spec=orders.spec,
+        address=network.address,
+        network=network.handle,
+        data=Path(orders.data) if orders.data_mb else None,
+        orders=orders,
+        folder=folder,
+    )
 
 
-async def _in_container(orders: NodeOrders) -> Place:
-    """The place in a container, whose first processes only keep it open."""
+async def _in_container(orders: NodeOrders) -> PlacedNode:
+    """The first processes of a container only keep it open."""
     first = orders.container
-    keepers = frozenset({first, await _behind_init(first, orders.name)})
     root = Path(f"/proc/{first}/root")
-    data = root / orders.data.removeprefix("/") if orders.data_mb else None
-    node = Node(orders.spec, orders.address, network_of(first), keepers, data)
     into = ("--mount", "--uts", "--ipc", "--net", "--pid", "--root", "--wd")
-    return Place(node, orders, enter=("nsenter", "--target", str(first), *into, "--"), root=root)
+    return PlacedNode(
+        spec=orders.spec,
+        address=orders.address,
+        network=network_of(first),
+        keepers=frozenset({first, await _behind_init(first, orders.name)}),
+        data=root / orders.data.removeprefix("/") if orders.data_mb else None,
+        orders=orders,
+        enter=("nsenter", "--target", str(first), *into, "--"),
+        root=root,
+    )
 
 
 async def _behind_init(first: int, name: str) -> int:

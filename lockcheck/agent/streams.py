@@ -55,14 +55,14 @@ class Streams:
     async def _run(self, body: object) -> object:
         """Replies once the program is started and faults can strike it."""
         orders = msgspec.convert(body, ProgramOrders)
-        place = self._fleet.place(orders.node)
-        if place.node.down:
+        node = self._fleet.nodes[orders.node]
+        if node.down:
             raise UserError(f"{orders.node} is down", cure="heal the fault that has ended it first")
         with (self._workdir / orders.node / OUTPUT).open("ab") as errors:
-            started = place.spawn_program(orders.command, orders.environment, errors)
-        if place.enter:
+            started = node.spawn_program(orders.command, orders.environment, errors)
+        if node.enter:
             await its_program(started, orders.node)
-        program = RunningProgram(started, entered=bool(place.enter))
+        program = RunningProgram(started, entered=bool(node.enter))
         self._open[orders.stream] = program
         following = asyncio.create_task(self._follow(orders.stream, program))
         self._following.add(following)

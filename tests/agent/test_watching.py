@@ -9,6 +9,8 @@ import pytest
 
 from lockcheck.agent.fleet import Fleet
 from lockcheck.agent.link import Message
+from lockcheck.agent.orders import NodeOrders
+from lockcheck.agent.place import PlacedNode
 from lockcheck.agent.tail import Tail
 from lockcheck.agent.watching import WATCH_POLL_S, Watch
 from lockcheck.nodes.waiting import wait_until
@@ -21,7 +23,11 @@ def fleet(tmp_path: Path) -> Fleet:
     fleet = Fleet(tmp_path)
     for name in ("r1", "r2"):
         process = started("import threading; threading.Event().wait()")
-        fleet.nodes[name] = node_of(process, name)
+        node = node_of(process, name)
+        orders = NodeOrders(spec=node.spec, command=())
+        fleet.nodes[name] = PlacedNode(
+            spec=node.spec, address=node.address, network=node.network, orders=orders
+        )
         process.kill()
         process.wait()
     (tmp_path / "r2").mkdir()
