@@ -11,11 +11,10 @@ import numpy as np
 from lockcheck.checker.case import Case
 from lockcheck.checker.check import Check
 from lockcheck.checker.columns.screen import Screen
-from lockcheck.checker.evidence.outages import Outages
 from lockcheck.checker.evidence.stalls import total_ns
 from lockcheck.checker.finding import Blame, Code, Culprit, Finding
 from lockcheck.checker.wording import NAMED_AT_MOST, Words, everybody
-from lockcheck.history import Ending, F, History, Hold, Operation, Terms
+from lockcheck.history import Ending, F, History, Hold, Operation
 from lockcheck.history.event import NS_PER_MS
 from lockcheck.history.ordering import BEFORE_ALL, latest_before, order_by
 from lockcheck.history.scan import Scan
@@ -58,8 +57,8 @@ def find(case: Case) -> Iterator[Finding]:
     for wait in _waits(history):
         active[wait.acquire.process] = wait
         circle = _circle(wait, active)
-        if circle and _lasts(case.terms, case.outages, circle):
-            yield _finding(case.terms, circle)
+        if circle and _lasts(case, circle):
+            yield _finding(case, circle)
 
 
 def _waits(history: History) -> Iterator[_Wait]:
@@ -143,13 +142,13 @@ def _holders(wait: _Wait, active: dict[int | str, _Wait]) -> list[_Link]:
     return [link for link in found if not (shared and link.hold.shared)]
 
 
-def _lasts(terms: Terms, outages: Outages, circle: tuple[_Link, ...]) -> bool:
+def _lasts(case: Case, circle: tuple[_Link, ...]) -> bool:
     """Long enough, without the time in which a client was stopped or out of touch: what it waited
     for then is unknown."""
-    leases_ms = (link.hold.acquire.invoke.ttl_ms or terms.ttl_ms or 0 for link in circle)
+    leases_ms = (link.hold.acquire.invoke.ttl_ms or case.terms.ttl_ms or 0 for link in circle)
     since_ns, until_ns = _span(circle)
     nodes = {link.hold.node for link in circle}
-    hung = outages.out_of_touch(nodes, since_ns, until_ns)
+    hung = case.outages.out_of_touch(nodes, since_ns, until_ns)
     needed_ns = max(SHORTEST_NS, max(leases_ms) * NS_PER_MS)
     return until_ns - since_ns - total_ns(hung) >= needed_ns
 
@@ -159,7 +158,7 @@ def _span(circle: tuple[_Link, ...]) -> tuple[int, int]:
     return max(link.wait.acquire.start_ns for link in circle), min(link.end_ns for link in circle)
 
 
-def _finding(terms: Terms, circle: tuple[_Link, ...]) -> Finding:
+def _finding(case: Case, circle: tuple[_Link, ...]) -> Finding:
     since_ns, until_ns = _span(circle)
     in_order = sorted(circle, key=lambda link: link.wait.acquire.start_ns)
     blame = Blame(Culprit.CLIENT, 0, None)
@@ -167,7 +166,7 @@ def _finding(terms: Terms, circle: tuple[_Link, ...]) -> Finding:
         code=Code.DEADLOCK,
         key=in_order[-1].wait.acquire.key,
         time_ns=since_ns,
-        effect=CHECK.effect(terms, blame),
+        effect=CHECK.effect(case.terms, blame),
         holds=tuple(link.hold for link in in_order),
         operations=tuple(link.wait.acquire for link in in_order),
         length_ns=until_ns - since_ns,

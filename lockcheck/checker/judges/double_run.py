@@ -9,12 +9,11 @@ from itertools import pairwise
 from lockcheck.checker.case import Case
 from lockcheck.checker.check import Check
 from lockcheck.checker.columns.screen import Screen
-from lockcheck.checker.evidence.blame import Attribution
 from lockcheck.checker.evidence.rivals import exclude
 from lockcheck.checker.evidence.writes import canonical
 from lockcheck.checker.finding import Blame, Code, Culprit, Finding, Reason
 from lockcheck.checker.wording import NOT_EXCLUSIVE, Last, Words
-from lockcheck.history import F, Hold, Operation, Terms
+from lockcheck.history import F, Hold, Operation
 from lockcheck.history.scan import Scan
 from lockcheck.history.table import Op
 from lockcheck.words import listed, plain
@@ -23,7 +22,6 @@ RAN_WITHOUT_LOCK = "It ran without the lock."
 RAN_AGAIN = "One holder ran it twice."
 RAN_ON_ONE_CLIENT = "The same client ran it twice."
 DONE_BEFORE = "It had been done {at}, before {holds[1].node} was granted the lock."
-Run = tuple[Operation, Hold | None]
 # The holds, earlier first; who is to blame; and why it was no failure of the lock, if it was none.
 Judged = tuple[tuple[Hold, ...], Blame, tuple[Reason, ...]]
 
@@ -33,24 +31,17 @@ def find(case: Case) -> Iterator[Finding]:
     for operation in case.operations:
         if operation.f == F.RUN and operation.ok and operation.invoke.value is not None:
             runs[operation.key, canonical(operation.invoke.value)].append(operation)
-    again = [same for same in runs.values() if len(same) > 1]
-    if not again:
-        return
-    index = case.index
-    for same in again:
-        for before, after in pairwise(same):
-            pair = (before, index.of(before)), (after, index.of(after))
-            judged = _blame(case.terms, case.attribution, *pair)
-            yield _finding(case.terms, judged, before, after)
+    for same in runs.values():
+        yield from (_finding(case, before, after) for before, after in pairwise(same))
 
 
-def _finding(terms: Terms, judged: Judged, before: Operation, after: Operation) -> Finding:
-    holds, blame, reasons = judged
+def _finding(case: Case, before: Operation, after: Operation) -> Finding:
+    holds, blame, reasons = _blame(case, before, after)
     return Finding(
         code=Code.DOUBLE_RUN,
         key=after.key,
         time_ns=after.start_ns if after.end_ns is None else after.end_ns,
-        effect=CHECK.effect(terms, blame),
+        effect=CHECK.effect(case.terms, blame),
         holds=holds,
         operations=(before, after),
         length_ns=max(0, after.start_ns - (before.end_ns or before.start_ns)),
@@ -59,8 +50,8 @@ def _finding(terms: Terms, judged: Judged, before: Operation, after: Operation) 
     )
 
 
-def _blame(terms: Terms, attribution: Attribution, first: Run, second: Run) -> Judged:
-    (before, one), (after, other) = first, second
+def _blame(case: Case, before: Operation, after: Operation) -> Judged:
+    attribution, one, other = case.attribution, case.index.of(before), case.index.of(after)
     if one is None or other is None:
         holds = tuple(hold for hold in (one, other) if hold is not None)
         return holds, Blame(Culprit.CLIENT, 0, None), (Reason(RAN_WITHOUT_LOCK),)
@@ -71,7 +62,7 @@ def _blame(terms: Terms, attribution: Attribution, first: Run, second: Run) -> J
     run = before if earlier is one else after
     if one.process == other.process:
         reason = Reason(RAN_ON_ONE_CLIENT)
-    elif not exclude(terms, one, other):
+    elif not exclude(case.terms, one, other):
         reason = Reason(NOT_EXCLUSIVE)
     elif run.end_ns is not None and run.end_ns < later.start_ns:
         reason = Reason(DONE_BEFORE, number=run.end_ns)

@@ -8,12 +8,11 @@ from collections.abc import Iterator
 from lockcheck.checker.case import Case
 from lockcheck.checker.check import Check
 from lockcheck.checker.columns.screen import Screen
-from lockcheck.checker.evidence.blame import Attribution
 from lockcheck.checker.evidence.order import Spans
 from lockcheck.checker.evidence.releases import BlindRelease
 from lockcheck.checker.finding import Blame, Code, Culprit, Finding, Reason
 from lockcheck.checker.wording import Words
-from lockcheck.history import F, Hold, Operation, Terms
+from lockcheck.history import F, Hold, Operation
 from lockcheck.history.scan import Scan
 
 WHOSE_IS_UNCERTAIN = "What it removed was certainly not its own; whose it was, is not certain."
@@ -27,8 +26,8 @@ def find(case: Case) -> Iterator[Finding]:
         for release in suspects:
             victim = _victim(release, holds)
             if victim is not None:
-                third = _let_in_by_it(case.attribution, release, victim, holds)
-                yield _finding(case.terms, release, victim, third, asked)
+                third = _let_in_by_it(case, release, victim)
+                yield _finding(case, release, victim, third, asked)
 
 
 def _may_be_granted(operation: Operation, key: str) -> bool:
@@ -51,13 +50,13 @@ def _victim(release: BlindRelease, holds: list[Hold]) -> Hold | None:
 
 
 def _finding(
-    terms: Terms, release: BlindRelease, victim: Hold, third: Hold | None, asked: Spans[Operation]
+    case: Case, release: BlindRelease, victim: Hold, third: Hold | None, asked: Spans[Operation]
 ) -> Finding:
     began_ns, answered_ns = release.operation.start_ns, release.answered_ns or 0
     blame = Blame(
         who=Culprit.CLIENT,
         by_ns=victim.end_ns - answered_ns,
-        promised_until_ns=victim.promised_until_ns(terms.ttl_ms, as_of_ns=answered_ns),
+        promised_until_ns=victim.promised_until_ns(case.terms.ttl_ms, as_of_ns=answered_ns),
         release=release.operation,
         released_by=release.by,
     )
@@ -65,7 +64,7 @@ def _finding(
         code=Code.FOREIGN_RELEASE,
         key=victim.key,
         time_ns=began_ns,
-        effect=CHECK.effect(terms, blame),
+        effect=CHECK.effect(case.terms, blame),
         holds=(release.by, victim) if third is None else (release.by, victim, third),
         operations=(release.operation,),
         length_ns=victim.end_ns - answered_ns,
@@ -74,13 +73,12 @@ def _finding(
     )
 
 
-def _let_in_by_it(
-    attribution: Attribution, release: BlindRelease, victim: Hold, holds: list[Hold]
-) -> Hold | None:
+def _let_in_by_it(case: Case, release: BlindRelease, victim: Hold) -> Hold | None:
     """The first hold after the release that began while the victim's lease was still running."""
+    holds = case.holds_by_key[victim.key]
     began = bisect_left(holds, release.operation.start_ns, key=lambda hold: hold.start_ns)
     for hold in holds[began:]:
-        promised_ns = attribution.promised_until_ns(victim, hold)
+        promised_ns = case.attribution.promised_until_ns(victim, hold)
         until_ns = victim.end_ns if promised_ns is None else min(victim.end_ns, promised_ns)
         if hold.start_ns >= until_ns:
             return None

@@ -7,28 +7,24 @@ from collections.abc import Iterator
 from lockcheck.checker.case import Case
 from lockcheck.checker.check import Check
 from lockcheck.checker.columns.screen import WRITES
-from lockcheck.checker.evidence.blame import Attribution
 from lockcheck.checker.evidence.rivals import exclude
 from lockcheck.checker.evidence.versions import Versions
 from lockcheck.checker.evidence.writes import StoredWrite
 from lockcheck.checker.finding import Blame, Code, Culprit, Finding, Reason
 from lockcheck.checker.wording import NOT_EXCLUSIVE, Words
-from lockcheck.history import Hold, Operation, Terms
+from lockcheck.history import Hold, Operation
 from lockcheck.history.event import TRANSACTION
 
 UNCONFIRMED = "Its client never learned that it was accepted; another was based on the same value."
 WRITTEN_WITHOUT_LOCK = "It was written without the lock."
 OVERWROTE_ITS_OWN = "One holder overwrote its own update."
 
-Judged = tuple[tuple[Hold, ...], Blame, int]  # the holds, who is to blame, and how late it was
+Judged = tuple[tuple[Hold, ...], Blame, int]
 
 
 def find(case: Case) -> Iterator[Finding]:
     for versions in case.versions:
-        for lost, overwriting in _lost(versions):
-            read = case.knowledge.read_of_base(overwriting)
-            judged = _blame(case.terms, case.attribution, lost, overwriting)
-            yield _finding(case.terms, judged, lost, overwriting, read)
+        yield from (_finding(case, *pair) for pair in _lost(versions))
 
 
 def _lost(versions: Versions) -> Iterator[tuple[StoredWrite, StoredWrite]]:
@@ -40,14 +36,9 @@ def _lost(versions: Versions) -> Iterator[tuple[StoredWrite, StoredWrite]]:
             yield write, versions.writes[versions.overwriters[i]]
 
 
-def _finding(
-    terms: Terms,
-    judged: Judged,
-    lost: StoredWrite,
-    overwriting: StoredWrite,
-    read: Operation | None,
-) -> Finding:
-    holds, blame, late_ns = judged
+def _finding(case: Case, lost: StoredWrite, overwriting: StoredWrite) -> Finding:
+    holds, blame, late_ns = _blame(case, lost, overwriting)
+    read = case.knowledge.read_of_base(overwriting)
     sent = (lost.operation, read, overwriting.operation)
     if read and lost.operation and read.start_ns < lost.operation.start_ns:
         sent = (read, lost.operation, overwriting.operation)
@@ -55,19 +46,18 @@ def _finding(
         code=Code.LOST_UPDATE,
         key=lost.key,
         time_ns=_known_ns(overwriting, lost),
-        effect=CHECK.effect(terms, blame),
+        effect=CHECK.effect(case.terms, blame),
         holds=holds,
         operations=tuple(operation for operation in sent if operation is not None),
         length_ns=late_ns,
         blame=blame,
-        reasons=tuple(map(Reason, _reasons(terms, lost, overwriting, holds))),
+        reasons=tuple(map(Reason, _reasons(case, lost, overwriting, holds))),
     )
 
 
-def _blame(
-    terms: Terms, attribution: Attribution, lost: StoredWrite, overwriting: StoredWrite
-) -> Judged:
+def _blame(case: Case, lost: StoredWrite, overwriting: StoredWrite) -> Judged:
     """The holds, earlier first; who is to blame; how late the earlier holder's write was sent."""
+    attribution = case.attribution
     holds = [write.hold for write in (lost, overwriting) if write.hold is not None]
     if len(holds) < 2 or holds[0].process == holds[1].process:
         same = len(holds) == 2 and holds[0] is holds[1]
@@ -75,7 +65,7 @@ def _blame(
     earlier, later = attribution.in_order(*holds)
     write = (lost if lost.hold is earlier else overwriting).operation
     promised_ns = attribution.promised_until_ns(earlier, later)
-    if write is None or _was_there_to_see(write, later) or not exclude(terms, earlier, later):
+    if write is None or _was_there_to_see(write, later) or not exclude(case.terms, earlier, later):
         return (earlier, later), Blame(Culprit.CLIENT, 0, promised_ns), 0
     late_ns = 0 if promised_ns is None else max(0, write.start_ns - promised_ns)
     return (earlier, later), attribution.blame(earlier, later, write), late_ns
@@ -95,7 +85,7 @@ def _known_ns(*writes: StoredWrite) -> int:
 
 
 def _reasons(
-    terms: Terms, lost: StoredWrite, overwriting: StoredWrite, holds: tuple[Hold, ...]
+    case: Case, lost: StoredWrite, overwriting: StoredWrite, holds: tuple[Hold, ...]
 ) -> Iterator[str]:
     if not lost.acknowledged:
         yield UNCONFIRMED
@@ -103,7 +93,7 @@ def _reasons(
         yield WRITTEN_WITHOUT_LOCK
     elif len(holds) == 1:
         yield OVERWROTE_ITS_OWN
-    elif not exclude(terms, *holds):
+    elif not exclude(case.terms, *holds):
         yield NOT_EXCLUSIVE
 
 

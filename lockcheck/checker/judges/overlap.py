@@ -5,17 +5,17 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Iterator
+from itertools import islice
 
 import numpy as np
 
 from lockcheck.checker.case import Case
 from lockcheck.checker.check import Check
 from lockcheck.checker.columns.screen import Screen, most_places
-from lockcheck.checker.evidence.blame import Attribution
 from lockcheck.checker.evidence.order import concurrent
 from lockcheck.checker.finding import Blame, Code, Culprit, Finding
 from lockcheck.checker.wording import Words
-from lockcheck.history import Hold, Terms
+from lockcheck.history import Hold
 from lockcheck.history.ordering import latest_before
 from lockcheck.history.scan import Scan
 from lockcheck.history.table import Ints
@@ -29,16 +29,15 @@ EXCUSES = (Culprit.MACHINE, Culprit.CLIENT, Culprit.HOLDER, Culprit.SERVICE)
 
 
 def find(case: Case) -> Iterator[Finding]:
-    attribution, permits = case.attribution, case.terms.permits
+    permits = case.terms.permits
     for holds in case.holds_by_key.values():
         if permits > 1:
             for crowd, hold in crowding(holds, permits):
-                yield _finding_of_crowd(case.terms, attribution, crowd, hold)
+                yield _finding_of_crowd(case, crowd, hold)
         else:
             for found, hold in overlapping(holds):
-                earlier, later = attribution.in_order(found, hold)
-                blame = attribution.blame(earlier, later)
-                yield _finding(case.terms, (earlier, later), blame)
+                pair = case.attribution.in_order(found, hold)
+                yield _finding(case, pair, case.attribution.blame(*pair))
 
 
 def overlapping(holds: list[Hold]) -> Iterator[tuple[Hold, Hold]]:
@@ -87,14 +86,14 @@ def _last_to_end(alone: list[Hold], sharing: list[Hold]) -> list[Hold]:
     return sorted((*alone, *sharing), key=lambda hold: -hold.end_ns)[:PAIRS_EACH]
 
 
-def _finding(terms: Terms, holds: tuple[Hold, ...], blame: Blame) -> Finding:
+def _finding(case: Case, holds: tuple[Hold, ...], blame: Blame) -> Finding:
     """The first two of `holds` are the pair that is to blame, in the order of their grants."""
     all_since_ns = max(hold.start_ns for hold in holds)
     return Finding(
         code=Code.OVERLAP,
         key=holds[0].key,
         time_ns=all_since_ns,
-        effect=CHECK.effect(terms, blame),
+        effect=CHECK.effect(case.terms, blame),
         holds=holds,
         operations=() if blame.release is None else (blame.release,),
         length_ns=min(hold.end_ns for hold in holds) - all_since_ns,
@@ -102,16 +101,14 @@ def _finding(terms: Terms, holds: tuple[Hold, ...], blame: Blame) -> Finding:
     )
 
 
-def _finding_of_crowd(
-    terms: Terms, attribution: Attribution, crowd: tuple[Hold, ...], hold: Hold
-) -> Finding:
-    pairs = [attribution.in_order(found, hold) for found in crowd]
-    blames = [attribution.blame(earlier, later) for earlier, later in pairs]
+def _finding_of_crowd(case: Case, crowd: tuple[Hold, ...], hold: Hold) -> Finding:
+    pairs = [case.attribution.in_order(found, hold) for found in crowd]
+    blames = [case.attribution.blame(*pair) for pair in pairs]
     weights = [_weight(blame) for blame in blames]
     chosen = weights.index(min(weights))
     others = [found for found in crowd if found not in pairs[chosen]]
     others.sort(key=lambda other: other.start_ns)
-    return _finding(terms, (*pairs[chosen], *others), blames[chosen])
+    return _finding(case, (*pairs[chosen], *others), blames[chosen])
 
 
 def _weight(blame: Blame) -> tuple[int, int]:
@@ -134,10 +131,8 @@ def _overlapping_in_columns(scan: Scan) -> Iterator[Ints]:
     first = np.flatnonzero(alone)
     sizes = np.diff(np.append(first, len(alone)))
     several = sizes > 1
-    most = most_places(scan)
-    for at, size in zip(
-        first[several][:most].tolist(), sizes[several][:most].tolist(), strict=True
-    ):
+    places = zip(first[several].tolist(), sizes[several].tolist(), strict=True)
+    for at, size in islice(places, most_places(scan)):
         together = slice(at, at + size)
         rows = np.concatenate((holds.granted[together], holds.ended[together]))
         yield rows[rows >= 0]

@@ -9,11 +9,10 @@ import numpy as np
 from lockcheck.checker.case import Case
 from lockcheck.checker.check import Check
 from lockcheck.checker.columns.screen import MOST_PLACES, Screen
-from lockcheck.checker.evidence.blame import Attribution
 from lockcheck.checker.evidence.rivals import rivals_of
 from lockcheck.checker.finding import Blame, Code, Culprit, Finding
 from lockcheck.checker.wording import Words, one_to_blame, second_holder
-from lockcheck.history import Hold, Operation, Terms
+from lockcheck.history import Hold, Operation
 from lockcheck.history.ordering import order_by
 from lockcheck.history.scan import Scan
 from lockcheck.history.table import Ints, Op, Outcome
@@ -22,7 +21,7 @@ from lockcheck.words import lock_name
 
 def find(case: Case) -> Iterator[Finding]:
     if case.terms.permits <= 1:
-        yield from (_finding(case.terms, case.attribution, *found) for found in _revived(case))
+        yield from (_finding(case, *found) for found in _revived(case))
 
 
 def _revived(case: Case) -> Iterator[tuple[Hold, Hold, Operation]]:
@@ -37,19 +36,17 @@ def _revived(case: Case) -> Iterator[tuple[Hold, Hold, Operation]]:
                     yield hold, other, renewal
 
 
-def _finding(
-    terms: Terms, attribution: Attribution, hold: Hold, other: Hold, renewal: Operation
-) -> Finding:
+def _finding(case: Case, hold: Hold, other: Hold, renewal: Operation) -> Finding:
     late_ns = renewal.start_ns - other.start_ns
-    promised_ns = attribution.promised_until_ns(hold, other)
+    promised_ns = case.attribution.promised_until_ns(hold, other)
     renewed_ns = renewal.start_ns if renewal.end_ns is None else renewal.end_ns
-    fault = attribution.fault_anywhere(hold.acquire.start_ns, renewed_ns)
+    fault = case.attribution.fault_anywhere(hold.acquire.start_ns, renewed_ns)
     blame = Blame(Culprit.SERVICE, late_ns, promised_ns, fault)
     return Finding(
         code=Code.REVIVED,
         key=hold.key,
         time_ns=renewed_ns,
-        effect=CHECK.effect(terms, blame),
+        effect=CHECK.effect(case.terms, blame),
         holds=(hold, other),
         operations=(renewal,),
         length_ns=late_ns,

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 
 from lockcheck.checker.case import Case
 from lockcheck.checker.check import Check
-from lockcheck.checker.evidence.blame import Attribution
 from lockcheck.checker.evidence.rivals import rivals_of
 from lockcheck.checker.evidence.stalls import total_ns
 from lockcheck.checker.finding import Code, Finding
@@ -28,7 +27,7 @@ def find(case: Case) -> Iterator[Finding]:
         for hold, other, lease_ns in lost:
             again = case.reentries.between(hold, other.start_ns, hold.end_ns)
             if not again and running.ran_ns(hold, other) > lease_ns:
-                yield _finding(case.terms, case.attribution, hold, other, lease_ns)
+                yield _finding(case, hold, other, lease_ns)
 
 
 def _lost(case: Case) -> Iterator[tuple[Hold, Hold, int]]:
@@ -74,20 +73,16 @@ class _RunningTime:
         return until_ns - since_ns - total_ns(still)
 
 
-def _finding(
-    terms: Terms, attribution: Attribution, hold: Hold, other: Hold, lease_ns: int
-) -> Finding:
-    blame = attribution.blame(hold, other)
-    length_ns = hold.end_ns - other.start_ns
-    released = hold.release
+def _finding(case: Case, hold: Hold, other: Hold, lease_ns: int) -> Finding:
+    blame = case.attribution.blame(hold, other)
     return Finding(
         code=Code.SILENT_LOSS,
         key=hold.key,
         time_ns=other.start_ns + lease_ns,
-        effect=CHECK.effect(terms, blame),
+        effect=CHECK.effect(case.terms, blame),
         holds=(hold, other),
-        operations=() if released is None else (released,),
-        length_ns=length_ns,
+        operations=() if hold.release is None else (hold.release,),
+        length_ns=hold.end_ns - other.start_ns,
         blame=blame,
     )
 

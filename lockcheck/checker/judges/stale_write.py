@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from lockcheck.checker.case import Case
 from lockcheck.checker.check import Check
 from lockcheck.checker.columns.screen import WRITES
-from lockcheck.checker.evidence.blame import Attribution
 from lockcheck.checker.evidence.order import certainly_earlier
 from lockcheck.checker.evidence.writes import StoredWrite
 from lockcheck.checker.finding import Code, Culprit, Finding
 from lockcheck.checker.wording import Words
-from lockcheck.history import Ending, Hold, Operation, Terms
+from lockcheck.history import Ending, Hold, Operation
 from lockcheck.history.event import TRANSACTION
 
 
@@ -30,7 +29,7 @@ def find(case: Case) -> Iterator[Finding]:
         return  # several may write at once, in any order
     for writes in case.ledger.accepted():
         for newer, stale in _stale(writes):
-            yield _finding(case.terms, case.attribution, newer, stale)
+            yield _finding(case, newer, stale)
 
 
 class Newest:
@@ -87,15 +86,15 @@ def _stale(writes: list[StoredWrite]) -> Iterator[tuple[_Taken, _Taken]]:
             newest.add(taken)
 
 
-def _finding(terms: Terms, attribution: Attribution, newer: _Taken, stale: _Taken) -> Finding:
+def _finding(case: Case, newer: _Taken, stale: _Taken) -> Finding:
     earlier, later, write = stale.hold, newer.hold, stale.operation
-    blame = attribution.blame(earlier, later, write)
+    blame = case.attribution.blame(earlier, later, write)
     promised_ns = blame.promised_until_ns
     return Finding(
         code=Code.STALE_WRITE,
         key=earlier.key,
         time_ns=write.start_ns if write.end_ns is None else write.end_ns,
-        effect=CHECK.effect(terms, blame),
+        effect=CHECK.effect(case.terms, blame),
         holds=(earlier, later),
         operations=(newer.operation, write),
         length_ns=0 if promised_ns is None else max(0, write.start_ns - promised_ns),

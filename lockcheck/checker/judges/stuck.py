@@ -10,11 +10,10 @@ import numpy as np
 from lockcheck.checker.case import Case
 from lockcheck.checker.check import Check
 from lockcheck.checker.columns.screen import Screen
-from lockcheck.checker.evidence.blame import Attribution
 from lockcheck.checker.evidence.stalls import clipped, total_ns
 from lockcheck.checker.finding import Blame, Code, Culprit, Finding, Reason
 from lockcheck.checker.wording import NAMED_AT_MOST, Words
-from lockcheck.history import Ending, F, Hold, Operation, Refusal, Stall, Terms
+from lockcheck.history import Ending, F, Hold, Operation, Refusal, Terms
 from lockcheck.history.event import NS_PER_MS
 from lockcheck.history.scan import Scan
 from lockcheck.history.table import Op, Outcome
@@ -163,7 +162,7 @@ def _finding(case: Case, free: _Free, asked: list[Operation]) -> Finding:
     refused = [acquire for acquire in asked if acquire.refusal is Refusal.HELD]
     first, since_ns = refused[0], free.since_ns
     end_ns = max(_last_ns(acquire) for acquire in refused)
-    blame = _blame(case.history.stalls, case.attribution, free, end_ns)
+    blame = _blame(case, free, end_ns)
     return Finding(
         code=Code.STUCK,
         key=first.key,
@@ -177,13 +176,13 @@ def _finding(case: Case, free: _Free, asked: list[Operation]) -> Finding:
     )
 
 
-def _blame(stalls: Iterable[Stall], attribution: Attribution, free: _Free, end_ns: int) -> Blame:
+def _blame(case: Case, free: _Free, end_ns: int) -> Blame:
     since_ns, last = free.since_ns, free.last
-    stalled = clipped(stalls, since_ns, end_ns)
+    stalled = clipped(case.history.stalls, since_ns, end_ns)
     if end_ns - since_ns - total_ns(stalled) < free.needed_ns:
         return Blame(Culprit.MACHINE, end_ns - since_ns, None, stalls=stalled)
     began_ns = 0 if last is None else last.acquire.start_ns
-    fault = attribution.fault_anywhere(began_ns, since_ns)
+    fault = case.attribution.fault_anywhere(began_ns, since_ns)
     return Blame(Culprit.SERVICE, end_ns - since_ns, None, fault)
 
 

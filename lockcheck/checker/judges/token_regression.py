@@ -12,7 +12,6 @@ import numpy as np
 from lockcheck.checker.case import Case
 from lockcheck.checker.check import Check
 from lockcheck.checker.columns.screen import MOST_PLACES, Screen
-from lockcheck.checker.evidence.blame import Attribution
 from lockcheck.checker.evidence.order import by_key
 from lockcheck.checker.evidence.rivals import exclude
 from lockcheck.checker.finding import Blame, Code, Culprit, Finding
@@ -27,13 +26,9 @@ from lockcheck.words import lock_name, plain
 def find(case: Case) -> Iterator[Finding]:
     """Of holds only: a client that enters a reentrant lock again gets its own token once more."""
     with_token = [hold for hold in case.holds if hold.token is not None]
-    pairs = [
-        pair
-        for holds in by_key(with_token).values()
-        if not _grows(holds)
-        for pair in _not_greater(holds, case.terms)
-    ]
-    yield from (_finding(case.terms, case.attribution, *pair) for pair in pairs)
+    for holds in by_key(with_token).values():
+        if not _grows(holds):
+            yield from (_finding(case, *pair) for pair in _not_greater(holds, case.terms))
 
 
 def _grows(holds: list[Hold]) -> bool:
@@ -109,14 +104,14 @@ def _token(hold: Hold) -> int:
     return 0 if token is None else token
 
 
-def _finding(terms: Terms, attribution: Attribution, earlier: Hold, later: Hold) -> Finding:
-    fault = attribution.fault_anywhere(earlier.acquire.start_ns, later.start_ns)
+def _finding(case: Case, earlier: Hold, later: Hold) -> Finding:
+    fault = case.attribution.fault_anywhere(earlier.acquire.start_ns, later.start_ns)
     blame = Blame(Culprit.SERVICE, 0, None, fault)
     return Finding(
         code=Code.TOKEN_REGRESSION,
         key=later.key,
         time_ns=later.start_ns,
-        effect=CHECK.effect(terms, blame),
+        effect=CHECK.effect(case.terms, blame),
         holds=(earlier, later),
         operations=(earlier.acquire, later.acquire),
         length_ns=0,

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from lockcheck.checker.case import Case
 from lockcheck.checker.check import Check
 from lockcheck.checker.columns.screen import Screen
-from lockcheck.checker.evidence.blame import Attribution
 from lockcheck.checker.evidence.rivals import exclude
 from lockcheck.checker.finding import Blame, Code, Culprit, Finding, Reason
 from lockcheck.checker.wording import Last, Words
-from lockcheck.history import Hold, Terms
+from lockcheck.history import Hold
 from lockcheck.history.event import NS_PER_MS
 from lockcheck.words import lock_name, plain
 
@@ -34,7 +33,7 @@ def find(case: Case) -> Iterator[Finding]:
     queue = _Queue(case)
     for holds in case.holds_by_key.values():
         for waiting, passing in _passed(queue, holds):
-            yield _finding(case.terms, case.attribution, waiting, passing)
+            yield _finding(case, waiting, passing)
 
 
 class _Queue:
@@ -92,16 +91,16 @@ def _passed(queue: _Queue, holds: list[Hold]) -> Iterator[tuple[_Waiting, Hold]]
             yield passed, hold
 
 
-def _finding(terms: Terms, attribution: Attribution, waiting: _Waiting, passing: Hold) -> Finding:
+def _finding(case: Case, waiting: _Waiting, passing: Hold) -> Finding:
     waiter = waiting.hold
     late_ns = waiter.start_ns - passing.start_ns
-    fault = attribution.fault_anywhere(waiter.acquire.start_ns, waiter.start_ns)
+    fault = case.attribution.fault_anywhere(waiter.acquire.start_ns, waiter.start_ns)
     blame = Blame(Culprit.SERVICE, late_ns, None, fault)
     return Finding(
         code=Code.UNFAIR,
         key=passing.key,
         time_ns=waiter.start_ns,
-        effect=CHECK.effect(terms, blame),
+        effect=CHECK.effect(case.terms, blame),
         holds=(passing, waiter),
         operations=(waiter.acquire, passing.acquire),
         length_ns=late_ns,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,7 +57,7 @@ def find(case: Case) -> Iterator[Finding]:
         holds = case.holds_by_key.get(name, [])
         spans = Spans((hold.start_ns, hold.end_ns, hold) for hold in holds)
         for refused, change in sections:
-            yield _finding(case.terms, refused, change, _holder(spans, change))
+            yield _finding(case.terms, refused, change, spans)
 
 
 def _read(case: Case) -> dict[str, _Key]:
@@ -91,18 +92,14 @@ def _look_at(
         key.unlocked.append((None, change))
 
 
-def _holder(spans: Spans[Hold], change: Operation) -> Hold | None:
-    others = spans.touching(change.start_ns, change.start_ns)
-    return next((hold for hold in others if hold.process != change.owner), None)
-
-
 def _finding(
-    terms: Terms, refused: Operation | None, change: Operation, holder: Hold | None
+    terms: Terms, refused: Operation | None, change: Operation, holds: Spans[Hold]
 ) -> Finding:
     blame = Blame(Culprit.CLIENT, 0, None)
     asked = () if refused is None else (refused,)
     never = () if asked else (Reason(NEVER_ASKED),)
-    held = () if holder is None else (Reason(HELD_BY_ANOTHER, holder),)
+    at_once = holds.touching(change.start_ns, change.start_ns)
+    held = (Reason(HELD_BY_ANOTHER, hold) for hold in at_once if hold.process != change.owner)
     return Finding(
         code=Code.UNLOCKED_SECTION,
         key=change.key,
@@ -112,7 +109,7 @@ def _finding(
         operations=(*asked, change),
         length_ns=0,
         blame=blame,
-        reasons=(*never, *held),
+        reasons=(*never, *islice(held, 1)),
     )
 
 
