@@ -13,7 +13,8 @@ from lockcheck.checker import CHECKS
 from lockcheck.checker.linearizability import MODELS
 from lockcheck.formats import FORMATS
 from lockcheck.formats.exports.export import EXPORTS
-from lockcheck.nemesis import ALL, FAULTS, NO_FAULT, FaultKind, Plan, Step, parse_nemesis
+from lockcheck.nemesis import ALL, FAULTS, NO_FAULT, FaultKind, Plan, Step
+from lockcheck.nemesis.drawing import variants
 from lockcheck.nemesis.parameters import GENERAL, WHEN
 from lockcheck.nemesis.triggers import Trigger
 from lockcheck.run.rows import in_numbers
@@ -103,14 +104,9 @@ def _about(kind: FaultKind) -> Iterator[str]:
     for aim in kind.aims:
         usual.setdefault(kind.when(Step(kind, aim), USUAL_PLAN), []).append(aim.name)
     yield "; ".join(f"{trigger.words}: {', '.join(whom)}" for trigger, whom in usual.items())
-    lacking = dict.fromkeys(filter(None, map(kind.lacks, _variants(kind))))
+    lacking = dict.fromkeys(filter(None, map(kind.lacks, variants(kind))))
     able = "; ".join(f"not here: {each.reason} ({each.cure})" for each in lacking)
     yield f"needs: {kind.needs}; {able or 'this host has it'}" if kind.needs else NEEDS_NOTHING
-
-
-def _variants(kind: FaultKind) -> Iterator[Step]:
-    for variant in kind.variants:
-        yield from parse_nemesis(f"{kind.name}:{variant or kind.aims[0].name}")
 
 
 SECTIONS = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from lockcheck.errors import UserError
 from lockcheck.nemesis.base import FaultKind, Kinds, Plan, Step
@@ -55,11 +56,16 @@ def _by_turns(kinds: Kinds, plan: Plan, choices: random.Random) -> Iterator[Step
         by_kind = [able for able in by_kind if able]
 
 
+def variants(kind: FaultKind) -> Iterator[Step]:
+    """Each of its variants, with its usual aim."""
+    for words in kind.variants:
+        yield from parse(f"{kind.name}:{words or kind.aims[0].name}", {kind.name: kind})
+
+
 def applicable(kind: FaultKind, plan: Plan) -> Iterator[Step]:
     """With all its aims and variants: those that make sense in this run and on this machine."""
-    for variant in kind.variants:
-        words = [",".join(filter(None, (aim.name, variant))) for aim in kind.aims]
-        steps = [parse(f"{kind.name}:{each}", {kind.name: kind})[0] for each in words]
+    for variant in variants(kind):
+        steps = [replace(variant, aim=aim) for aim in kind.aims]
         fitting = [s for s in steps if not objection(s, plan) and s.lasts_ms(plan) is not None]
         if fitting and not kind.lacks(fitting[0]):  # whoever it is aimed at
             yield from fitting
@@ -67,8 +73,7 @@ def applicable(kind: FaultKind, plan: Plan) -> Iterator[Step]:
 
 def with_a_trigger(step: Step, plan: Plan, choices: random.Random) -> Step:
     """With its usual trigger, or any other one that can occur."""
-    triggers = (f"{step},{WHEN.name}={trigger}" for trigger in Trigger)
-    kinds = {step.kind.name: step.kind}
-    others = [parse(text, kinds)[0] for text in triggers if step.setting(WHEN.name) is None]
+    triggers = Trigger if step.setting(WHEN.name) is None else ()
+    others = (replace(step, given=(*step.given, (WHEN.name, str(each)))) for each in triggers)
     able = [other for other in others if not objection(other, plan)]
     return step if not able or choices.random() < USUAL else choices.choice(able)
