@@ -12,7 +12,7 @@ from lockcheck.client.claims import PATIENCE_TTLS
 from lockcheck.config import RunConfig
 from lockcheck.history import Terms
 from lockcheck.history.event import TRANSACTION, UNLIMITED_PERMITS
-from lockcheck.nemesis import NO_FAULT, Plan, draw, parse_nemesis
+from lockcheck.nemesis import ALL, NO_FAULT, Plan, draw, parse_nemesis
 from lockcheck.nemesis.base import Step
 from lockcheck.nemesis.fitting import check_fit, steps_of
 from lockcheck.nodes.node import NodeSpec, Role
@@ -28,8 +28,10 @@ from lockcheck.workloads import WORKLOADS, Workload
 def planned(config: RunConfig) -> RunPlan:
     """As `resolve`, with what `all` stands for: faults that the seed draws from those that this
     host does not lack."""
-    without = resolve(structs.replace(config, nemesis=(NO_FAULT,)))
-    return resolve(structs.replace(config, nemesis=draw(config.nemesis, without.faults)))
+    if ALL in map(str.strip, config.nemesis):
+        without = resolve(structs.replace(config, nemesis=(NO_FAULT,)))
+        config = structs.replace(config, nemesis=draw(config.nemesis, without.faults))
+    return resolve(config)
 
 
 def resolve(config: RunConfig) -> RunPlan:
