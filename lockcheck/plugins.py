@@ -91,7 +91,7 @@ class Registry(MutableMapping[str, T]):
 def _loaded(point: EntryPoint, kind: type[T]) -> T:
     try:
         added = point.load()
-    except Exception as error:  # somebody else's code: whatever it raises, it is named
+    except Exception as error:  # the package's code may raise anything: the package is named
         raise _refused(point, f"{type(error).__name__}: {error}") from error
     if not isinstance(added, kind):
         raise _refused(point, f"it is a {type(added).__name__}, not a {kind.__name__}")

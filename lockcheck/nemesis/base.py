@@ -45,8 +45,8 @@ class Strike(Protocol):
     """One fault against some nodes. Whatever it raises makes it unproven."""
 
     async def inject(self) -> int | None:
-        """Returns when it has taken effect. If somebody may have felt it sooner: the last moment,
-        by the history's clock, at which nobody had."""
+        """Returns when it has taken effect. If a node may have felt it sooner: the last moment, by
+        the history's clock, at which none had."""
 
     async def prove(self) -> str:
         """What was seen of its effect, in a few words; raises FaultError if nothing was."""
@@ -156,7 +156,7 @@ class Step:
 
 
 def outlasting_the_lease(_step: Step, plan: Plan) -> int:
-    """Until the lease has run out, and somebody else has had time to get in and write."""
+    """Until the lease has run out, and another client has had time to get in and write."""
     return int(plan.ttl_ms * (plan.lapses_after + 0.5)) + 500
 
 

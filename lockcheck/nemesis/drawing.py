@@ -13,7 +13,7 @@ from lockcheck.nemesis.grammar import ALL, parse, sequence_words
 from lockcheck.nemesis.parameters import WHEN
 from lockcheck.nemesis.triggers import Trigger
 
-WAITS_MS = 600  # for somebody to strike
+WAITS_MS = 600  # for a node to strike
 USUAL = 0.5  # how often the usual trigger is kept
 
 
@@ -67,7 +67,7 @@ def applicable(kind: FaultKind, plan: Plan) -> Iterator[Step]:
     for variant in variants(kind):
         steps = [replace(variant, aim=aim) for aim in kind.aims]
         fitting = [s for s in steps if not objection(s, plan) and s.lasts_ms(plan) is not None]
-        if fitting and not kind.lacks(fitting[0]):  # whoever it is aimed at
+        if fitting and not kind.lacks(fitting[0]):  # at any aim
             yield from fitting
 
 

@@ -1,4 +1,4 @@
-"""What the agent and the clients of a run are told, made from its plan."""
+"""The orders of a run's agent and clients, made from its plan."""
 
 from __future__ import annotations
 
