@@ -24,8 +24,8 @@ def plan_rows(plan: RunPlan, results: Path, runtime: str) -> Rows:
         *((name, in_full.get(name, value)) for name, value in settings_of(plan.terms)),
         ("servers", in_numbers(plan.servers)),
         *([("dead clients are released by", lock.ended_by)] if lock.ended_by else []),
-        ("work under the lock", f"about {duration_words(config.think_ms)}"),
-        ("time limit", duration_words(config.time_limit_ms)),
+        ("--think", f"about {duration_words(config.think_ms)}"),
+        ("--time-limit", duration_words(config.time_limit_ms)),
         ("runtime", runtime),
         ("results", str(results)),
     )

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from lockcheck.backends import BACKENDS
-from lockcheck.config import RunConfig
+from lockcheck.config import RunConfig, option_of, settings
 from lockcheck.durations import parse_duration_ms
 from lockcheck.errors import UserError
 from lockcheck.history.event import UNLIMITED_PERMITS
@@ -71,6 +71,7 @@ def test_what_is_tested_has_the_same_words_in_the_plan_and_on_the_page(tmp_path:
     assert rows["--backend"].startswith("redis-fenced: ")
     assert rows["--nemesis"] == "pause:holder then slow:holder, clock:server"
     assert (rows["--guard"], rows["--ttl"], rows["--clients"]) == ("fence", "1s", "5")
+    assert {name for name in rows if name.startswith("--")} <= set(map(option_of, settings()))
 
 
 def test_transactions_need_no_guard() -> None:
