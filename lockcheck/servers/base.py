@@ -161,6 +161,18 @@ def as_command(found: Path | None) -> Command | None:
     return (str(found),) if found else None
 
 
+def found_by(
+    variable: str, *names: str, otherwise: Callable[[], Path | None]
+) -> Callable[[], Command | None]:
+    """Finds the program that the variable names, or one of that name on PATH, or some other."""
+
+    def find() -> Command | None:
+        named = named_by(variable, f"the {' or '.join(names)} program")
+        return as_command(named or on_path(*names) or otherwise())
+
+    return find
+
+
 def in_wheel(package: str, pattern: str) -> Path | None:
     """A program in an installed wheel, found without importing it, which could take long."""
     wheel = find_spec(package)

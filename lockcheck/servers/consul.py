@@ -5,27 +5,12 @@ from __future__ import annotations
 import json
 from uuid import NAMESPACE_DNS, uuid5
 
-from lockcheck.servers.base import (
-    Clock,
-    Command,
-    Here,
-    Question,
-    Server,
-    as_command,
-    in_debs,
-    named_by,
-    on_path,
-)
+from lockcheck.servers.base import Clock, Here, Question, Server, found_by, in_debs
 from lockcheck.servers.wire.http_date import tells_date
 
 CONSUL_PORT = 8500
 CONFIGURATION = "consul.json"
 OFF = -1
-
-
-def _find() -> Command | None:
-    found = named_by("LOCKCHECK_CONSUL", "the consul program") or on_path("consul")
-    return as_command(found or in_debs("consul", "usr/bin/consul"))
 
 
 def _files(here: Here) -> dict[str, str]:
@@ -60,7 +45,9 @@ CONSUL = Server(
     name="consul",
     title="Consul",
     port=CONSUL_PORT,
-    find=_find,
+    find=found_by(
+        "LOCKCHECK_CONSUL", "consul", otherwise=lambda: in_debs("consul", "usr/bin/consul")
+    ),
     cure="put consul on PATH, or name it in LOCKCHECK_CONSUL",
     image="consul",
     suite="bullseye",

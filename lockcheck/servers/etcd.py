@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 from lockcheck.servers.base import (
     Clock,
@@ -11,10 +12,10 @@ from lockcheck.servers.base import (
     Question,
     Server,
     as_command,
+    found_by,
     in_debs,
     named_by,
     offering,
-    on_path,
 )
 from lockcheck.servers.wire.http_date import tells_date
 
@@ -25,11 +26,11 @@ DEBIAN_PROGRAM = "usr/bin/etcd"
 EVERY_ADDRESS = "http://0.0.0.0"  # in the node's own network namespace
 
 
-def _find() -> Command | None:
-    found = named_by(VARIABLE, "the etcd program") or on_path("etcd")
-    for fetched in ("etcd", "etcd-3.5"):
-        found = found or in_debs(fetched, DEBIAN_PROGRAM)
-    return as_command(found)
+def _fetched() -> Path | None:
+    return in_debs("etcd", DEBIAN_PROGRAM) or in_debs("etcd-3.5", DEBIAN_PROGRAM)
+
+
+_find = found_by(VARIABLE, "etcd", otherwise=_fetched)
 
 
 def _command(here: Here) -> Command:

@@ -15,9 +15,8 @@ from lockcheck.servers.base import (
     Here,
     Question,
     Server,
-    as_command,
+    found_by,
     in_debs,
-    named_by,
     on_path,
     unpacked,
     with_libraries_of,
@@ -43,10 +42,8 @@ ARGUMENTS = (
 )
 
 
-def _find() -> Command | None:
-    found = named_by("LOCKCHECK_MARIADB", "the mariadbd program")
-    found = found or on_path("mariadbd", str(SBIN))
-    return as_command(found or in_debs("mariadb", "usr/sbin/mariadbd"))
+def _fetched() -> Path | None:
+    return on_path(str(SBIN)) or in_debs("mariadb", "usr/sbin/mariadbd")
 
 
 def _command(here: Here) -> Command:
@@ -64,7 +61,7 @@ MARIADB = Server(
     name="mariadb",
     title="MariaDB",
     port=MARIADB_PORT,
-    find=_find,
+    find=found_by("LOCKCHECK_MARIADB", "mariadbd", otherwise=_fetched),
     cure="apt-get install mariadb-server-core, or name mariadbd in LOCKCHECK_MARIADB",
     image="mariadb",
     suite="bookworm",  # packages of later suites need a newer host

