@@ -1,12 +1,4 @@
-"""A run's history: the events as they were recorded, and the operations, holds and faults in them.
-
-`event`  one line of the history and its vocabulary
-`older`  what older runs and other tools leave out
-`files`  JSON Lines in and out, merging the clients' files
-`model`  operations, holds, faults, stalls, the storage's ledger
-`assembly`, `holding`, `faults`  turn events into those, one event at a time
-`history`  all of it together: what judges are given
-"""
+"""A run's history: the events as they were recorded, and what they mean."""
 
 from lockcheck.history.event import Effect, Event, EventType, F, Notice, Refusal, Terms
 from lockcheck.history.files import EventWriter, merge_event_files, read_events, write_events

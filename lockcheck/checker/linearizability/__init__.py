@@ -1,10 +1,6 @@
 """Decides whether some order of the operations explains the answers (linearizability).
 
-`models`  the objects: locks, registers, sets, counters
-`sweep`   locks, near-linear
-`zones`   registers whose written values are unique, near-linear; `constraints` explains them
-`search`  any object, as long as patience lasts
-`decide`  one call: each object by itself, by the fastest engine that can decide it
+`decide` judges each object by itself, by the fastest engine that can: see docs/design/engines.md.
 """
 
 from __future__ import annotations

@@ -1,13 +1,7 @@
-"""Operations as rows of CSV, in the order of their invocations; the columns are in `csv_rows`.
+"""Operations as rows of CSV, in the order of their invocations; docs/logs.md has the columns.
 
-The notices that a client lost its lock are rows, too:
-
-    client,key,op,start_ns,end_ns,outcome,token,value,result,ttl_ms,node,seq,base,of
-    1,k,write,2000000,3000000,ok,,7,,,n1,1,6,
-    1,k,lost,9000000,,,,,,,n1,,,
-
-Its limits: an empty name reads as none, and a process `"7"` reads as the number 7. The storage's
-ledger is left out; sequence numbers come from the answers to clients.
+The notices that a client lost its lock are rows, too. An empty name is read back as none, and a
+process `"7"` as the number 7. The storage's ledger is left out.
 """
 
 from __future__ import annotations

@@ -1,48 +1,6 @@
-"""Operations as CSV, a row each: the format for logging a lock in production.
+"""Operations as CSV, a row each: the format for logging a lock in production (see docs/logs.md).
 
-    client,key,op,start_ns,end_ns,outcome,token
-    worker-7,orders,acquire,1700000000000000000,1700000000004000000,ok,33
-    worker-7,orders,release,1700000000950000000,1700000000953000000,ok,
-    worker-9,orders,acquire,1700000000100000000,,,
-
-The first row names the columns, in any order; columns other than those below are ignored.
-
-- `client`: one thread of control; it does one operation at a time.
-- `key`: which lock, or object; may be empty if there is only one.
-- `op`: acquire, release, renew, read, write, cas or add (lock, unlock, get, put... also work).
-- `start_ns`: just before the request was sent, in nanoseconds of a clock that all clients share.
-- `end_ns`: just after the answer came. Empty: none came, the operation may still take effect.
-- `outcome`: `ok`, `fail` (it certainly did not happen: the lock was refused) or `info` (unknown);
-  may be empty only if `end_ns` is, and then it is `info`.
-- `token`: of a granted acquire its fencing token; of a read or write the token that it carried.
-
-Optional: `token`, `value` (what to write or add; of a cas `[old, new]`), `result` (what was read),
-`ttl_ms` (the lease that was asked for), `node` (where the client ran), and
-
-- `seq`: of an answered read or write, the number that the storage gave it, in the order in which it
-  served them; ignored if there was no answer. No two writes of a key have the same.
-- `base`: what the written value was computed from.
-- `of`: of a keeper's renewal, the client whose hold it extends. A keeper is the thread that keeps a
-  lease alive, and a client of its own. If it is logged under its client's name, a renewal that
-  overlaps another operation is taken for the keeper's.
-
-A value or base is JSON, or any other text as it stands. Times are counted from the first one.
-
-`seq` shows a write of a former holder that the storage accepted after one of the next holder
-(`lockcheck explain stale-write`), and `base` an update that was overwritten unseen (`lost-update`).
-Here both went wrong:
-
-    client,key,op,start_ns,end_ns,outcome,token,value,seq,base
-    a,orders,acquire,0,2000000,ok,1,,,
-    b,orders,acquire,1500000000,1501000000,ok,2,,,
-    b,orders,write,1513000000,1514000000,ok,2,b1,1,old
-    a,orders,write,1515000000,1516000000,ok,1,a1,2,old
-
-The `op` `lost` is a notice, not an operation: at `start_ns` the client learned that it no longer
-holds the lock. That ends its hold. It is allowed at any time, also while an operation is under way;
-`end_ns` is empty or the same, `outcome` may be empty:
-
-    a,orders,lost,1400000000,,,,,,
+The first row names the columns, in any order; columns that `intervals` does not know are ignored.
 """
 
 from __future__ import annotations

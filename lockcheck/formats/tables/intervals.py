@@ -1,18 +1,8 @@
 """Operations as rows, each with its beginning and end: cells in, columns out.
 
 A row without an end was never answered: it may take effect at any time. If its client goes on all
-the same, it had stopped waiting by then. Apart from that a client does one operation at a time:
-several threads are several clients, and need different names.
-
-A row `lost` is a notice, not an operation: at its beginning the client learned that it no longer
-holds the lock. It is allowed anywhere, also while an operation is under way.
-
-The storage's number comes from an answer: an operation without an answer has none, since it is
-unknown whether the storage accepted it. For example, the write
-
-    client a, write, from 5 to 9, ok, value "y", base "x", seq 2
-
-is an invocation at 5 with its value and base, and an answer at 9 with its number.
+the same, it had stopped waiting by then. The storage's number comes from an answer, so a row
+without an end has none. A row `lost` is a notice: it is allowed anywhere.
 """
 
 from __future__ import annotations

@@ -2,36 +2,7 @@
 
 A span is an operation on a lock if it has the attribute `lock.op`, or if it has any attribute whose
 name begins with `lock.` and its own name, or the last part of it, is an operation (`Mutex.unlock`).
-
-- `lock.op`: acquire, release, renew, read, write, cas, add or lost; otherwise taken from the name
-  of the span.
-- `lock.key`: which lock; may be missing if there is only one.
-- `lock.client`: one thread of control; otherwise `service.instance.id` or `service.name` of the
-  resource, with the span's `thread.id` if it has one.
-- `lock.outcome`: `ok`, `fail` (it certainly did not happen: the lock was refused) or `info`;
-  otherwise a span with an error is `info`, and any other `ok`. So a refusal needs `fail`.
-- `lock.token`: the fencing token that was granted; `lock.ttl_ms`: the lease that was asked for.
-- `lock.value` and `lock.result`: what was written, and what was read.
-- `lock.seq`: of an answered read or write, the number that the storage gave it, in the order in
-  which it served them; `lock.base`: what the written value was computed from.
-- `lock.of`: of a keeper's renewal, the client whose hold it extends.
-
-The `lock.op` `lost` is a notice, not an operation: when the span began its client learned that it
-no longer holds the lock; the span's duration does not matter. These are a write that the storage
-served as its second one, and a notice that comes too late for it:
-
-    {"name": "put", "startTimeUnixNano": "1515000000", "endTimeUnixNano": "1516000000",
-     "attributes": [{"key": "lock.op", "value": {"stringValue": "write"}},
-                    {"key": "lock.key", "value": {"stringValue": "orders"}},
-                    {"key": "lock.client", "value": {"stringValue": "a"}},
-                    {"key": "lock.value", "value": {"stringValue": "a1"}},
-                    {"key": "lock.base", "value": {"stringValue": "old"}},
-                    {"key": "lock.seq", "value": {"intValue": "2"}}]}
-    {"name": "lost", "startTimeUnixNano": "1520000000", "endTimeUnixNano": "1520000000",
-     "attributes": [{"key": "lock.key", "value": {"stringValue": "orders"}},
-                    {"key": "lock.client", "value": {"stringValue": "a"}}]}
-
-Other spans are ignored, and counted.
+Other spans are ignored, and counted. docs/logs.md has the attributes.
 """
 
 from __future__ import annotations
