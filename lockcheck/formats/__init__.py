@@ -173,11 +173,6 @@ def format_of(data: ByteStream, source: Source) -> Format:
     return FORMATS[asked] if asked else guessed(head, source.name)
 
 
-def _events_of(data: ByteStream, source: Source) -> Reading:
-    form = format_of(data, source)
-    return Reading(source, form, with_user_terms(form.read(data, source), form, source))
-
-
 def with_user_terms(events: Iterable[Event], form: Format, source: Source) -> Iterator[Event]:
     """The events counted from the first one, with the terms that the user gave in front."""
     options = replace(source.options, partial=form.partial)
@@ -199,8 +194,10 @@ def _counted_from_the_first(events: Iterator[Event], source: Source) -> Iterator
 @contextmanager
 def reading(given: str, options: ReadOptions | None = None) -> Iterator[Reading]:
     """Opens a history: `given` is a file, packed or not, or `-` for standard input."""
+    source = Source(name_of(given), options or ReadOptions())
     with opened(given) as data:
-        yield _events_of(data, Source(name_of(given), options or ReadOptions()))
+        form = format_of(data, source)
+        yield Reading(source, form, with_user_terms(form.read(data, source), form, source))
 
 
 def read_any(given: str, options: ReadOptions | None = None) -> tuple[History, Reading]:

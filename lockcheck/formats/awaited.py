@@ -40,9 +40,8 @@ def _descriptor_of(stream: BinaryIO | io.FileIO) -> int | None:
 def _woken_by_signals() -> Iterator[int]:
     """A descriptor that becomes readable when a signal arrives, so that a wait on it ends.
 
-    Python runs a handler between two of its steps. A signal that arrives just before a blocking
-    read, or in another thread, would be handled only after that read: never, if nothing more comes.
-    Handlers run in the main thread, so only the main thread can use this.
+    A signal that arrives just before a blocking read, or in another thread, would be handled only
+    after that read. Handlers run in the main thread, so only the main thread can use this.
     """
     woken, wake = os.pipe()
     try:

@@ -1,7 +1,6 @@
 """Reads a history in JSON Lines directly into columns, with the compiled reader if there is one.
 
-The reader refuses histories that it is not sure of. Those, and all histories on a machine without
-it, are read event by event: twenty times slower, with the same result.
+The reader refuses histories that it is not sure of: those are read event by event.
 """
 
 from __future__ import annotations
@@ -24,6 +23,7 @@ from lockcheck.history.table import (
     Symbols,
     Table,
     blind_by_value,
+    types_of,
 )
 from lockcheck.native import core
 
@@ -31,17 +31,6 @@ PIECE = 1 << 20
 # The compiled reader's columns by number: first those of the table, then these.
 EXTRA_COLUMNS = (("node", np.int32), ("invoked_at", np.int64), ("answered_at", np.int64))
 SPECIAL_AT, SEEN_LAST, SYMBOL_AT, ODD_SYMBOL, NUMBERED, NUMBER, BASED, BASE = range(15, 23)
-LEDGER = (
-    ("at", np.int64),
-    ("f", np.int8),
-    ("outcome", np.int8),
-    ("seq", np.int64),
-    ("of", np.int32),
-    ("key", np.int32),
-    ("value", np.int32),
-    ("base", np.int32),
-    ("why", np.int32),
-)
 RARE = ("argument", "second", "result", "ttl_ms", "node")  # columns that may be empty
 VALUES = ("argument", "second", "result")
 LEDGER_VALUES = ("value", "base")
@@ -60,6 +49,9 @@ class LedgerColumns:
     value: Codes
     base: Codes
     why: Codes
+
+
+LEDGER = types_of(LedgerColumns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +129,8 @@ class _Reader:
         if not len(read["owner"]):
             read["owner"] = read["process"]
         ledger = {
-            name: self.column(which, kind) for which, (name, kind) in enumerate(LEDGER, BASE + 1)
+            name: self.column(which, kind)
+            for which, (name, kind) in enumerate(LEDGER.items(), BASE + 1)
         }
         base = self.column(BASE, np.int32)
         values = [*(read[name] for name in VALUES), *(ledger[name] for name in LEDGER_VALUES), base]

@@ -2,23 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import replace
 
 from lockcheck.history.event import Event, EventType, Notice
 from lockcheck.history.model import FaultSpan
 from lockcheck.history.older import effect_of_name
-
-
-@dataclass(slots=True)
-class _OpenFault:
-    begun: Event
-    since_ns: int | None = None
-    proven_ns: int | None = None
-    proof: str = ""
-    why_unproven: str = "its effect was never proven"
-    healing_ns: int | None = None
-    healed_ns: int | None = None
 
 
 class FaultAssembly:
@@ -26,7 +14,7 @@ class FaultAssembly:
 
     def __init__(self) -> None:
         self.quiet_ns: int | None = None  # when all faults were healed and clients went on
-        self._open: dict[int, _OpenFault] = {}
+        self._spans: dict[int, FaultSpan] = {}
 
     def add(self, event: Event) -> None:
         """Adds an event of the nemesis; raises ValueError if it contradicts the earlier ones."""
@@ -34,39 +22,46 @@ class FaultAssembly:
             if event.f == Notice.QUIET and event.type is EventType.INVOKE:
                 self.quiet_ns = event.time
             return
-        known = self._open.get(event.fault)
-        if known is None:
-            if event.type is not EventType.INVOKE or event.f == Notice.HEAL:
-                raise ValueError(f"fault {event.fault} was never begun")
-            self._open[event.fault] = _OpenFault(event)
-        elif event.f == Notice.HEAL:
-            if event.type is EventType.INVOKE and known.healing_ns is None:
-                known.healing_ns = event.time
-            if event.type is EventType.OK:
-                known.healed_ns = event.time
-        elif event.type is EventType.OK:
-            known.proven_ns, known.proof = event.time, str(event.value or "")
-            if event.since is not None:
-                known.since_ns = min(max(event.since, known.begun.time), event.time)
-        else:
-            known.why_unproven = event.error or known.why_unproven
+        known = self._spans.get(event.fault)
+        if known is None and (event.type is not EventType.INVOKE or event.f == Notice.HEAL):
+            raise ValueError(f"fault {event.fault} was never begun")
+        span = _begun(event, event.fault) if known is None else _after(known, event)
+        self._spans[event.fault] = span
 
-    def spans(self) -> Iterable[FaultSpan]:
-        for number, fault in self._open.items():
-            begun = fault.begun
-            yield FaultSpan(
-                id=number,
-                name=begun.f,
-                nodes=begun.struck,
-                effect=begun.effect or effect_of_name(begun.f),
-                start_ns=begun.time,
-                since_ns=fault.since_ns,
-                proven_ns=fault.proven_ns,
-                healed_ns=fault.healed_ns,
-                proof=fault.proof,
-                why_unproven="" if fault.proven_ns is not None else fault.why_unproven,
-                asked=begun.asked or "",
-                links=begun.links or (),
-                healing_ns=fault.healing_ns,
-                waited_for=begun.value if isinstance(begun.value, str) else "",
-            )
+    def spans(self) -> list[FaultSpan]:
+        return list(self._spans.values())
+
+
+def _begun(event: Event, number: int) -> FaultSpan:
+    return FaultSpan(
+        id=number,
+        name=event.f,
+        nodes=event.struck,
+        effect=event.effect or effect_of_name(event.f),
+        start_ns=event.time,
+        since_ns=None,
+        proven_ns=None,
+        healed_ns=None,
+        proof="",
+        why_unproven="its effect was never proven",
+        asked=event.asked or "",
+        links=event.links or (),
+        waited_for=event.value if isinstance(event.value, str) else "",
+    )
+
+
+def _after(span: FaultSpan, event: Event) -> FaultSpan:
+    """The fault after a further event of it."""
+    if event.f == Notice.HEAL:
+        if event.type is EventType.INVOKE and span.healing_ns is None:
+            return replace(span, healing_ns=event.time)
+        return replace(span, healed_ns=event.time) if event.type is EventType.OK else span
+    if event.type is EventType.OK:
+        since_ns = span.since_ns
+        if event.since is not None:
+            since_ns = min(max(event.since, span.start_ns), event.time)
+        proof = str(event.value or "")
+        return replace(span, since_ns=since_ns, proven_ns=event.time, proof=proof, why_unproven="")
+    if span.proven_ns is not None:
+        return span
+    return replace(span, why_unproven=event.error or span.why_unproven)

@@ -58,11 +58,8 @@ class History:
         place: Position | None = None,
         terms: Terms | None = None,
     ) -> History:
-        """The history of these events, which are in the order of their times.
-
-        `place` is the position that the reader of the events updates: errors then name its line.
-        `terms` replace the terms that the events contain.
-        """
+        """The history of events in the order of their times. Errors name the line of `place`, which
+        their reader updates; `terms` replace the terms that the events contain."""
         first = Assembly(source, place, given_terms=terms)
         first.read(events)
         if not (first.terms.partial and first.terms.reentrant):

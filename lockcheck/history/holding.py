@@ -86,9 +86,8 @@ class Holding:
             self._unsure.add(whose)
 
     def _renew(self, renewal: Operation, under_way: Event | None) -> None:
-        """Applies a renewal to the hold that was open at its invocation. A keeper's renewal can
-        still be under way when its client has released the lock and acquired it again: it is not
-        about the new hold."""
+        """Applies a renewal to the hold that was open when it was invoked: its client may have
+        released the lock and acquired it again since."""
         held = self.held.get((renewal.owner, renewal.key))
         if held is None or not held.began_by(renewal.start_ns):
             return
@@ -142,9 +141,8 @@ class Holding:
         return self._cut_at_validity(hold)
 
     def give_up(self, process: int | str, key: str, seen_ns: int) -> None:
-        """Ends the hold of a client that may have crashed and come back under the same name. A
-        production log does not record that, and what the client does on other keys then proves
-        nothing about this hold."""
+        """Ends the hold of a client that may have crashed and come back under the same name: what
+        it does on other keys then proves nothing about this hold."""
         held = self.held.get((process, key))
         if held is None:
             return

@@ -171,13 +171,8 @@ def _shortest(granted: list[Operation], latest_ns: int, default_ttl_ms: int | No
 
 
 def validity_end_ns(granted: Operation, terms: Terms) -> int | None:
-    """Until when a client that checks its validity relies on this grant; None if the grant has
-    none.
-
-    Never longer than the lease. The lease counts from the invocation, since the client may have
-    been stopped before it recorded the answer. Where clients wait for the lock, it may count from
-    the answer.
-    """
+    """Until when a client that checks its validity relies on this grant, if that has one: never
+    longer than the lease, which counts from the invocation, or where clients wait the answer."""
     answer = granted.answer
     if answer is None or answer.valid_ms is None:
         return None

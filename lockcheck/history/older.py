@@ -1,8 +1,4 @@
-"""Fills in what histories of older runs or other tools leave out.
-
-Current runs record the effect of each fault and what their workload does. Only this module draws
-conclusions from names.
-"""
+"""Fills in what histories of older runs or other tools leave out, from names and words."""
 
 from __future__ import annotations
 

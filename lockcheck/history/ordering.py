@@ -15,8 +15,7 @@ BEFORE_ALL = -(1 << 62)
 def order_by(*columns: NDArray[np.integer]) -> Ints:
     """The rows ordered by the first column, then by the next; a stable sort.
 
-    One column of small numbers is sorted by its digits. Otherwise, if all columns and the row
-    number fit into one word, sorting these words is several times faster than sorting by columns.
+    Sorting digits, or words of all columns and the row number, is faster than sorting by columns.
     """
     count = len(columns[0])
     if count == 0:

@@ -1,8 +1,4 @@
-"""A long history: its operations as columns, and its events only where they are needed.
-
-In most of a history the lock works. Judges clear that from the columns, and read the events of the
-few operations that they cannot clear.
-"""
+"""A long history: its operations as columns, and its events only where they are needed."""
 
 from __future__ import annotations
 
@@ -12,7 +8,6 @@ from functools import cached_property
 from typing import IO, Protocol, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lockcheck.history.columns import Columns, read_columns
 from lockcheck.history.event import Event, Terms, earlier, with_interned_texts
@@ -98,11 +93,8 @@ class Scan:
     def around(
         self, groups: Iterable[Ints], ledger_rows: Ints | None = None, besides: Sequence[int] = ()
     ) -> History:
-        """The operations on the same keys that overlap any of these groups of operations.
-
-        Every hold in it is complete, so what judges find there is certain. Beyond that it has only
-        the given `ledger_rows` and the rows `besides`.
-        """
+        """The operations on the same keys that overlap any of these groups, with complete holds, so
+        what judges find is certain; and the given `ledger_rows` and the rows `besides`."""
         inside = [self._at_the_time_of(group) for group in groups if len(group)]
         if not inside:
             return replace(self.context, known_clients=self.clients)
@@ -224,17 +216,10 @@ def _holds(columns: Columns) -> Holds:
     of = locking[order_by(table.key[locking], table.process[locking])]
     begins = np.flatnonzero((table.f[of] == Op.ACQUIRE) & (table.outcome[of] == Outcome.OK))
     after = np.minimum(begins + 1, len(of) - 1)
-    known = (after > begins) & _same_client(table, of[begins], of[after])
+    known = (after > begins) & table.same_client(of[begins], of[after])
     granted, ended = of[begins], np.where(known, of[after], -1)
     start = table.end[granted]
     last = columns.seen_last[table.process[granted]] if len(granted) else start
     end = np.where(ended >= 0, table.start[ended], np.maximum(last, start))
     order = order_by(table.key[granted], start)
     return Holds(granted[order], ended[order], start[order], np.maximum(end, start)[order])
-
-
-def _same_client(table: Table, one: Ints, other: Ints) -> NDArray[np.bool_]:
-    same: NDArray[np.bool_] = np.logical_and(
-        table.key[one] == table.key[other], table.process[one] == table.process[other]
-    )
-    return same

@@ -7,7 +7,7 @@ Texts, keys, processes and values are numbers, which `symbols` translates.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import IntEnum
 from itertools import repeat
 from typing import Any, TypeAlias
@@ -44,16 +44,7 @@ class Op(IntEnum):
     OTHER = 8
 
 
-OP_OF = {
-    F.ACQUIRE: Op.ACQUIRE,
-    F.RELEASE: Op.RELEASE,
-    F.RENEW: Op.RENEW,
-    F.READ: Op.READ,
-    F.WRITE: Op.WRITE,
-    F.CAS: Op.CAS,
-    F.ADD: Op.ADD,
-    F.RUN: Op.RUN,
-}
+OP_OF = {op.name.lower(): op for op in Op if op is not Op.OTHER}
 
 
 class Outcome(IntEnum):
@@ -126,9 +117,15 @@ class Table:
     def __len__(self) -> int:
         return len(self.f)
 
-    def take(self, rows: NDArray[np.bool_] | NDArray[np.intp] | slice) -> Table:
+    def take(self, rows: Mask | NDArray[np.intp] | slice) -> Table:
         """These rows only, in the same order."""
         return Table(**{name: getattr(self, name)[rows] for name in TYPES}, symbols=self.symbols)
+
+    def same_client(self, one: Ints, other: Ints) -> Mask:
+        """Which pairs of rows are of the same process and key."""
+        same: Mask = self.key[one] == self.key[other]
+        same &= self.process[one] == self.process[other]
+        return same
 
     @staticmethod
     def of(operations: Sequence[Operation], symbols: Symbols | None = None) -> Table:
@@ -140,11 +137,11 @@ class Table:
         return Table(**arrays, symbols=symbols)
 
 
-def among(codes: Bytes, some: Iterable[Op] | Iterable[Outcome]) -> NDArray[np.bool_]:
+def among(codes: Bytes, some: Iterable[Op] | Iterable[Outcome]) -> Mask:
     """Which of the codes are one of these; fast for few rows, too."""
     wanted = np.zeros(len(Op), dtype=np.bool_)
     wanted[list(some)] = True
-    found: NDArray[np.bool_] = wanted[codes]
+    found: Mask = wanted[codes]
     return found
 
 
@@ -156,21 +153,15 @@ def blind_by_value(f: Bytes, result: Codes, symbols: Symbols) -> Mask:
     return released & np.isin(result, blind) if blind else np.broadcast_to(np.False_, len(f))
 
 
-TYPES: dict[str, Any] = {  # of the columns, in their order
-    "f": np.int8,
-    "outcome": np.int8,
-    "start": np.int64,
-    "end": np.int64,
-    "process": np.int32,
-    "key": np.int32,
-    "argument": np.int32,
-    "second": np.int32,
-    "result": np.int32,
-    "token": np.int64,
-    "ttl_ms": np.int32,
-    "owner": np.int32,
-    "blind": np.bool_,
-}
+KINDS: dict[Any, Any] = {"Bytes": np.int8, "Codes": np.int32, "Ints": np.int64, "Mask": np.bool_}
+
+
+def types_of(columns: type[Any]) -> dict[str, Any]:
+    """The types of the columns of a dataclass, in their order, by their annotations."""
+    return {each.name: KINDS[each.type] for each in fields(columns) if each.type in KINDS}
+
+
+TYPES = types_of(Table)
 
 
 def _row(operation: Operation, symbols: Symbols) -> tuple[int, ...]:

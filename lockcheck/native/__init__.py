@@ -1,7 +1,6 @@
 """The parts in C, if they were built; everything works without them, more slowly.
 
-ctypes loads them from a library beside this file, which `hatch_build.py` builds from the `.c` files
-here. LOCKCHECK_PURE=1 turns them off.
+`hatch_build.py` builds the library from the `.c` files here. LOCKCHECK_PURE=1 turns it off.
 """
 
 from __future__ import annotations

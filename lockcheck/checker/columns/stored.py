@@ -1,5 +1,4 @@
-"""The writes as a storage numbered and remembered them, as columns: what `writes` and `versions`
-are for a history that is read event by event.
+"""The writes as a storage numbered and remembered them, as columns.
 
 Only what fits together without a gap is taken: each entry of the ledger is of one write that some
 client sent, and each number that a client got is in the ledger. The rest needs the events.
@@ -7,17 +6,14 @@ client sent, and each number that a client got is in the ledger. The rest needs 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lockcheck.checker.evidence.writes import GUARDS_WORDS
 from lockcheck.history.ordering import order_by
 from lockcheck.history.scan import Scan
-from lockcheck.history.table import NOTHING, Codes, Ints, Op, Outcome
-
-Mask = NDArray[np.bool_]
+from lockcheck.history.table import NOTHING, Codes, Ints, Mask, Op, Outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,18 +33,8 @@ class Stored:
     def __len__(self) -> int:
         return len(self.entry)
 
-    def take(self, places: Mask) -> Stored:
-        return Stored(
-            self.entry[places],
-            self.row[places],
-            self.key[places],
-            self.seq[places],
-            self.accepted[places],
-            self.by_guard[places],
-            self.value[places],
-            self.base[places],
-            self.hold[places],
-        )
+    def take(self, places: Mask | Ints) -> Stored:
+        return Stored(*(getattr(self, column.name)[places] for column in fields(self)))
 
 
 def stored(scan: Scan) -> Stored | None:
@@ -84,7 +70,7 @@ def _by_the_ledger(scan: Scan) -> Stored | None:
         base=base.astype(np.int32),
         hold=hold,
     )
-    return every.take(order)  # type: ignore[arg-type]
+    return every.take(order)
 
 
 def _by_the_answers(scan: Scan) -> Stored | None:
@@ -111,8 +97,7 @@ def _by_the_answers(scan: Scan) -> Stored | None:
 
 
 def _rows(scan: Scan, written: Ints) -> Ints | None:
-    """The operation of each entry: by the number that both have, or by the value, which only this
-    write wrote."""
+    """The operation of each entry: by the number that both have, or by the value."""
     table, ledger, columns = scan.table, scan.columns.ledger, scan.columns
     is_write = table.f[columns.numbered] == Op.WRITE
     numbered, number = columns.numbered[is_write], columns.number[is_write]

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lockcheck.checker.columns.stored import Mask, Stored, bases
+from lockcheck.checker.columns.stored import Stored, bases
 from lockcheck.checker.evidence.writes import Stretches
 from lockcheck.history.scan import Scan
-from lockcheck.history.table import NO_TOKEN, NOTHING, Codes, Ints, Op, Outcome
+from lockcheck.history.table import NO_TOKEN, NOTHING, Codes, Ints, Mask, Op, Outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +51,7 @@ class Suspected:
 
 
 def suspected(scan: Scan, accepted: Stored) -> Suspected | None:
-    """Where a write was based on an older value, or may have been stale. None: one was based on
-    nothing that is known."""
+    """Stretches that may be wrong. None: a write was based on nothing that is known."""
     first, odd = _first(accepted), _odd(accepted)
     if (accepted.base[odd] == NOTHING).any():
         return None
@@ -131,8 +130,7 @@ def _odd(accepted: Stored) -> Ints:
 
 
 def _stale(scan: Scan, accepted: Stored, first: Mask) -> list[tuple[int, int]]:
-    """Writes after one by a client that asked later, or had a higher token; each with the first of
-    the two writes that it is to be compared with."""
+    """Writes after one by a client that asked later, or had a higher token; each with that one."""
     granted = scan.holds.granted[accepted.hold]
     asked, token = scan.table.start[granted], scan.table.token[granted]
     began, group = scan.holds.start[accepted.hold], np.cumsum(first, dtype=np.int64)

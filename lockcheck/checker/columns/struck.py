@@ -19,8 +19,7 @@ AIMED_AT = 8  # faults of one kind of which one will have struck a holder
 
 
 def doubtful(scan: Scan) -> list[FaultSpan]:
-    """Faults that were proven, but not certain to have struck a client at work, or one that others
-    waited for: see `exercised`."""
+    """Proven faults that may not have struck a client at work: see `exercised`."""
     proven = [fault for fault in scan.context.faults if fault.proven_ns is not None]
     return [fault for fault in proven if not _is_felt(scan, fault)]
 

@@ -15,6 +15,7 @@ from lockcheck.history.table import (
     NOTHING,
     Codes,
     Ints,
+    Mask,
     Op,
     Outcome,
     Symbols,
@@ -46,11 +47,8 @@ class Calls:
 
 
 def calls_of(table: Table, model: Model, until: Ints | None = None) -> Calls:
-    """The calls of a table. `until`: for each granted acquire and renewal the end of its promise,
-    if the model has leases.
-
-    A failed operation did not happen. An unconfirmed one that only looks has no effect either way.
-    """
+    """The calls of a table; `until` is for models with leases. A failed operation did not happen,
+    and an unconfirmed one that only looks has no effect either way."""
     confirmed = _confirmed(table)
     known = among(table.f, model.operations)
     matters = known & (confirmed | ((table.outcome == Outcome.INFO) & ~among(table.f, LOOKS)))
@@ -84,7 +82,7 @@ def _distinguishing(table: Table, model: Model) -> Ints:
     return np.stack([column.astype(np.int64) for column in columns])
 
 
-def _confirmed(table: Table) -> NDArray[np.bool_]:
+def _confirmed(table: Table) -> Mask:
     return among(table.outcome, (Outcome.OK, Outcome.EITHER))
 
 

@@ -17,10 +17,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from lockcheck.checker.linearizability.sweep.clients import relevant
 from lockcheck.history.ordering import latest_before, order_by
-from lockcheck.history.table import NEVER, Ints, Op, Outcome, Table
+from lockcheck.history.table import NEVER, Ints, Mask, Op, Outcome, Table
 
 
 def has_keepers(table: Table) -> bool:
@@ -63,19 +63,17 @@ class _Merge:
     acquired: Ints  # for each spot the last one up to it that is a confirmed acquire
     released: Ints
     unsure_ns: dict[int, int]  # by client: the first acquire without an answer
-    kept: NDArray[np.bool_]
+    kept: Mask
     placed: dict[tuple[int, int], int] = field(default_factory=dict)  # client, time: the row
     ambiguous: set[int] = field(default_factory=set)
 
     @staticmethod
     def of(table: Table, until: Ints | None) -> _Merge:
         ok = table.outcome == Outcome.OK
-        maybe = (table.outcome == Outcome.INFO) & (table.f != Op.RENEW)
-        rows = np.flatnonzero((table.f <= Op.RENEW) & (ok | maybe))
+        rows = np.flatnonzero(relevant(table))
         order = rows[order_by(table.key[rows], table.process[rows])]
         fresh = np.ones(len(order), bool)
-        same = np.equal(table.key[order][1:], table.key[order][:-1])
-        fresh[1:] = ~(same & (table.process[order][1:] == table.process[order][:-1]))
+        fresh[1:] = ~table.same_client(order[1:], order[:-1])
         client = np.cumsum(fresh) - 1
         f, sure = table.f[order], ok[order]
         unsure = np.flatnonzero(~sure & (f == Op.ACQUIRE))[::-1]
@@ -155,7 +153,7 @@ class _Merge:
         )
 
 
-def _last(which: NDArray[np.bool_]) -> Ints:
+def _last(which: Mask) -> Ints:
     """For each spot the last one up to it that is marked; -1 if there is none."""
     spots = np.where(which, np.arange(len(which)), -1)
     latest: Ints = np.maximum.accumulate(spots) if len(spots) else spots

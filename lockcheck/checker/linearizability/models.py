@@ -158,12 +158,8 @@ def _leave(state: LockState, call: Call) -> State | Illegal:
 
 
 def _enter_again(state: LockState, call: Call) -> State | Illegal:
-    """A further level. The token of a hold stays the same; a token that is seen here first is the
-    hold's.
-
-    An unconfirmed level only matters right before the release that would otherwise be the last, so
-    it can wait until then.
-    """
+    """A further level; a token that is seen here first is the hold's. An unconfirmed level only
+    matters right before the release that would otherwise be the last, so it can wait until then."""
     if not call.confirmed and state.times > 1:
         return Illegal("the caller holds it more than once already")
     inside = state._replace(times=state.times + 1)

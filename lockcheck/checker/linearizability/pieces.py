@@ -12,7 +12,8 @@ from enum import Enum
 
 import numpy as np
 
-from lockcheck.checker.linearizability.written import UNWRITTEN, Mask, Rows, Written
+from lockcheck.checker.linearizability.written import UNWRITTEN, Rows, Written
+from lockcheck.history.table import Mask
 
 
 class MistakeKind(Enum):
@@ -98,11 +99,8 @@ def _line(writers: Rows, root: Rows, depth: Rows) -> Rows:
 
 
 def _out_of_order(story: Written, reads: Rows, line: Rows, depth: Rows) -> Mistakes:
-    """The operations that ended before one that comes earlier in their piece began.
-
-    Of all earlier ones only the one that began last matters. Rows are in the order in which they
-    began, so times need no ranks: the largest row so far is the one.
-    """
+    """The operations that ended before one that comes earlier in their piece began. Of all earlier
+    ones only the one that began last matters: the largest row so far."""
     columns, source = story.columns, story.source
     before_reads = np.arange(len(columns))  # of a row that wrote: of it and all before it
     before = line

@@ -20,9 +20,8 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from lockcheck.history.table import Codes, Ints, Op, Outcome, Table
+from lockcheck.history.table import Codes, Ints, Mask, Op, Outcome, Table
 
-Mask: TypeAlias = NDArray[np.bool_]
 Rows: TypeAlias = NDArray[np.intp]
 
 T = TypeVar("T", bound=np.generic)
@@ -33,11 +32,8 @@ UNWRITTEN = -1  # in place of the row that wrote a value
 
 @dataclass(frozen=True, slots=True)
 class RegisterColumns:
-    """The operations that happened, or may have, in the order of their invocations.
-
-    The first rows are not operations: there is one for each key, which writes the initial value. So
-    a later row never began earlier.
-    """
+    """The operations that happened, or may have, in the order of their invocations. They follow a
+    row for each key, which writes the initial value."""
 
     keys: Codes  # their symbols
     rows: Rows  # of the table, for each operation
@@ -124,11 +120,8 @@ def _sources(columns: RegisterColumns, symbols: int) -> tuple[Rows, Rows, Rows]:
 
 
 def _was_seen(columns: RegisterColumns, source: Rows) -> Mask:
-    """The rows whose value was seen by an operation that certainly happened.
-
-    An unconfirmed cas whose value was seen did happen, so it saw a value in its turn, and so on:
-    followed by pointer jumping.
-    """
+    """The rows whose value was seen by an operation that certainly happened. An unconfirmed cas
+    whose value was seen did happen, so it saw a value in its turn: followed by pointer jumping."""
     seen = np.zeros(len(columns), dtype=np.bool_)
     seen[_known(source[columns.sure])] = True
     unsure = np.flatnonzero(~columns.sure & columns.looked)

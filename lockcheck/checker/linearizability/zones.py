@@ -37,8 +37,7 @@ BRIEFLY = {
 
 
 def zones(table: Table, initial: int = NOTHING) -> dict[int, Answer]:
-    """The answers of the keys that are not linearizable, or that this engine cannot decide. `table`
-    has reads, writes and cas only."""
+    """The answers of keys that are not linearizable, or that this engine cannot decide."""
     story = _Story(table, written(table, initial))
     key, names = story.written.columns.key, story.written.columns.keys
     answered = np.zeros(len(names), dtype=np.bool_)

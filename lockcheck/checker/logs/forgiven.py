@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lockcheck.checker.linearizability import Model, Patience, decide
-from lockcheck.history.table import NEVER, Ints, Op, Outcome, Table
-
-Mask: TypeAlias = NDArray[np.bool_]
+from lockcheck.history.table import NEVER, Ints, Mask, Op, Outcome, Table
 
 
 def without_blind_releases(table: Table) -> Table:

@@ -8,12 +8,10 @@ guessed: the user has to name it.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lockcheck.history.ordering import order_by
-from lockcheck.history.table import NO_TOKEN, NOTHING, Ints, Op, Outcome, Table
+from lockcheck.history.table import NO_TOKEN, NOTHING, Ints, Mask, Op, Outcome, Table
 
-Mask = NDArray[np.bool_]
 MOST_READS = 100  # answers of reads that are looked at
 
 
@@ -50,11 +48,11 @@ def _reentrant(table: Table, granted: Mask) -> bool:
     asked = (table.f == Op.ACQUIRE) & (table.outcome != Outcome.FAIL)
     entered = _by_client(table, granted | (table.f == Op.RELEASE))
     one, other = entered[:-1], entered[1:]
-    again = _same_client(table, one, other) & granted[one] & granted[other]
+    again = table.same_client(one, other) & granted[one] & granted[other]
     again &= ~_different_tokens(table, one, other)
     left = _by_client(table, asked | (table.f == Op.RELEASE))
     first, second = left[:-1], left[1:]
-    twice = _same_client(table, first, second) & ~asked[first] & ~asked[second]
+    twice = table.same_client(first, second) & ~asked[first] & ~asked[second]
     twice &= (table.outcome[first] == Outcome.OK) & (table.outcome[second] != Outcome.FAIL)
     clients = {(table.key[row], table.process[row]) for row in one[again].tolist()}
     return any((table.key[row], table.process[row]) in clients for row in first[twice].tolist())
@@ -64,12 +62,6 @@ def _by_client(table: Table, which: Mask) -> Ints:
     rows = np.flatnonzero(which)
     ordered: Ints = rows[order_by(table.key[rows], table.process[rows])]
     return ordered
-
-
-def _same_client(table: Table, one: Ints, other: Ints) -> Mask:
-    same: Mask = table.key[one] == table.key[other]
-    same &= table.process[one] == table.process[other]
-    return same
 
 
 def _different_tokens(table: Table, one: Ints, other: Ints) -> Mask:

@@ -11,10 +11,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lockcheck.history.ordering import BEFORE_ALL, latest_before, order_by
-from lockcheck.history.table import NEVER, Ints, Op, Outcome, Table
+from lockcheck.history.table import NEVER, Ints, Mask, Op, Outcome, Table
 
 
 def cleaned(table: Table) -> Table:
@@ -81,8 +80,7 @@ def _without(table: Table, rows: Ints) -> Table:
 
 
 def _repeated_as_one(table: Table) -> Table:
-    """Joins an unanswered release and its confirmed repetition: it took effect at some moment
-    between the first invocation and the last answer."""
+    """Joins an unanswered release and its confirmed repetition: one release, as long as both."""
     rows = _by_client(table, (table.outcome != Outcome.FAIL) & (table.f <= Op.RENEW))
     one, other = rows[:-1], rows[1:]
     same = (table.key[one] == table.key[other]) & (table.owner[one] == table.owner[other])
@@ -119,14 +117,14 @@ def _without_consequence(table: Table) -> Ints:
     return found
 
 
-def _by_client(table: Table, which: NDArray[np.bool_]) -> Ints:
+def _by_client(table: Table, which: Mask) -> Ints:
     """These rows, client after client of each lock."""
     rows = np.flatnonzero(which)
     ordered: Ints = rows[order_by(table.key[rows], table.owner[rows])]
     return ordered
 
 
-def _next(which: NDArray[np.bool_], places: Ints) -> Ints:
+def _next(which: Mask, places: Ints) -> Ints:
     """From each place on, the first one that is marked; -1 if there is none."""
     none = len(which)
     first = np.minimum.accumulate(np.append(np.where(which, np.arange(none), none), none)[::-1])
@@ -134,8 +132,8 @@ def _next(which: NDArray[np.bool_], places: Ints) -> Ints:
     return np.where(found == none, -1, found)
 
 
-def _same(table: Table, rows: Ints, one: Ints, other: Ints) -> NDArray[np.bool_]:
+def _same(table: Table, rows: Ints, one: Ints, other: Ints) -> Mask:
     """Whether the rows are of the same client and lock; `other` may be -1 for none."""
-    same: NDArray[np.bool_] = (table.key[rows[one]] == table.key[rows[other]]) & (other >= 0)
+    same: Mask = (table.key[rows[one]] == table.key[rows[other]]) & (other >= 0)
     same &= table.owner[rows[one]] == table.owner[rows[other]]
     return same

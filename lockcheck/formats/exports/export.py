@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, count
 from typing import IO
 
 from lockcheck.errors import UserError
@@ -30,7 +30,7 @@ class Export:
 
 
 def _edn(history: History) -> Iterator[bytes]:
-    return (edn_line(index, event) for index, event in enumerate(_with_terms(history)))
+    return map(edn_line, count(), _with_terms(history))
 
 
 def _jsonl(history: History) -> Iterator[bytes]:

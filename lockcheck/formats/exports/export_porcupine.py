@@ -32,38 +32,18 @@ def porcupine_lines(history: History) -> Iterator[bytes]:
         yield _encode(_operation(operation, client, of)) + b"\n"
 
 
-class _Input(msgspec.Struct, omit_defaults=True):
-    op: str
-    key: str
-    value: object
-    of: int | None = None
-
-
-class _Output(msgspec.Struct):
-    outcome: str
-    value: object
-    token: int | None
-
-
-class _Operation(msgspec.Struct, rename="pascal"):
-    client_id: int
-    input: _Input
-    call: int
-    output: _Output
-    return_: int = msgspec.field(name="Return")
-
-
-def _operation(operation: Operation, client: int, of: int | None) -> _Operation:
-    answer, end_ns = operation.answer, operation.end_ns
+def _operation(operation: Operation, client: int, of: int | None) -> dict[str, object]:
+    invoke, answer, end_ns = operation.invoke, operation.answer, operation.end_ns
+    asked = {"op": operation.f, "key": operation.key, "value": invoke.value}
     output = (
-        (EventType.INFO, None, None)
+        {"outcome": EventType.INFO, "value": None, "token": None}
         if answer is None
-        else (answer.type, result_of(answer), answer.token)
+        else {"outcome": answer.type, "value": result_of(answer), "token": answer.token}
     )
-    return _Operation(
-        client,
-        _Input(operation.f, operation.key, operation.invoke.value, of),
-        operation.start_ns,
-        _Output(*output),
-        END_OF_TIMES if end_ns is None else end_ns,
-    )
+    return {
+        "ClientId": client,
+        "Input": asked if of is None else {**asked, "of": of},
+        "Call": operation.start_ns,
+        "Output": output,
+        "Return": END_OF_TIMES if end_ns is None else end_ns,
+    }

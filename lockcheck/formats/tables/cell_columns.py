@@ -6,10 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lockcheck.formats.tables.cells import maybe_number
-from lockcheck.history.table import NOTHING, Codes, Ints
+from lockcheck.history.table import NOTHING, Codes, Ints, Mask
 
 ABSENT = -(1 << 63)  # stands for a missing number
 DIGITS = 10
@@ -62,9 +61,9 @@ class RepeatedTexts(Generic[T]):
         meant = self.meant
         return [None if number == NOTHING else meant[number] for number in numbers.tolist()]
 
-    def are(self, numbers: Codes, meant: T) -> NDArray[np.bool_]:
+    def are(self, numbers: Codes, meant: T) -> Mask:
         known = np.array([*(each == meant for each in self.meant), False])  # NOTHING is -1
-        found: NDArray[np.bool_] = known[numbers]
+        found: Mask = known[numbers]
         return found
 
 

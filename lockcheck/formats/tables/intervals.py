@@ -26,7 +26,7 @@ from lockcheck.formats.tables.cells import (
     json_or_text,
 )
 from lockcheck.history.event import EventType, F, Notice
-from lockcheck.history.table import NOTHING
+from lockcheck.history.table import NOTHING, Mask
 
 NEEDED = ("client", "key", "op", "start_ns", "end_ns", "outcome")
 OPTIONAL = ("token", "value", "result", "ttl_ms", "node", "seq", "base", "of")
@@ -34,7 +34,6 @@ COLUMNS = (*NEEDED, *OPTIONAL)
 ANSWERED_TOKEN = (F.ACQUIRE, F.RENEW)
 OUTCOMES = {kind.value: kind for kind in (EventType.OK, EventType.FAIL, EventType.INFO)}
 
-Mask: TypeAlias = NDArray[np.bool_]
 Column: TypeAlias = NDArray[Any]
 
 

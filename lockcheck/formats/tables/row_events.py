@@ -32,17 +32,14 @@ from lockcheck.history.table import (
     blind_by_value,
 )
 
-EMPTY_LEDGER: dict[str, Any] = {name: np.zeros(0, kind) for name, kind in LEDGER}
+EMPTY_LEDGER = LedgerColumns(**{name: np.zeros(0, kind) for name, kind in LEDGER.items()})
 OUTCOME_OF = {EventType.OK: Outcome.OK, EventType.FAIL: Outcome.FAIL, EventType.INFO: Outcome.INFO}
 LONG_AGO = -(1 << 60)
 
 
 class RowEvents:
-    """Creates the events of rows when they are needed.
-
-    An event has a number: of an invocation or notice that of its row, of an answer that plus the
-    number of rows. Its place is its index in the order of times.
-    """
+    """Creates the events of rows when they are needed. An event has a number: that of its row, for
+    an answer plus the number of rows. Its place is its index in the order of times."""
 
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
@@ -187,7 +184,7 @@ class RowEvents:
             number=rows.seq[at][numbered],
             based=np.flatnonzero(base != NOTHING),
             base=base[base != NOTHING],
-            ledger=LedgerColumns(**EMPTY_LEDGER),
+            ledger=EMPTY_LEDGER,
             has_foreign_owners=False,
             began_ns=rows.began_ns,
             end_ns=int(times[-1]),

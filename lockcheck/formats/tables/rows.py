@@ -15,10 +15,10 @@ from lockcheck.formats.jepsen.jepsen_op import is_plain_number
 from lockcheck.formats.names import our_client
 from lockcheck.formats.source import Source
 from lockcheck.formats.tables.cell_columns import ABSENT
-from lockcheck.formats.tables.intervals import Intervals, Mask
+from lockcheck.formats.tables.intervals import Intervals
 from lockcheck.history.assembly import keeper_of
 from lockcheck.history.event import EventType, F, Notice
-from lockcheck.history.table import NEVER, NOTHING, Ints
+from lockcheck.history.table import NEVER, NOTHING, Ints, Mask
 
 LONGEST_NS = 1 << 60
 

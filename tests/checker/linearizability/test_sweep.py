@@ -311,7 +311,7 @@ LEFT_OPEN = {
 
 @pytest.mark.parametrize("lines", LEFT_OPEN.values(), ids=LEFT_OPEN)
 def test_what_takes_a_search_is_left_to_it(lines: str) -> None:
-    assert judged(lines, MODELS["owner-mutex"]) == Answer(None, "sweep", NEEDS_SEARCH)
+    assert judged(lines, MODELS["owner-mutex"]) == Answer(None, "sweep", NEEDS_SEARCH.reason)
 
 
 TOUCHING_ONES = {

@@ -83,13 +83,9 @@ class Callbacks:
     def __init__(self, transitions: Transitions, patience: Patience) -> None:
         self._transitions = transitions
         self._patience = patience
-        self._raised: BaseException | None = None
+        self.raised: BaseException | None = None
         self.model = AskModel(self._step)
         self.patience = AskPatience(self._may_go_on)
-
-    def raise_again(self) -> None:
-        if self._raised is not None:
-            raise self._raised
 
     def _step(self, kind: int, state: int, rank: ctypes._Pointer[RankColumns]) -> int:
         try:
@@ -97,7 +93,7 @@ class Callbacks:
             if after != ILLEGAL:
                 rank[0] = self._transitions.ranks[after]
         except BaseException as error:  # noqa: BLE001 - raised again as soon as C is left
-            self._raised = self._raised or error
+            self.raised = self.raised or error
             return FAILED
         return after
 
@@ -105,7 +101,7 @@ class Callbacks:
         try:
             return int(self._patience.may_go_on())
         except BaseException as error:  # noqa: BLE001 - as above; Ctrl-C comes here
-            self._raised = self._raised or error
+            self.raised = self.raised or error
             return 0
 
 
@@ -131,7 +127,8 @@ def native_search(
         byref(found),
     )
     try:
-        callbacks.raise_again()
+        if callbacks.raised is not None:
+            raise callbacks.raised
         return _found(found, lock)
     finally:
         library.lockcheck_search_free(byref(found))

@@ -180,7 +180,7 @@ class Search:
         used = self._running.use_one_more(number, before.used)
         if used is None:
             return None
-        after = self._step(self._running.maybe_kind(number), before.state)
+        after = self._step(self._running.maybe_kind[number], before.state)
         if after in (ILLEGAL, before.state):
             return None
         return self._enter(before, after, before.mask, used, NONE - 1 - number)

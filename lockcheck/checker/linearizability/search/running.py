@@ -12,15 +12,15 @@ class Running:
         self.writers: list[int] = []  # running ones that may change the state, by their returns
         self.lookers: list[int] = []  # running ones that only look
         self.maybes: list[int] = []  # classes of unconfirmed operations that were called
-        self._maybe_kind: list[int] = plan.maybe.tolist()
+        self.maybe_kind: list[int] = plan.maybe.tolist()  # by class: its kind
         self._calls: list[int] = plan.calls.tolist()
         self._called: list[int] = plan.called.tolist()
         self._looks = plan.looks[plan.kind].tolist()
         self._place = 0
         self._when = [0] * len(self._looks)  # by operation: its place among the calls
-        self._bits: list[list[int]] = [[] for _ in self._maybe_kind]  # by class: its operations
-        self._until: list[list[int]] = [[] for _ in self._maybe_kind]  # and their places
-        self._class_bits = [0] * len(self._maybe_kind)
+        self._bits: list[list[int]] = [[] for _ in self.maybe_kind]  # by class: its operations
+        self._until: list[list[int]] = [[] for _ in self.maybe_kind]  # and their places
+        self._class_bits = [0] * len(self.maybe_kind)
         self._number_calls()
         self._call(0, self._called[0] if self._called else 0)
 
@@ -34,9 +34,6 @@ class Running:
             self._until[-1 - name].append(when)
             self._class_bits[-1 - name] |= 1 << unconfirmed
             unconfirmed += 1
-
-    def maybe_kind(self, number: int) -> int:
-        return self._maybe_kind[number]
 
     def is_called(self, name: int) -> bool:
         return self._when[name] < self._called[self._place]

@@ -11,14 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from lockcheck.checker.linearizability.leases import NO_PROMISE
 from lockcheck.history.ordering import order_by
-from lockcheck.history.table import NEVER, NO_TOKEN, Bytes, Ints, Op, Outcome, Table
+from lockcheck.history.table import NEVER, NO_TOKEN, Bytes, Ints, Mask, Op, Outcome, Table
 
-Flags = NDArray[np.bool_]
 Spots = NDArray[np.intp]
 
 NOWHERE = -1
-NO_PROMISE = -NEVER  # of an operation without a promise
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +78,16 @@ class Clients:
         return token
 
 
+def relevant(table: Table) -> Mask:
+    """The confirmed operations on locks, and the unconfirmed ones that may have changed one."""
+    maybe = (table.outcome == Outcome.INFO) & (table.f != Op.RENEW)
+    wanted: Mask = (table.f <= Op.RENEW) & ((table.outcome == Outcome.OK) | maybe)
+    return wanted
+
+
 def _by_client(table: Table) -> tuple[Spots, Spots]:
     """The rows that matter, client by client, and the first spot of each client."""
-    locking = table.f <= Op.RENEW
-    confirmed = table.outcome == Outcome.OK
-    matters = locking & (confirmed | ((table.outcome == Outcome.INFO) & (table.f != Op.RENEW)))
-    rows = np.flatnonzero(matters)
+    rows = np.flatnonzero(relevant(table))
     client = _numbers(table, rows)
     order = order_by(client)
     client = client[order]

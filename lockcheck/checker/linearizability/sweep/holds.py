@@ -22,8 +22,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lockcheck.checker.linearizability.sweep.clients import NOWHERE, Clients, Flags, Spots
-from lockcheck.history.table import NEVER, Ints, Op
+from lockcheck.checker.linearizability.sweep.clients import NOWHERE, Clients, Spots
+from lockcheck.history.table import NEVER, Ints, Mask, Op
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,16 +45,9 @@ class SweepHolds:
     def key(self) -> Ints:
         return self.clients.key(self.first)
 
-    def take(self, which: Spots | Flags) -> SweepHolds:
-        return SweepHolds(
-            self.clients,
-            self.first[which],
-            self.last[which],
-            self.cut[which],
-            self.begin[which],
-            self.end[which],
-            self.token[which],
-        )
+    def take(self, which: Spots | Mask) -> SweepHolds:
+        columns = (self.first, self.last, self.cut, self.begin, self.end, self.token)
+        return SweepHolds(self.clients, *(column[which] for column in columns))
 
 
 def holds_of(clients: Clients, *, tokens: bool) -> tuple[SweepHolds, Spots]:
@@ -78,7 +71,7 @@ def holds_of(clients: Clients, *, tokens: bool) -> tuple[SweepHolds, Spots]:
     return SweepHolds(clients, marks[first], marks[last], cut, begin, end, token), unexplained
 
 
-def _released_and_reacquired(clients: Clients, fresh: Flags) -> Flags:
+def _released_and_reacquired(clients: Clients, fresh: Mask) -> Mask:
     """For each mark whether its client released and acquired, unconfirmed, since the last one."""
     marks, acquired, released = clients.marks, clients.maybe_acquired, clients.maybe_released
     back = np.zeros(len(marks), bool)
@@ -90,7 +83,7 @@ def _released_and_reacquired(clients: Clients, fresh: Flags) -> Flags:
     return back
 
 
-def _asked_before(clients: Clients, which: Spots, fresh: Flags) -> Flags:
+def _asked_before(clients: Clients, which: Spots, fresh: Mask) -> Mask:
     """For each of these marks whether an unanswered acquire came since the last one."""
     spots = clients.marks[which]
     first = clients.starts[clients.client(spots)]

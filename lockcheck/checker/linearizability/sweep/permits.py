@@ -27,10 +27,9 @@ from heapq import heappop, heappush
 
 import numpy as np
 
-from lockcheck.checker.linearizability.sweep.clients import Flags
 from lockcheck.checker.linearizability.sweep.holds import SweepHolds
 from lockcheck.history.ordering import order_by
-from lockcheck.history.table import NEVER, Ints, Op, Outcome, Table
+from lockcheck.history.table import NEVER, Ints, Op, Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +42,7 @@ class Stuck:
 
 def keys_crowded(holds: SweepHolds, permits: int) -> Ints:
     """The keys with too many holders at some moment if each client releases only its own grants,
-    acquires as late as possible and releases as early as possible. That takes no order of events,
-    only counts."""
+    acquires as late as possible and releases as early as possible."""
     if len(holds) == 0:
         return np.zeros(0, np.int64)
     time = np.concatenate((np.maximum(holds.end, holds.begin), holds.begin))
@@ -148,11 +146,3 @@ def _events(start: Ints, end: Ints) -> list[int]:
     time = np.concatenate((start, end[answered]))
     events: list[int] = what[np.lexsort((what & 1, time))].tolist()
     return events
-
-
-def relevant(table: Table) -> Flags:
-    """The confirmed operations on locks, and the unconfirmed ones that may have changed one."""
-    confirmed = table.outcome == Outcome.OK
-    maybe = (table.outcome == Outcome.INFO) & (table.f != Op.RENEW)
-    wanted: Flags = (table.f <= Op.RENEW) & (confirmed | maybe)
-    return wanted

@@ -1,10 +1,7 @@
 """Decides locks in near-linear time: sorting, and a few passes over columns, for all keys at once.
 
-It tries one explanation of the answers, that of `holds`. Where that works there is an order,
-whatever the model: a client that releases what it was granted, and enters once, conforms to each of
-them. Where it does not, it was the only explanation if the lock has an owner that enters once, and
-each client does one operation at a time, and nothing after an unconfirmed one. Locks that only
-count are counted (`permits`); all others are left to the search.
+It tries one explanation of the answers, that of `holds`: docs/design/engines.md says why, and when
+a mistake in it is certain. Locks that only count are counted (`permits`).
 """
 
 from __future__ import annotations
@@ -16,7 +13,7 @@ import numpy as np
 
 from lockcheck.checker.linearizability.answer import Answer
 from lockcheck.checker.linearizability.models import Call, Illegal, Model, permits_of
-from lockcheck.checker.linearizability.sweep.clients import NOWHERE, Clients, Spots
+from lockcheck.checker.linearizability.sweep.clients import NOWHERE, Clients, Spots, relevant
 from lockcheck.checker.linearizability.sweep.holds import SweepHolds, holds_of
 from lockcheck.checker.linearizability.sweep.order import (
     Collision,
@@ -24,7 +21,7 @@ from lockcheck.checker.linearizability.sweep.order import (
     holds_by_key,
     keys_in_conflict,
 )
-from lockcheck.checker.linearizability.sweep.permits import Stuck, keys_crowded, relevant, stuck
+from lockcheck.checker.linearizability.sweep.permits import Stuck, keys_crowded, stuck
 from lockcheck.checker.linearizability.sweep.tokens import (
     keys_out_of_order,
     keys_without_room,
@@ -35,7 +32,7 @@ from lockcheck.history.ordering import order_by
 from lockcheck.history.table import Ints, Op, Outcome, Table
 
 SWEEP = "sweep"
-NEEDS_SEARCH = "it takes a search to decide"
+NEEDS_SEARCH = Answer(None, SWEEP, "it takes a search to decide")
 ONE_OF_MANY = "its answers exclude each other; so many objects are like this that none are named"
 MOST_EVIDENCE = 1_000  # keys; the others are only counted as not linearizable
 
@@ -53,19 +50,15 @@ def sweep(table: Table, model: Model, until: Ints | None = None) -> dict[int, An
     doubtful = np.union1d(wrong, clients.key(clients.overlapping))
     if not model.owners and until is None:
         unsure = np.isin(doubtful, table.key[table.outcome == Outcome.EITHER])
-        left = dict.fromkeys(doubtful[unsure].tolist(), _needs_search())
+        left = dict.fromkeys(doubtful[unsure].tolist(), NEEDS_SEARCH)
         return left | _counted(table, permits_of(model), doubtful[~unsure])
     if not model.owners or _reentrant(model):
         intricate = doubtful
-    answers = dict.fromkeys(doubtful[np.isin(doubtful, intricate)].tolist(), _needs_search())
+    answers = dict.fromkeys(doubtful[np.isin(doubtful, intricate)].tolist(), NEEDS_SEARCH)
     certain = doubtful[~np.isin(doubtful, intricate)]
     if len(certain):
         answers |= _judged(holds, unexplained, certain, model)
     return answers
-
-
-def _needs_search() -> Answer:
-    return Answer(None, SWEEP, NEEDS_SEARCH)
 
 
 def _reentrant(model: Model) -> bool:
@@ -102,7 +95,7 @@ def _judged(holds: SweepHolds, unexplained: Spots, keys: Ints, model: Model) -> 
     for key, which in holds_by_key(some):
         mistakes.setdefault(key, []).extend(_mistakes(some.take(which), model))
     answers = {key: _answer(mistakes[key]) for key in named.tolist()}
-    answers |= dict.fromkeys(keys[MOST_EVIDENCE:].tolist(), _needs_search())
+    answers |= dict.fromkeys(keys[MOST_EVIDENCE:].tolist(), NEEDS_SEARCH)
     wrong = [clients.key(unexplained), keys_in_conflict(holds)]
     wrong += [keys_out_of_order(holds)] if model.tokens else []
     rest = np.intersect1d(keys[MOST_EVIDENCE:], np.concatenate(wrong)).tolist()
@@ -112,7 +105,7 @@ def _judged(holds: SweepHolds, unexplained: Spots, keys: Ints, model: Model) -> 
 def _answer(mistakes: list[Mistake]) -> Answer:
     """The first mistake; undecided without one: a grant without known token may fit elsewhere."""
     if not mistakes:
-        return _needs_search()
+        return NEEDS_SEARCH
     first = min(mistakes, key=lambda mistake: mistake.at)
     return Answer(False, SWEEP, first.reason, first.rows)
 
