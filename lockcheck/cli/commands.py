@@ -272,7 +272,7 @@ def doctor_command() -> int:
 @main.command("clean")
 def clean_command() -> int:
     """Remove what killed runs left in Docker."""
-    from lockcheck.compose.docker.runtime import clean_docker
+    from lockcheck.compose.docker.cleanup import clean_docker
 
     removed = clean_docker(say, say)
     click.echo(f"{removed} leftover{'' if removed == 1 else 's'} removed")

@@ -1,5 +1,4 @@
-"""Fetches and unpacks Debian packages without installing or changing anything on this host: from
-its own sources, or from another suite of its mirror.
+"""Fetches and unpacks Debian packages without installing or changing anything on this host.
 
 apt checks their signatures, as always. If the host's package lists are missing or old, lists of our
 own are fetched.

@@ -35,10 +35,6 @@ def programs_on_host(kinds: Iterable[Kind]) -> dict[Kind, Command]:
     return found
 
 
-def programs_in_images(kinds: Iterable[Kind]) -> dict[Kind, Command]:
-    return {kind: kind.server.image_program for kind in kinds}
-
-
 def node_orders(
     specs: Sequence[NodeSpec],
     programs: Mapping[Kind, Command],

@@ -1,8 +1,7 @@
 """The interface of the two runtimes, which bring up clusters.
 
-A runtime starts the nodes of a plan and one agent beside them, and returns the pipe to the agent.
-All that happens to the nodes afterwards goes through that pipe: so no other code depends on whether
-a node is a container or a process in a network namespace.
+A runtime starts the nodes of a plan and one agent beside them, and returns the pipe to the agent,
+through which all that happens to the nodes afterwards goes.
 """
 
 from __future__ import annotations
@@ -46,8 +45,7 @@ class ClusterPlan:
 
 
 def allow_open_files(plan: ClusterPlan) -> None:
-    """Raises the limit of open files for the plan's nodes; raises ClusterError if that is not
-    allowed, before anything is started."""
+    """Raises the limit of open files for the plan's nodes, or else ClusterError."""
     wanted = OPEN_FILES + OPEN_FILES_OF_A_NODE * len(plan.nodes)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < wanted:
@@ -89,7 +87,4 @@ class Runtime(ABC):
 
     @abstractmethod
     def start(self, plan: ClusterPlan, say: Say) -> Cluster:
-        """Starts the nodes and the agent; servers may not be ready yet.
-
-        Raises ClusterError, and then leaves nothing behind.
-        """
+        """Starts the nodes and the agent. If it raises ClusterError, nothing is left behind."""

@@ -186,10 +186,13 @@ def _executable(path: Path) -> bool:
     return path.is_file() and os.access(path, os.X_OK)
 
 
+def cache_root() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lockcheck"
+
+
 def unpacked(name: str) -> Path:
     """The folder into which Debian packages are unpacked under that name."""
-    root = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(root) / "lockcheck" / "debian" / name
+    return cache_root() / "debian" / name
 
 
 def in_debs(name: str, path: str) -> Path | None:
@@ -199,8 +202,7 @@ def in_debs(name: str, path: str) -> Path | None:
 
 
 def with_libraries_of(name: str) -> Callable[[Here], Mapping[str, str]]:
-    """The environment of a server: if its program is from packages unpacked under that name, their
-    libraries are found."""
+    """The environment in which a program finds the libraries that were unpacked with it."""
 
     def environment(here: Here) -> Mapping[str, str]:
         root = unpacked(name)

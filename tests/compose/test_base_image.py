@@ -11,7 +11,6 @@ import pytest
 
 from lockcheck.compose.apt import Apt, can_fetch
 from lockcheck.compose.images import base_image, debootstrap
-from lockcheck.compose.images.debootstrap import Debian, Debootstrap
 from lockcheck.compose.images.recipes import USUAL_SUITE
 from lockcheck.errors import ClusterError
 from tests.compose.hosts import fake_program
@@ -57,9 +56,7 @@ def test_a_debootstrap_that_fails_is_quoted_and_leaves_nothing(bare_host: Path) 
         pytest.raises(ClusterError, match="E: no such suite"),
         base_image._empty_folder() as folder,
     ):
-        debootstrap.run_debootstrap(
-            Debootstrap("debootstrap"), folder, Debian("woody", "amd64"), print
-        )
+        debootstrap.run_debootstrap(["debootstrap", "woody", str(folder)], "woody", print)
     assert not folder.exists()
 
 
@@ -74,14 +71,13 @@ def test_debootstrap_is_fetched_and_runs_without_being_installed(tmp_path: Path)
     need_apt()
     fetched = debootstrap.fetched(Apt(tmp_path), tmp_path / "unpacked")
     done = subprocess.run(
-        [fetched.program, "--version"],
-        env={**os.environ, **fetched.environment},
+        [*fetched, "--version"],
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.stdout.startswith("debootstrap "), done.stderr
-    assert Path(fetched.environment["DEBOOTSTRAP_DIR"], "scripts", USUAL_SUITE).exists()
+    assert Path(fetched[1].partition("=")[2], "scripts", USUAL_SUITE).exists()
 
 
 def need_apt() -> None:

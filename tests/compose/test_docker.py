@@ -20,10 +20,10 @@ from docker.types import IPAMConfig, IPAMPool
 
 from lockcheck.compose.docker import runtime as docker_runtime
 from lockcheck.compose.docker.agent_container import CAPABILITIES
-from lockcheck.compose.docker.cleanup import remove_run
+from lockcheck.compose.docker.cleanup import clean_docker, remove_run
 from lockcheck.compose.docker.compose_file import Names, free_subnets
 from lockcheck.compose.docker.compose_up import taken_subnets
-from lockcheck.compose.docker.runtime import DockerRuntime, clean_docker
+from lockcheck.compose.docker.runtime import DockerRuntime
 from lockcheck.compose.runtime import Cluster, ClusterPlan
 from lockcheck.errors import ClusterError
 from lockcheck.servers import SERVERS

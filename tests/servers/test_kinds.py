@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lockcheck.compose.choose import RUNTIMES, choose_runtime
-from lockcheck.compose.launching import node_orders, programs_in_images
+from lockcheck.compose.launching import node_orders
 from lockcheck.compose.local import fetching
 from lockcheck.errors import ClusterError, UserError
 from lockcheck.nodes.node import NodeSpec, Role
@@ -24,7 +24,7 @@ KINDS = sorted(SERVERS)
 
 
 def orders_of(*specs: NodeSpec) -> dict[str, tuple[str, ...]]:
-    programs = programs_in_images(spec.kind for spec in specs if spec.kind)
+    programs = {spec.kind: spec.kind.server.image_program for spec in specs if spec.kind}
     made = node_orders(specs, programs, folder_of=lambda name: f"/f/{name}", data_of=lambda _: "/d")
     return {each.name: each.command for each in made}
 
@@ -299,7 +299,7 @@ def test_a_missing_client_library_is_reported_before_anything_is_started() -> No
 
 def test_libfaketime_stands_before_the_program_alone_and_begins_with_the_truth() -> None:
     spec = NodeSpec("z1", Role.SERVER, Kind("zookeeper"), faketime=True)
-    programs = programs_in_images([Kind("zookeeper")])
+    programs = {Kind("zookeeper"): Kind("zookeeper").server.image_program}
     [orders] = node_orders([spec], programs, str, lambda _: "/d", faketime=IN_IMAGE)
     env, *variables = orders.command[: orders.command.index("java")]
     assert env == "env"

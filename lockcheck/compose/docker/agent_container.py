@@ -1,7 +1,6 @@
 """The run's agent in a container, and the pipe to it by Docker's attach.
 
-The engine closes the agent's input when the attached connection ends for any reason: even if the
-command line of a run is killed, the faults are healed and the nodes ended.
+The engine closes the agent's input when the attached connection ends for any reason.
 """
 
 from __future__ import annotations
@@ -41,11 +40,8 @@ class AlreadyClaimedError(ClusterError):
 def create_agent(
     client: docker.DockerClient, run_id: str, image: str, command: Sequence[str]
 ) -> str:
-    """Creates the agent's container, without starting it, and the run's volume; returns its id.
-
-    The container's name claims the run's id: a second run with the same id fails here, before it
-    has created anything that could be mistaken for the first one's.
-    """
+    """Creates the agent's container, without starting it, and the run's volume; returns its id. The
+    container's name claims the run's id: a second run with the same id fails here."""
     from docker.types import Mount
 
     names = Names(run_id)

@@ -1,9 +1,4 @@
-"""Generates the Compose file of a cluster from its plan.
-
-Each NodeSpec becomes a service: a container in which the agent starts the node's program. The
-NodeSpecs stay the only description of the cluster; the file is kept in the run's folder, for
-readers.
-"""
+"""Generates the Compose file of a cluster from its plan: a container for each NodeSpec."""
 
 from __future__ import annotations
 

@@ -34,8 +34,7 @@ ComposeDocument = Callable[[IPv4Network], dict[str, object]]
 def up(
     compose: Sequence[str], plan: ClusterPlan, taken: list[IPv4Network], on: ComposeDocument
 ) -> None:
-    """Brings up the nodes in the first free subnet; if another run has just taken that, in the
-    next one."""
+    """Brings up the nodes in the first free subnet that no other run takes meanwhile."""
     trouble = ""
     for subnet in islice(free_subnets(plan.run_id, taken), MOST_SUBNETS_TRIED):
         document = json.dumps(on(subnet), indent=2) + "\n"  # JSON is YAML

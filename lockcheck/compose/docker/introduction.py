@@ -22,8 +22,7 @@ LAST_LINES = 5
 def introduced(
     client: docker.DockerClient, run_id: str, orders: Iterable[NodeOrders]
 ) -> list[NodeOrders]:
-    """The orders of the nodes, each with its container's address and first process. Raises
-    ClusterError if a container has exited."""
+    """The orders with addresses and first processes; a ClusterError if a container has exited."""
     names = Names(run_id)
     with engine_trouble("asking for the nodes' containers"):
         return [

@@ -30,19 +30,11 @@ from lockcheck.compose.docker.engine import connect, engine_trouble, why_no_engi
 from lockcheck.compose.docker.introduction import introduced
 from lockcheck.compose.docker.unpacking import unpack
 from lockcheck.compose.images.build import bring_images
-from lockcheck.compose.launching import (
-    CLIENT_IMAGE,
-    CLIENT_IN_IMAGE,
-    image_of,
-    node_orders,
-    programs_in_images,
-)
+from lockcheck.compose.launching import CLIENT_IMAGE, CLIENT_IN_IMAGE, image_of, node_orders
 from lockcheck.compose.runtime import Cluster, ClusterPlan, Runtime, Say, allow_open_files
 from lockcheck.errors import ClusterError
 from lockcheck.servers.faketime import IN_IMAGE
 from lockcheck.servers.kind import Kind
-
-__all__ = ["DockerCluster", "DockerRuntime", "clean_docker"]
 
 LAUNCH_TIMEOUT_S = 60.0
 LEAVING_S = 3.0  # for the agent to heal and exit; its container is removed in any case
@@ -121,7 +113,7 @@ class DockerCluster(Cluster):
         """Starts the nodes' programs in their containers; returns the servers' versions."""
         orders = node_orders(
             self._plan.nodes,
-            programs_in_images(self._plan.kinds),
+            {kind: kind.server.image_program for kind in self._plan.kinds},
             folder_of=lambda name: f"{RUN_FOLDER}/{name}",
             data_of=lambda _name: DATA_FOLDER,
             client=() if self._plan.idle_clients else CLIENT_IN_IMAGE,
@@ -140,8 +132,7 @@ class DockerCluster(Cluster):
         return f"docker exec -it {self._names.container(node)} sh"
 
     def collect(self) -> None:
-        """Copies the nodes' files through the engine, which may be on another machine, even from
-        containers that have exited."""
+        """Copies the nodes' files through the engine, even from containers that have exited."""
         with tempfile.TemporaryFile() as packed:
             with engine_trouble("collecting the nodes' files"):
                 chunks, _about = self._client.api.get_archive(self._names.agent, f"{RUN_FOLDER}/.")

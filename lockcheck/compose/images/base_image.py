@@ -89,10 +89,8 @@ def _check_debootstrap_can_run(suite: str) -> None:
 
 @contextmanager
 def _empty_folder() -> Iterator[Path]:
-    """A folder in the cache: the system's temporary folder is often mounted nodev.
-
-    The caller holds the lock for builds, so folders found there were left by killed builds.
-    """
+    """A folder in the cache: the system's temporary folder is often mounted nodev. Folders found
+    there were left by killed builds, since the caller holds the lock for builds."""
     for left in cache_folder().glob(FOLDER_PREFIX + "*"):
         shutil.rmtree(left)
     with tempfile.TemporaryDirectory(prefix=FOLDER_PREFIX, dir=cache_folder()) as name:

@@ -13,20 +13,12 @@ from lockcheck.compose.docker.engine import BUILD_TIMEOUT_S, connect, engine_tro
 from lockcheck.compose.images.base_image import base_image
 from lockcheck.compose.images.cache import only_one_at_a_time
 from lockcheck.compose.images.dependencies import package_tree
-from lockcheck.compose.images.keeping import (
-    installation,
-    is_there,
-    keep,
-    mark_on,
-    remove,
-    remove_old,
-)
+from lockcheck.compose.images.keeping import is_there, keep, own_mark_on, remove, remove_old
 from lockcheck.compose.images.recipes import (
     COMPOSE_IMAGE,
     Recipe,
     build_context,
     image_names,
-    image_tag,
     recipe,
 )
 from lockcheck.compose.runtime import Say
@@ -38,18 +30,15 @@ if TYPE_CHECKING:
 
 LAST_LINES = 10
 
-__all__ = ["bring_images", "build_images", "image_tag", "missing_images"]
-
 
 def missing_images(kinds: Iterable[Kind]) -> list[str]:
     """The images that runs with these kinds of server need, and that the engine does not have."""
     with closing(connect()) as client:
-        return [name for name in image_names(kinds) if not is_there(client, image_tag(name))]
+        return [name for name in image_names(kinds) if not is_there(client, recipe(name).tag)]
 
 
 def build_images(kinds: Iterable[Kind], say: Say) -> None:
-    """Builds all that runs with these kinds of server need: their images, those of the clients and
-    the storage; and fetches Compose if it is missing."""
+    """Builds all images that runs with these servers need, and fetches Compose if it is missing."""
     bring_images(image_names(kinds), say)
     if find_compose() is None:
         _fetch_compose(say)
@@ -134,4 +123,4 @@ def _fetch_compose(say: Say) -> None:
         try:
             cache_binary(client, image)
         finally:
-            remove(client, {image, mark_on(image, installation())})
+            remove(client, {image, own_mark_on(image)})

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from lockcheck.errors import ClusterError
+from lockcheck.servers.base import cache_root
 
 
 def cache_folder() -> Path:
     """The folder, which is created if need be."""
-    root = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    folder = Path(root) / "lockcheck"
+    folder = cache_root()
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

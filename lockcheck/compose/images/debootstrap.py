@@ -1,7 +1,4 @@
-"""Runs debootstrap, which makes a Debian tree from a mirror: the installed one, or one fetched.
-
-It is a shell script in a Debian package, and works without being installed.
-"""
+"""Runs debootstrap, which makes a Debian tree from a mirror: the installed one, or one fetched."""
 
 from __future__ import annotations
 
@@ -9,8 +6,6 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from lockcheck.compose.apt import MIRROR_VARIABLE, Apt, can_fetch
@@ -19,19 +14,6 @@ from lockcheck.errors import ClusterError
 
 LAST_LINES = 8
 ROOTS_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"  # partly missing from many users' PATH
-
-
-@dataclass(frozen=True, slots=True)
-class Debootstrap:
-    program: str
-    environment: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Debian:
-    suite: str
-    architecture: str
-    mirror: Sequence[str] = ()  # empty: debootstrap's default
 
 
 def what_prevents_it() -> tuple[str, str]:
@@ -55,31 +37,32 @@ def make_tree(tree: Path, suite: str, architecture: str, scratch: Path, say: Say
     """Makes a Debian tree in the folder `tree`; fetches debootstrap into `scratch` if need be."""
     apt = Apt(scratch)
     if installed := shutil.which("debootstrap"):
-        debootstrap = Debootstrap(installed)
+        debootstrap = [installed]
     else:
         say("fetching debootstrap, which is not installed")
         debootstrap = fetched(apt, scratch / "debootstrap")
-    run_debootstrap(debootstrap, tree, Debian(suite, architecture, apt.debian_mirror()), say)
+    options = ("--variant=minbase", f"--arch={architecture}")
+    run_debootstrap([*debootstrap, *options, suite, str(tree), *apt.debian_mirror()], suite, say)
 
 
-def fetched(apt: Apt, unpacked: Path) -> Debootstrap:
+def fetched(apt: Apt, unpacked: Path) -> list[str]:
+    """The command that runs debootstrap from its package."""
     apt.unpack(["debootstrap"], unpacked)
-    data = {"DEBOOTSTRAP_DIR": str(unpacked / "usr/share/debootstrap")}
-    return Debootstrap(str(unpacked / "usr/sbin/debootstrap"), data)
+    data = f"DEBOOTSTRAP_DIR={unpacked / 'usr/share/debootstrap'}"
+    return ["env", data, str(unpacked / "usr/sbin/debootstrap")]
 
 
-def run_debootstrap(debootstrap: Debootstrap, tree: Path, of: Debian, say: Say) -> None:
+def run_debootstrap(command: list[str], suite: str, say: Say) -> None:
     """Runs it in new namespaces, so that its mounts and processes cannot outlive it."""
     apart = ["unshare", "--mount", "--pid", "--fork", "--kill-child"]
-    make = [debootstrap.program, "--variant=minbase", f"--arch={of.architecture}"]
     path = f"{os.environ.get('PATH', os.defpath)}:{ROOTS_PATH}"
     lines: list[str] = []
     with subprocess.Popen(
-        [*apart, *make, of.suite, str(tree), *of.mirror],
+        [*apart, *command],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        env={**os.environ, "PATH": path, **debootstrap.environment},
+        env={**os.environ, "PATH": path},
     ) as process:
         try:
             for line in process.stdout or ():
@@ -92,9 +75,9 @@ def run_debootstrap(debootstrap: Debootstrap, tree: Path, of: Debian, say: Say) 
         return
     output = "\n    ".join(lines[-LAST_LINES:])
     raise ClusterError(
-        f"debootstrap could not make the base image of Debian {of.suite}:\n    {output}",
+        f"debootstrap could not make the base image of Debian {suite}:\n    {output}",
         cure="`apt-get update` should work on this host: its Debian mirror is the one used; or "
-        f"name one that has Debian {of.suite} in {MIRROR_VARIABLE}",
+        f"name one that has Debian {suite} in {MIRROR_VARIABLE}",
     )
 
 

@@ -80,14 +80,10 @@ def package_tree(architecture: str, say: Say) -> Path:
     if not tree.exists():
         say(f"fetching {len(wanted)} Python packages for the client image")
         shelf.mkdir(exist_ok=True)
-        _clear(shelf)
+        for old in shelf.iterdir():
+            shutil.rmtree(old)
         _install(wanted, architecture, tree)
     return tree
-
-
-def _clear(shelf: Path) -> None:
-    for old in shelf.iterdir():
-        shutil.rmtree(old)
 
 
 def _install(wanted: list[str], architecture: str, tree: Path) -> None:

@@ -1,9 +1,7 @@
 """Keeps the images in the engine that installations of lockcheck have marked, and removes others.
 
-Different checkouts, users and machines may share an engine, and none may remove an image that
-another one uses. So each installation marks the images that it uses with a tag of its own, again in
-every run. A tag moves to the image that gets it next, and the engine records when each image was
-last tagged: so unused ones are known.
+Each installation marks the images that it uses with a tag of its own, again in every run. The
+engine records when each image was last tagged: so unused ones are known.
 """
 
 from __future__ import annotations
@@ -38,7 +36,7 @@ def is_there(client: docker.DockerClient, image: str) -> bool:
 
 def keep(client: docker.DockerClient, image: str) -> bool:
     """Marks it as used by this installation; False if it does not exist."""
-    repository, _, tag = mark_on(image, installation()).partition(":")
+    repository, _, tag = own_mark_on(image).partition(":")
     return _unless_missing(image, lambda: client.api.tag(image, repository, tag))
 
 
@@ -61,6 +59,10 @@ def installation() -> str:
     return hashlib.sha256(whose.encode()).hexdigest()[:12]
 
 
+def own_mark_on(image: str) -> str:
+    return mark_on(image, installation())
+
+
 def mark_on(image: str, by: str) -> str:
     """The tag by which an installation marks the image."""
     return f"{image.partition(':')[0]}{MARK}{by}"
@@ -76,12 +78,8 @@ class OurImage:
     idle_s: float  # since it was built or last marked
 
 
-def unused(held: Iterable[OurImage]) -> list[OurImage]:
-    """The images that may be removed."""
-    return [image for image in held if _is_unused(image)]
-
-
-def _is_unused(image: OurImage) -> bool:
+def is_unused(image: OurImage) -> bool:
+    """Whether the image may be removed."""
     if image.in_container or not all(tag.startswith(OURS) for tag in image.tags):
         return False
     if any(tag.startswith(BASE) for tag in image.tags):
@@ -91,7 +89,7 @@ def _is_unused(image: OurImage) -> bool:
 
 
 def remove_old(client: docker.DockerClient) -> None:
-    for image in unused(images_held(client)):
+    for image in filter(is_unused, images_held(client)):
         remove(client, image.tags or {image.image_id})
 
 

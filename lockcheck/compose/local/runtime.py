@@ -1,8 +1,6 @@
-"""The local runtime: plain processes in network namespaces, no Docker, and no root where the
-system lets users have namespaces of their own.
+"""The local runtime: processes in network namespaces, without root where users may have their own.
 
-The agent is the init process of the run's own PID namespace: when it ends, the kernel kills all
-processes in it, and their networks go with them.
+The agent is the init process of the run's own PID namespace: nothing outlives it.
 """
 
 from __future__ import annotations
