@@ -57,8 +57,7 @@ class Kernel:
         self.ask_batch([NetlinkMessage(kind, flags | ACKNOWLEDGE, body)])
 
     def ask_batch(self, messages: Iterable[NetlinkMessage]) -> None:
-        """Sends the messages together; returns when those with ACKNOWLEDGE are acknowledged, or
-        raises the first OSError among the answers."""
+        """Sends the messages together; returns when they are acknowledged, or raises an OSError."""
         first, awaited, sent = self._sequence + 1, set[int](), b""
         for message in messages:
             self._sequence += 1

@@ -11,8 +11,7 @@ from lockcheck.errors import FaultError
 async def wait_until(
     condition: Callable[[], bool], lacking: str, timeout_s: float, poll_s: float = 0.001
 ) -> None:
-    """Polls until the condition holds. Raises FaultError with the words `lacking` when the time is
-    over."""
+    """Polls until the condition holds. Raises FaultError with `lacking` when the time is over."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + timeout_s
     while not condition():

@@ -57,8 +57,7 @@ class ClockFacts:
 
 
 async def _offsets_ms(clocks: Clocks) -> list[float | None]:
-    """Wall and monotonic; where processes differ, that of the one furthest off. Empty if they
-    cannot be read just now."""
+    """Wall and monotonic, of the process furthest off. Empty if they cannot be read just now."""
     with suppress(FaultError, OSError):
         all_ns = [await clocks.offsets_ns(clock) for clock in CLOCKS]
         furthest = [round(max(each, key=abs) / NS_PER_MS, 1) if each else None for each in all_ns]

@@ -1,10 +1,7 @@
 """Moves the clocks of a JVM by libfaketime, which is preloaded when the server starts.
 
-A JVM waits until absolute times of the kernel's monotonic clock. If that clock is moved, such times
-have to be translated, too, which libfaketime does. It moves both clocks together, by the offset in
-a file.
-
-The effect is read from the server's uptime, which counts by its monotonic clock.
+It moves both clocks together, by the offset in a file, and also translates the absolute times until
+which a JVM waits. The effect is read from the server's uptime, by its monotonic clock.
 """
 
 from __future__ import annotations

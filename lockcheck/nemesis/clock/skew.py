@@ -10,17 +10,13 @@ from lockcheck.servers.base import Clock
 RATE_ONE = 1 << 32  # the fixed-point rate of a true clock
 NS_PER_S = 1_000_000_000
 CLOCKS = (Clock.WALL, Clock.MONOTONIC)
-_IDS = {Clock.WALL: time.CLOCK_REALTIME, Clock.MONOTONIC: time.CLOCK_MONOTONIC}
-
-
-def clock_id(clock: Clock) -> int:
-    """Its number for clock_gettime(2)."""
-    return _IDS[clock]
+# Their numbers for clock_gettime(2).
+CLOCK_IDS = {Clock.WALL: time.CLOCK_REALTIME, Clock.MONOTONIC: time.CLOCK_MONOTONIC}
 
 
 def true_ns(clock: Clock) -> int:
     """What the kernel's clock shows now."""
-    return time.clock_gettime_ns(_IDS[clock])
+    return time.clock_gettime_ns(CLOCK_IDS[clock])
 
 
 @dataclass(frozen=True, slots=True)

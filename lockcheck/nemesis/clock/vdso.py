@@ -1,9 +1,7 @@
-"""Moves the clocks of a running process by rewriting its own copy of the vDSO: without a restart or
-a preloaded library, and without an effect on other processes.
+"""Moves the clocks of a running process by rewriting its own copy of the vDSO.
 
 Forks inherit it; programs that the process executes do not. A clock read by a system call stays
-right: so the clock of a JVM, which waits until absolute times of the kernel's monotonic clock, must
-not be moved like this (see `faketime.py`).
+right: see docs/design/faults.md.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Reads a clock as another process reads it: runs a copy of the code and the tables in its vDSO.
-
-So the result is what the process would read, not what it is supposed to read.
-"""
+"""Reads a clock as another process reads it: runs a copy of the code and the tables in its vDSO."""
 
 from __future__ import annotations
 
@@ -10,7 +7,7 @@ import mmap
 from functools import cache
 
 from lockcheck.errors import FaultError
-from lockcheck.nemesis.clock.skew import NS_PER_S, clock_id
+from lockcheck.nemesis.clock.skew import CLOCK_IDS, NS_PER_S
 from lockcheck.nemesis.clock.vdso_image import Image
 from lockcheck.servers.base import Clock
 
@@ -23,8 +20,7 @@ _GETTIME = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.POINTER(_Timespec
 
 
 def read_through(kernels: Image, copied: bytes, clock: Clock) -> int:
-    """The clock in ns, as a process reads it whose vDSO is `copied`. Runs only our own jump and
-    code: raises FaultError unless they are in it."""
+    """The clock in ns. Runs only our own jump and code; raises FaultError if they are missing."""
     jump, code = kernels.jumps[kernels.clock], kernels.processor.code
     jumps = copied[kernels.clock :].startswith(jump)
     if not (jumps and copied[kernels.place :].startswith(code)):
@@ -33,7 +29,7 @@ def read_through(kernels: Image, copied: bytes, clock: Clock) -> int:
     memory[:] = copied
     shown = _Timespec()
     address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
-    failed = _GETTIME(address + kernels.clock)(clock_id(clock), ctypes.byref(shown))
+    failed = _GETTIME(address + kernels.clock)(CLOCK_IDS[clock], ctypes.byref(shown))
     if failed:
         raise FaultError(f"its vDSO cannot read the {clock} clock: error {failed}")
     return int(shown.seconds * NS_PER_S + shown.nanoseconds)

@@ -55,8 +55,7 @@ class HeldLock:
 
 @asynccontextmanager
 async def a_held_lock(scene: Scene) -> AsyncIterator[HeldLock | None]:
-    """Keeps the next client that is granted a lock at work inside the `with` block; None if no
-    client is granted one in time."""
+    """Keeps the next client that is granted a lock at work; None if none is granted one in time."""
     held = await _catch(scene)
     try:
         yield held

@@ -1,7 +1,6 @@
 """Waits for a client to reach the point where a fault strikes, and keeps it there.
 
-The work under a lock may last a few milliseconds, and a fault takes as long to begin. So all
-clients are asked in advance to stay at that point once they reach it: see `client/aims.py`. The
+All clients are asked in advance to stay at that point once they reach it: see `client/aims.py`. The
 first one is caught, and the others go on.
 """
 

@@ -83,11 +83,7 @@ class Nemesis:
 
     async def finish(self, *, at_once: bool) -> None:
         """Begins no further fault, and returns when none is active. Unless `at_once`, active faults
-        run their course, except those that last to the end of the run.
-
-        Healing starts with the last fault and goes on concurrently: a restarted server may not be
-        ready before the servers that it needs can be reached.
-        """
+        run their course. All are healed concurrently: one may need the servers of another."""
         self._no_more.set()
         ending = [each for each in self._under_way if at_once or each.lasts_ms is None]
         await asyncio.gather(*(strike.end() for strike in reversed(ending)))
@@ -126,8 +122,7 @@ class Nemesis:
                     steps.remove(step)  # it lasts to the end of the run
 
     async def _wait_before(self, step: Step, choices: random.Random) -> bool:
-        """The pause before a fault, shortened if the fault would not fit otherwise. False if it
-        does not fit at all, or no further fault may begin."""
+        """Waits, less if the fault would not fit otherwise. False if none may begin any more."""
         gap_ms = choices.uniform(*GAP_MS) if step.gap_ms is None else step.gap_ms
         left_ms = self._left_ms(step)
         if step.gap_ms is None and left_ms >= GAP_MS[0]:

@@ -1,11 +1,8 @@
 """Moves the clocks of nodes: they jump, drift (run at another rate) or strobe (jump to and fro).
 
-The host's clocks stay as they are: an engine moves those of each process of a node.
-
-Healing restores the clocks. Setting a monotonic clock back would stop all timers of some programs
-until it has caught up, so a server that depends on it (`Server.clock`) is restarted with its data
-instead. Redis depends on the wall clock and would lose its locks in a restart, so both of its
-clocks are restored, and some of its background work waits for a while.
+Healing restores the clocks. A server that depends on its monotonic clock (`Server.clock`) is
+restarted with its data instead of seeing it go back. Redis depends on the wall clock and would lose
+its locks in a restart, so both of its clocks are restored, and some background work waits a while.
 """
 
 from __future__ import annotations
@@ -38,7 +35,6 @@ from lockcheck.nemesis.parameters import flag
 from lockcheck.nemesis.scene import Scene
 from lockcheck.nemesis.triggers import Trigger
 from lockcheck.nodes.node import Node, Role
-from lockcheck.servers import Server
 from lockcheck.servers.base import Clock
 
 WALL = flag("wall", "only the wall clock")
@@ -132,8 +128,7 @@ class ClockFault:
 
 
 def _is_untouched(moved: Moved) -> bool:
-    """Whether its clocks run as they were set; also true of a node that has died, was never moved,
-    or is being restored already."""
+    """Whether its clocks run as they were set; also true of a node whose clocks are not moved."""
     idle = moved.giving_back or not moved.taken or not moved.node.alive
     return idle or moved.clocks.are_set_to(moved.skew)
 
@@ -151,12 +146,9 @@ def _strike(step: Step, nodes: tuple[str, ...], scene: Scene) -> ClockFault:
 
 def _moved(step: Step, node: Node) -> Moved:
     which = _which(step, node.role)
-    faked = _waits_by_kernel(node.spec.server) and Clock.MONOTONIC in which
+    waits_by_kernel = node.spec.server is not None and node.spec.server.waits_by_kernel
+    faked = waits_by_kernel and Clock.MONOTONIC in which
     return Moved(node, which, FaketimeClocks(node) if faked else VdsoClocks(node), Skew())
-
-
-def _waits_by_kernel(server: Server | None) -> bool:
-    return server is not None and server.waits_by_kernel
 
 
 def _moves_monotonic(step: Step) -> bool:

@@ -1,11 +1,7 @@
 """Makes a server's data folder unwritable: it is full, or mounted read-only.
 
-The folder is a file system of its own (tmpfs) with a size limit. It is filled by lowering the limit
-to what is in use: that takes no memory, and the server keeps what it has reserved in its files, as
-on a real disk. A file system with a file open for writing cannot be remounted read-only, so the
-server is killed first and restarted on the read-only folder.
-
-Many servers exit then. That is no breakdown: healing restarts them.
+It is full when its limit is lowered to what is in use. Before it is mounted read-only, the server
+is killed, and then restarted. Many servers exit then: that is no breakdown, healing restarts them.
 """
 
 from __future__ import annotations

@@ -1,12 +1,8 @@
 """Kills a Redis primary after it has granted a lock and before its replicas have it.
 
-The replicas are cut off from the primary. Once the lock has expired on them and a client has been
-granted it, the primary is killed and a replica is promoted: by hand, or by the Sentinels. The new
-primary does not have the lock. The client that holds it is kept from releasing it until another
-client is granted it, or until well before its lease ends.
-
-`cut=one` leaves the other replica connected, so WAIT 1 succeeds. By hand, the replica without the
-lock is promoted all the same; Sentinels choose the one that is furthest ahead.
+The replicas are cut off from the primary (with `cut=one` one of them, so WAIT 1 succeeds). Once the
+lock has expired on them and a client has been granted it, the primary is killed and a replica is
+promoted: by hand one that was cut off, or by the Sentinels the one that is furthest ahead.
 """
 
 from __future__ import annotations

@@ -97,8 +97,7 @@ class Partition:
         ]
 
     def _controls(self, arrivals: Arrivals) -> list[Link]:
-        """The links that must go on; and for each node concerned, one link in and one out that no
-        fault cuts, if there are such."""
+        """The links that must go on; and one uncut link in and one out of each node concerned."""
         ends = ((link.sender, link.receiver) for link in self._wanted)
         concerned = dict.fromkeys(name for pair in ends for name in pair)
         found = {*self._goes_on(self._leave, arrivals)}

@@ -1,8 +1,4 @@
-"""Slows down what some nodes send: it is late, partly lost, or limited to a low rate.
-
-No process is stopped and no link is cut, but what was sent in time may arrive too late, such as a
-write after the lease has expired.
-"""
+"""Slows down what some nodes send: it is late, partly lost, or limited to a low rate."""
 
 from __future__ import annotations
 
@@ -13,7 +9,6 @@ import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
-from socket import if_nametoindex
 
 from lockcheck.errors import FaultError
 from lockcheck.history import Effect
@@ -122,7 +117,7 @@ class _Way:
 WAYS = {
     RATE.name: _Way(
         lambda bits: Rate(int(bits) // 8),
-        lambda: queues.try_rate_here(if_nametoindex("lo")),
+        lambda: queues.try_here(queues.limiting(queues.FULL_PACKET)),
         Refusal("this kernel has no token bucket (sch_tbf)", "modprobe sch_tbf as root; or loss="),
     ),
     LOSS.name: _Way(
@@ -135,7 +130,7 @@ WAYS = {
     ),
     DELAY.name: _Way(
         lambda ms: Delay(int(ms)),
-        lambda: queues.try_delay_here(if_nametoindex("lo")),
+        lambda: queues.try_here(queues.delaying(1)),
         Refusal(
             "this kernel cannot delay packets (sch_netem)",
             "modprobe sch_netem as root, where the kernel was built with it; or rate= or loss=",

@@ -1,8 +1,7 @@
 """Sends packets over links and counts those that arrive: so cuts, and their end, are proven.
 
-Each node's network gets a socket of ours, independent of the node's own processes, which may be
-stopped or dead. A packet is sent in one network and received in the other, so each direction is
-tested by itself.
+Each node's network gets a socket of ours, whether the node's own processes run or not. A packet is
+sent in one network and received in the other, so each direction is tested by itself.
 """
 
 from __future__ import annotations
@@ -54,8 +53,7 @@ class Arrivals:
     async def burst(
         self, link: Link, packets: int, size: int, timeout_s: float, *, at_once: int
     ) -> list[float]:
-        """Sends packets of `size` bytes, headers included; returns for each that arrived in time
-        how many seconds after the first was sent."""
+        """Sends packets of `size` bytes; returns after how many seconds each arrived in time."""
         loop = asyncio.get_running_loop()
         took, sent, sent_s, began = list[float](), 0, loop.time(), self._next
         deadline = sent_s + timeout_s
@@ -95,8 +93,7 @@ class Arrivals:
                 self._sockets[link.sender].sendto(packet, to)
 
     def _received(self, *, since: int) -> Iterator[tuple[Link, int]]:
-        """The links and numbers of the packets that have arrived; leaves out those before `since`,
-        which were late."""
+        """The links and numbers of packets that have arrived, without those from before `since`."""
         for receiver, its in self._sockets.items():
             with suppress(BlockingIOError):
                 while True:

@@ -1,8 +1,4 @@
-"""Packet loss: a rule of nf_tables in a node's network drops packets from an address at random.
-
-The rule is made by netlink messages, in a table of its own, so other rules stay as they are. The
-receiver drops the packets: if the sender did, its own TCP would notice, and would wait instead.
-"""
+"""Packet loss: a rule of nf_tables in a node's network drops packets from an address at random."""
 
 from __future__ import annotations
 

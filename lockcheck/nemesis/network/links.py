@@ -1,9 +1,7 @@
 """Cuts and mends links between nodes, and knows which faults cut which.
 
-A link has a direction: from its sender to its receiver. A permanent entry in the neighbour table of
-the sender's network gives the receiver a hardware address that no node has: packets are lost
-silently, over existing and new connections. That needs no program and no more rights than a run
-has, and changes nothing but that entry.
+A link has a direction: from its sender to its receiver. An entry in the sender's neighbour table
+cuts it (see docs/design/decisions.md).
 """
 
 from __future__ import annotations
@@ -42,8 +40,7 @@ class Links:
         self._apply()
 
     def mend(self, owner: object, links: Iterable[Link] | None = None) -> None:
-        """Mends these links of the owner's, or all, unless another fault cuts them, too. Can be
-        repeated if it failed."""
+        """Mends these links of the owner's, or all, unless another fault cuts them. Repeatable."""
         for link in list(self._owners) if links is None else links:
             self._owners.get(link, set()).discard(owner)
         self._apply()

@@ -7,8 +7,9 @@ message. Packets that wait in it are lost when it is removed.
 from __future__ import annotations
 
 import struct
+from dataclasses import dataclass
 from errno import EINVAL, ENOENT
-from socket import AF_UNSPEC
+from socket import AF_UNSPEC, if_nametoindex
 
 from lockcheck.nodes.netlink import CREATE, EXCLUSIVE, Kernel, attribute, device_with, text
 from lockcheck.nodes.node import Node
@@ -18,7 +19,6 @@ ROOT, HANDLE = 0xFFFFFFFF, 0x10000  # of the device; "1:"
 KIND, OPTIONS = 1, 2  # TCA_KIND, TCA_OPTIONS
 QUEUE = struct.Struct("=BxxxiIII")  # family, device, handle, parent, info
 
-TBF, NETEM = "tbf", "netem"
 PARAMETERS, BURST = 1, 6  # TCA_TBF_PARMS, TCA_TBF_BURST
 RATE = struct.Struct("=BBHhHI")  # cells, link layer, overhead, alignment, least, bytes per second
 ETHERNET = 1  # so that the kernel needs no table of times
@@ -39,13 +39,35 @@ def limit_of(rate: int) -> int:
     return max(FULL_PACKET, rate // 2)
 
 
-def limit_rate(node: Node, rate: int) -> None:
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """A queueing discipline, as the kernel is told of it."""
+
+    kind: str
+    options: bytes
+
+
+def limiting(rate: int) -> Queue:
     """`rate` is in bytes per second."""
-    _add(node, TBF, _rate_options(rate))
+    speed = RATE.pack(0, ETHERNET, 0, 0, 0, rate)
+    parameters = speed + bytes(RATE.size) + SIZES.pack(limit_of(rate), 0, 0)
+    burst = attribute(BURST, struct.pack("=I", burst_of(rate)))
+    return Queue("tbf", attribute(PARAMETERS, parameters) + burst)
 
 
-def delay(node: Node, delay_ms: int) -> None:
-    _add(node, NETEM, _delay_options(delay_ms))
+def delaying(delay_ms: int) -> Queue:
+    ticks = delay_ms * 1_000_000 // TICK_NS
+    return Queue("netem", NETEM_OPTIONS.pack(ticks, MANY, 0, 0, 0, 0))
+
+
+def add(node: Node, queue: Queue) -> None:
+    with node.inside_network():
+        _add_here(device_with(node.address), queue)
+
+
+def try_here(queue: Queue) -> None:
+    """Raises OSError if this kernel cannot."""
+    _add_here(if_nametoindex("lo"), queue)
 
 
 def remove(node: Node) -> None:
@@ -58,34 +80,8 @@ def remove(node: Node) -> None:
                 raise
 
 
-def try_rate_here(device: int) -> None:
-    """Raises OSError if this kernel cannot."""
-    _add_here(device, TBF, _rate_options(FULL_PACKET))
-
-
-def try_delay_here(device: int) -> None:
-    """Raises OSError if this kernel cannot."""
-    _add_here(device, NETEM, _delay_options(1))
-
-
-def _rate_options(rate: int) -> bytes:
-    speed = RATE.pack(0, ETHERNET, 0, 0, 0, rate)
-    parameters = speed + bytes(RATE.size) + SIZES.pack(limit_of(rate), 0, 0)
-    return attribute(PARAMETERS, parameters) + attribute(BURST, struct.pack("=I", burst_of(rate)))
-
-
-def _delay_options(delay_ms: int) -> bytes:
-    ticks = delay_ms * 1_000_000 // TICK_NS
-    return NETEM_OPTIONS.pack(ticks, MANY, 0, 0, 0, 0)
-
-
-def _add(node: Node, kind: str, options: bytes) -> None:
-    with node.inside_network():
-        _add_here(device_with(node.address), kind, options)
-
-
-def _add_here(device: int, kind: str, options: bytes) -> None:
+def _add_here(device: int, queue: Queue) -> None:
     body = QUEUE.pack(AF_UNSPEC, device, HANDLE, ROOT, 0)
-    body += text(KIND, kind) + attribute(OPTIONS, options)
+    body += text(KIND, queue.kind) + attribute(OPTIONS, queue.options)
     with Kernel() as kernel:
         kernel.ask(NEW, CREATE | EXCLUSIVE, body)

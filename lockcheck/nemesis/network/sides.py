@@ -1,7 +1,7 @@
 """Which links a step cuts, as pure functions of the step and the struck nodes.
 
 Most cuts have two sides: the struck nodes, and the others. A bridge leaves one server connected to
-both. A ring has no sides: each server keeps the links to its neighbours, and loses the others.
+both; in a ring each server keeps the links to its neighbours.
 """
 
 from __future__ import annotations

@@ -59,15 +59,25 @@ class Slowness(ABC):
     def words(self, seen: Seen) -> str: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Rate(Slowness):
-    bytes_per_s: int
+class Queued(Slowness):
+    """Packets wait in a queue of the node that sends them."""
+
+    queue: queues.Queue
 
     def apply(self, node: Node, others: Iterable[Node]) -> None:  # noqa: ARG002
-        queues.limit_rate(node, self.bytes_per_s)
+        queues.add(node, self.queue)
 
     def remove(self, node: Node, others: Iterable[Node]) -> None:  # noqa: ARG002
         queues.remove(node)
+
+    def words(self, seen: Seen) -> str:
+        return f"{len(seen.took_s)} of {seen.packets} packets within {seen.last_ms}"
+
+
+class Rate(Queued):
+    def __init__(self, bytes_per_s: int) -> None:
+        self.bytes_per_s = bytes_per_s
+        self.queue = queues.limiting(bytes_per_s)
 
     @property
     def _after_burst(self) -> int:
@@ -97,9 +107,6 @@ class Rate(Slowness):
 
     def is_gone(self, seen: Seen) -> bool:
         return not seen.lost and max(seen.took_s) <= HARDLY * self._takes_s
-
-    def words(self, seen: Seen) -> str:
-        return f"{len(seen.took_s)} of {seen.packets} packets within {seen.last_ms}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,15 +139,10 @@ class PacketLoss(Slowness):
         return f"{seen.packets - len(seen.took_s)} of {seen.packets} packets lost"
 
 
-@dataclass(frozen=True, slots=True)
-class Delay(Slowness):
-    ms: int
-
-    def apply(self, node: Node, others: Iterable[Node]) -> None:  # noqa: ARG002
-        queues.delay(node, self.ms)
-
-    def remove(self, node: Node, others: Iterable[Node]) -> None:  # noqa: ARG002
-        queues.remove(node)
+class Delay(Queued):
+    def __init__(self, ms: int) -> None:
+        self.ms = ms
+        self.queue = queues.delaying(ms)
 
     async def measure(self, arrivals: Arrivals, link: Link) -> Seen:
         packets = 5
@@ -153,9 +155,6 @@ class Delay(Slowness):
 
     def is_gone(self, seen: Seen) -> bool:
         return bool(seen.took_s) and min(seen.took_s) * 1000 <= HARDLY * self.ms
-
-    def words(self, seen: Seen) -> str:
-        return f"{len(seen.took_s)} of {seen.packets} packets within {seen.last_ms}"
 
 
 def _table(sender: Node) -> str:
