@@ -43,10 +43,7 @@ class Kind:
 
 
 def in_versions(kinds: Iterable[Kind], texts: Iterable[str]) -> dict[Kind, Kind]:
-    """Each of the kinds in the version that `--version SOFTWARE=VERSION` asks for.
-
-    Raises a UserError if a text asks for something that none of them comes in.
-    """
+    """Each kind in the version that such a SOFTWARE=VERSION asks for; UserError if none has it."""
     kinds = tuple(kinds)
     offered = {kind.software: tuple(SERVERS[kind.software].versions) for kind in kinds}
     asked: dict[str, str] = {}

@@ -1,8 +1,4 @@
-"""Redis (or Valkey): the server, and a connection to it without a pool or a hidden retry.
-
-So a lock's client knows whether a command was never sent (it certainly did not happen) or was sent
-and not answered (its outcome is unknown).
-"""
+"""Redis (or Valkey): the server, and a connection to it without a pool or a hidden retry."""
 
 from __future__ import annotations
 
@@ -40,8 +36,7 @@ DATA_MB = 1024  # at most: it rewrites its append-only file once that has 64 and
 
 def arguments(data: str) -> Command:
     """Options of the server. Each change is in the append-only file before it is answered, so a
-    restart with its data loses nothing: in memory that costs a few microseconds. Expired keys are
-    looked for ten times as often as by default."""
+    restart with its data loses nothing. Expired keys are looked for ten times as often as usual."""
     return (
         *("--dir", data, "--appendonly", "yes", "--appendfsync", "always", "--save", ""),
         # All addresses of the node's own network namespace, none of the host's.
@@ -137,8 +132,7 @@ class NotInRoleError(Exception):
 
 
 class RedisNode:
-    """One connection to a server; if `role` is given, the server must report it (ROLE) on each new
-    connection."""
+    """One connection to a server, which must report `role`, if given, on each new connection."""
 
     def __init__(self, address: Address, timeout_ms: float, role: str = "") -> None:
         from redis.backoff import NoBackoff

@@ -1,8 +1,4 @@
-"""A connection to the primary that the Sentinels name, which they are asked again after a failure.
-
-redis-py's Sentinel client asks the Sentinels, as it does in production. After that there is one
-connection: no pool that could hand out one to a former primary, and no retry.
-"""
+"""A connection to the primary that the Sentinels name; after a failure they are asked again."""
 
 from __future__ import annotations
 

@@ -20,8 +20,7 @@ async def answers(viewer: Node, address: Address, question: Question) -> bool:
 
 
 async def answer(viewer: Node, address: Address, question: Question) -> re.Match[bytes] | None:
-    """The match in the server's answer; None if there is none within `ANSWER_TIMEOUT_S`, which is
-    short because faults have to be healed in time."""
+    """The match in the server's answer; None if there is none within `ANSWER_TIMEOUT_S`."""
     with viewer.inside_network():
         connection = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     connection.setblocking(False)

@@ -16,8 +16,7 @@ Reply: TypeAlias = "int | str | list[Reply] | None"
 
 
 async def ask(viewer: Node, server: Node, port: int, *words: str) -> Reply:
-    """The reply to one command, sent over a connection of its own. Raises FaultError if there is
-    none in time, or it is an error."""
+    """The reply to one command. Raises FaultError if there is none in time, or it is an error."""
     with viewer.inside_network():
         connection = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     connection.setblocking(False)

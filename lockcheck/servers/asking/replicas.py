@@ -71,8 +71,7 @@ class RedisGroup:
         return by_name.get(address, address)
 
     async def check_healthy(self) -> None:
-        """Raises FaultError unless the Sentinels agree on one primary and know all members, and the
-        other members follow it and have caught up."""
+        """Raises FaultError unless the Sentinels agree, and the others follow one primary."""
         primary = await self.primary()
         offset = int((await self.replication(primary))["master_repl_offset"])
         for member in self.members:
@@ -105,9 +104,8 @@ class RedisGroup:
     # --- changing its primary ----------------------------------------------------------------
 
     async def promote(self, chosen: Node) -> None:
-        """A manual failover: REPLICAOF NO ONE on the chosen member, the other running members
-        follow it, and the Sentinels monitor it. All Sentinels first forget the old primary, or one
-        would learn of it from another."""
+        """A manual failover. All Sentinels first forget the old primary, or one would learn of it
+        from another."""
         await self._replicaof(chosen, "NO", "ONE")
         for member in self.members:
             if member is not chosen and member.alive:

@@ -1,9 +1,4 @@
-"""Consul's HTTP API, as far as a lock needs it: sessions, and keys that are bound to them.
-
-`py-consul`, the maintained client, does not suffice: it refuses sessions of less than ten seconds,
-has one deadline for all steps, and distinguishes a refused connection from one that broke after the
-request only by its message.
-"""
+"""Consul's HTTP API, as far as a lock needs it: sessions, and keys that are bound to them."""
 
 from __future__ import annotations
 
@@ -83,8 +78,7 @@ class ConsulMembers:
         self._transact(step, Refusal.NOT_OWNER)
 
     def look(self, key: str, seen: int = 0, wait_s: float = 0.0) -> Look:
-        """The key's session and index: at once, or with the index of an earlier look, as soon as it
-        has changed or `wait_s` is over."""
+        """The key's session and index; at once, or when it has changed since `seen`."""
         query = {"index": seen, "wait": f"{int(wait_s * 1000)}ms"} if seen else {}
         patience_s = self._timeout_s + (wait_s + wait_s / JITTER if seen else 0)
         path = f"kv/{quote(key)}?{urlencode(query)}"

@@ -1,10 +1,4 @@
-"""One connection to one member of etcd, by its public JSON gateway over plain HTTP.
-
-The existing client libraries hide what a lock's client must know: `etcd3gw` has no deadline, keeps
-a pool of connections (so it cannot tell whether a stale one was written to), and its watch is a
-thread that cannot be ended; `etcd3` cannot be imported with a current protobuf. Here a call has a
-deadline, is sent once, and fails with the phase that it had reached.
-"""
+"""One connection to one member of etcd, by its public JSON gateway over plain HTTP."""
 
 from __future__ import annotations
 
@@ -107,10 +101,7 @@ class EtcdNode(HttpNode):
         return answer
 
     def await_deletion(self, key: str, revision: int, left_s: Callable[[], float]) -> bool:
-        """Whether the key is deleted, from this revision on, before `left_s()` is 0.
-
-        Over a connection of its own, and by HTTP/1.0, so that the answer is plain lines.
-        """
+        """Whether the key is deleted, from this revision on, before `left_s()` is 0."""
         ask = {"key": as_bytes(key), "start_revision": revision, "filters": ["NOPUT"]}
         body = json.dumps({"create_request": ask}).encode()
         head = f"POST /v3/watch HTTP/1.0\r\nHost: etcd\r\nContent-Length: {len(body)}\r\n\r\n"

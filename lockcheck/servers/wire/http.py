@@ -1,8 +1,5 @@
-"""One HTTP connection to one member of a cluster, by the standard library.
-
-A call has a deadline, is sent once, and fails with the phase that it had reached. A pool of
-connections could not tell whether a stale one was written to.
-"""
+"""One HTTP connection to one member of a cluster, without a pool: a call has a deadline, is sent
+once, and fails with the phase that it had reached."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""One connection to MariaDB by PyMySQL, which is one session, with a deadline for each answer.
-
-PyMySQL connects once, sends once, and does not reconnect by itself. If an answer does not come in
-time, the connection is closed.
-"""
+"""One connection to MariaDB by PyMySQL, which is one session, with a deadline for each answer."""
 
 from __future__ import annotations
 

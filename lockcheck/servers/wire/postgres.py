@@ -1,8 +1,6 @@
-"""One connection to PostgreSQL, which is one session, with a deadline for each answer.
+"""One connection to PostgreSQL by libpq, which is one session, with a deadline for each answer.
 
-psycopg's own connections have no such deadline: they would wait without end for a server that is
-stopped or cut off. So libpq is used, by psycopg's wrapper of it. If an answer does not come in
-time, the connection is closed, so that a late answer is never taken for the next one.
+If an answer does not come in time, the connection is closed: it is never taken for the next one.
 """
 
 from __future__ import annotations

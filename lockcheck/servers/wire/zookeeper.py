@@ -42,8 +42,7 @@ def log_of_heartbeats(sent: Callable[[], None], answered: Callable[[], None]) ->
 
 
 def missing_in_kazoo() -> str:
-    """The heartbeats that the installed kazoo does not report, tried on a server of our own that
-    answers nothing else; empty if it reports them."""
+    """Empty if the installed kazoo reports its heartbeats, tried on a server of our own."""
     from kazoo.client import KazooClient
 
     sent, answered = threading.Event(), threading.Event()
