@@ -109,7 +109,7 @@ def test_a_client_that_read_its_answer_late_was_granted_first() -> None:
     is at fault."""
     finding = overlap(READ_ITS_ANSWER_LATE.format(first="", second=""))
     assert [hold.process for hold in finding.holds] == [1, 2]
-    assert "answer came last" in note(finding)
+    assert "stopped before it read its answer" in note(finding)
     assert (finding.blame.who, finding.blame.by_ns) == (Culprit.HOLDER, ns(60))
     assert (finding.time_ns, finding.length_ns) == (ns(150), ns(10))
 
