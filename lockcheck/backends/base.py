@@ -112,8 +112,7 @@ class Lock(ABC):
 
     @abstractmethod
     def acquire(self, claim: Claim) -> Grant:
-        """One attempt; the caller decides on the next. A lock that `waits`: until its turn has come
-        or `claim.left_s()` is 0."""
+        """One attempt; if the lock `waits`, until its turn has come or `claim.left_s()` is 0."""
 
     @abstractmethod
     def release(self, grant: Grant) -> object:

@@ -13,10 +13,11 @@ import select
 import socket
 import time
 from contextlib import suppress
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
 
-from lockcheck.backends.base import Claim
-from lockcheck.backends.keeper import Keeper
+from lockcheck.backends.base import Claim, Grant
+from lockcheck.backends.keeper import Keeper, KeptAliveLock
 from lockcheck.servers.wire import Refused, WireFailure
 
 
@@ -31,14 +32,6 @@ class Connection(Protocol):
 
     def ping(self, timeout_s: float) -> None:
         """Raises WireFailure if there is no answer in time; the connection has ended then."""
-
-
-S = TypeVar("S", bound=Connection)
-
-
-class HeldSession(NamedTuple, Generic[S]):
-    session: S
-    keeper: ConnectionKeeper
 
 
 class ConnectionKeeper(Keeper):
@@ -76,3 +69,26 @@ class ConnectionKeeper(Keeper):
             if self._connection in readable and self._connection.ended():
                 break
         return not self._stopping.is_set()
+
+
+S = TypeVar("S", bound=Connection)
+
+
+@dataclass(frozen=True, slots=True)
+class HeldSession(Generic[S]):
+    session: S
+    keeper: ConnectionKeeper
+
+    def stop(self) -> None:
+        self.keeper.stop()
+
+
+class SessionLock(KeptAliveLock[HeldSession[S]]):
+    """A lock that lasts as long as the session of a connection."""
+
+    def _keep(
+        self, claim: Claim, session: S, ttl_s: float, since: float, token: int | None = None
+    ) -> Grant:
+        held = HeldSession(session, ConnectionKeeper(claim, session, ttl_s, since))
+        held.keeper.start()
+        return self._granted(claim, held, token)

@@ -8,8 +8,7 @@ acquisitions, is the fencing token: the key is never deleted, so the index never
   then it grants the key to no client for the lock-delay. A client relies on the TTL only.
 - The lock-delay is one TTL, as in Consul's own client, where both are 15 s.
 - Sessions have no health checks. With the usual one, that of the server's node, the locks of all
-clients
-  of a server would be lost when it dies.
+  clients of a server would be lost when it dies.
 - A transaction acquires the key: its answer has the lock index of this very step.
 - No queue: the first to ask gets the key. A waiting client asks again after each change.
 """
@@ -34,7 +33,7 @@ LOOK_S = 0.5  # the longest blocking query: then the client checks whether to go
 DELAYED_S = 0.05  # between two attempts during the lock-delay, whose end no query reports
 
 
-class ConsulLock(KeptAliveLock):
+class ConsulLock(KeptAliveLock[KeptAlive]):
     def __init__(self, servers: tuple[Address, ...], settings: LockSettings) -> None:
         super().__init__()
         self._servers = servers
@@ -45,8 +44,6 @@ class ConsulLock(KeptAliveLock):
     def _new_members(self) -> ConsulMembers:
         first = self._choices.randrange(len(self._servers))
         return ConsulMembers(self._servers, self._ttl_ms / 1000, first)
-
-    # --- in ----------------------------------------------------------------------------------
 
     def acquire(self, claim: Claim) -> Grant:
         session = self._open_session(claim)
@@ -97,8 +94,6 @@ class ConsulLock(KeptAliveLock):
         if session.keeper.why_lost:
             raise Refused(Refusal.GONE, session.keeper.why_lost)
         raise Refused(Refusal.HELD, f"waited too long; {why or 'it is held'}")
-
-    # --- out ---------------------------------------------------------------------------------
 
     def release(self, grant: Grant) -> object:
         session = self._let_go(grant)

@@ -31,6 +31,11 @@ class Expected:
         return self.nemesis + guard + (f" with {' '.join(options)}" if options else "")
 
 
+def unharmed(*nemeses: str) -> tuple[Expected, ...]:
+    """Under each of these faults nothing is found."""
+    return tuple(Expected(nemesis, "ok", SHORT) for nemesis in nemeses)
+
+
 def forgotten(nemesis: str, options: tuple[str, ...]) -> Expected:
     """The servers forget a grant and let another client in."""
     return Expected(nemesis, "violation", options, findings=("overlap",), blame="service")

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 from lockcheck.backends.base import Claim, Grant, Lock
 from lockcheck.servers.wire import Refused, WireFailure
@@ -121,13 +121,25 @@ class KeptAlive:
         self.connection.close()
 
 
-class KeptAliveLock(Lock):
+class Kept(Protocol):
+    """What a keeper keeps alive."""
+
+    @property
+    def keeper(self) -> Keeper: ...
+
+    def stop(self) -> None: ...
+
+
+K = TypeVar("K", bound=Kept)
+
+
+class KeptAliveLock(Lock, Generic[K]):
     """A lock whose grants each have a keeper."""
 
     def __init__(self) -> None:
-        self._kept: list[KeptAlive] = []
+        self._kept: list[K] = []
 
-    def _granted(self, claim: Claim, kept: KeptAlive, token: int) -> Grant:
+    def _granted(self, claim: Claim, kept: K, token: int | None) -> Grant:
         valid_ms = kept.keeper.left_s() * 1000
         kept.keeper.hold()
         self._kept.append(kept)
@@ -140,13 +152,8 @@ class KeptAliveLock(Lock):
         for kept in self._kept:
             kept.stop()
 
-    def _let_go(self, grant: Grant) -> KeptAlive:
-        kept = _kept(grant)
+    def _let_go(self, grant: Grant) -> K:
+        [kept] = [each for each in self._kept if each is grant.handle]
         kept.stop()
         self._kept.remove(kept)
         return kept
-
-
-def _kept(grant: Grant) -> KeptAlive:
-    assert isinstance(grant.handle, KeptAlive)  # noqa: S101 - it is our own
-    return grant.handle

@@ -52,7 +52,7 @@ class PostgresData:
 
     def __init__(self, session: PostgresSession) -> None:
         """Raises WireFailure."""
-        self._session = session
+        self.session = session
         self._seen: dict[str, str | None] = {}
         self._ensured: set[str] = set()
         session.prepare(PREPARE)
@@ -60,7 +60,7 @@ class PostgresData:
     def ensure(self, key: str) -> None:
         """Creates the key's row, which can then be locked."""
         if key not in self._ensured:
-            self._session.ask(ENSURE, key)
+            self.session.ask(ENSURE, key)
             self._ensured.add(key)
 
     def serve(self, ask: Ask, *, by_version: bool) -> Served:
@@ -70,28 +70,28 @@ class PostgresData:
         if ask.f == F.WRITE:
             return self._write(ask, self._seen.get(ask.key) if by_version else None)
         if ask.f == F.LOOK:
-            rows = self._session.ask(LAST_JOB, ask.key)
+            rows = self.session.ask(LAST_JOB, ask.key)
             return Served(None, "", rows[0][0] if rows else None)
         if ask.f == F.RUN:
             return self._run(ask)
         raise InternalError(f"the storage in PostgreSQL has no {ask.f}")
 
     def _read(self, key: str) -> Served:
-        [(value, version)] = self._session.ask(READ, key)
+        [(value, version)] = self.session.ask(READ, key)
         self._seen[key] = version
         return Served(None, "", value)
 
     def _write(self, ask: Ask, version: str | None) -> Served:
         entry = msgspec.json.encode(ask).decode()
-        [(seq, refusal)] = self._session.ask(WRITE, ask.key, ask.value, version, entry)
+        [(seq, refusal)] = self.session.ask(WRITE, ask.key, ask.value, version, entry)
         return Served(int(seq or 0), refusal or "", ask.value)
 
     def _run(self, ask: Ask) -> Served:
         """Runs a job once; the refusal of a second run names the first."""
         doer = f"process {ask.of}"
-        if rows := self._session.ask(RUN, ask.key, ask.value, doer):
+        if rows := self.session.ask(RUN, ask.key, ask.value, doer):
             return Served(int(rows[0][0] or 0), "", ask.value)
-        [(seq, winner)] = self._session.ask(WINNER, ask.key, ask.value)
+        [(seq, winner)] = self.session.ask(WINNER, ask.key, ask.value)
         return Served(int(seq or 0), f"done already, by {winner}", ask.value)
 
 

@@ -291,7 +291,7 @@ def test_a_holder_of_whom_nothing_was_heard_is_rolled_back(
     late = one.acquire(claim := NotedClaim(key))
     write(one, late, "late")
     assert claim.told == ["renewing", "renewed"]
-    session = late.handle.session  # type: ignore[attr-defined]
+    session = late.handle.data.session  # type: ignore[attr-defined]
     session.ask("SET idle_in_transaction_session_timeout = 50")
     other.acquire(NotedClaim(key))
     with pytest.raises(WireFailure) as caught:
@@ -308,7 +308,7 @@ def test_a_statement_that_is_refused_is_undone_and_the_row_stays_locked(
     lock, other = open_two(postgres_row.BACKEND, LONG_MS)
     held = lock.acquire(claim := NotedClaim(key))
     write(lock, held, "a")
-    held.handle.session.ask("SET TRANSACTION READ ONLY")  # type: ignore[attr-defined]
+    held.handle.data.session.ask("SET TRANSACTION READ ONLY")  # type: ignore[attr-defined]
     assert write(lock, held, "b").startswith("undone: cannot execute")
     assert claim.told[-1] == "renewed"
     waiting = Acquiring(other, NotedClaim(key))

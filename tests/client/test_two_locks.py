@@ -52,7 +52,7 @@ class Service:
 
 
 @dataclass(eq=False)
-class KeptLock(KeptAliveLock):
+class KeptLock(KeptAliveLock[KeptAlive]):
     service: Service
 
     def __post_init__(self) -> None:

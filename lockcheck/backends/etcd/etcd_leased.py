@@ -1,13 +1,11 @@
 """What every lock on etcd has in common: a key on a lease, and a keeper that keeps it alive.
 
 - Each acquire begins with a lease. The history has the TTL that was asked for; etcd grants as much
-or
-  more, so the promise is never taken for longer than it is.
+  or more, so the promise is never taken for longer than it is.
 - The revision at which the key was created is the fencing token.
 - A client that is cut off is notified by its keeper when a TTL has passed.
 - A client that is not let in revokes its lease, which removes its keys. If the revocation is
-confirmed
-  the acquire has failed, else its outcome is unknown.
+  confirmed the acquire has failed, else its outcome is unknown.
 """
 
 from __future__ import annotations
@@ -44,7 +42,7 @@ class QueueKey(KeptAlive):
         return QueueKey(lease.id, lease.keeper, lease.connection, key, revision)
 
 
-class LeasedLock(KeptAliveLock):
+class LeasedLock(KeptAliveLock[QueueKey]):
     keeper = Keeper  # the kind of keeper
     queues = True  # a refused client may have left a key in a queue
 
@@ -58,8 +56,6 @@ class LeasedLock(KeptAliveLock):
     def _new_members(self) -> EtcdMembers:
         first = self._choices.randrange(len(self._servers))
         return EtcdMembers(self._servers, self._ttl_ms / 1000, first)
-
-    # --- in ----------------------------------------------------------------------------------
 
     @abstractmethod
     def _enter(self, claim: Claim, lease: KeptAlive) -> QueueKey:
@@ -88,17 +84,13 @@ class LeasedLock(KeptAliveLock):
         since, ttl_s = time.monotonic(), self._ttl_ms / 1000
         try:
             granted = self._members.call("lease/grant", {"TTL": self._ttl_ms // 1000})
-        except (
-            WireFailure
-        ) as failure:  # no key was put on it, so it holds nothing even if it was granted
+        except WireFailure as failure:  # no key is on it: it holds nothing, even if it was granted
             raise Refused(Refusal.UNAVAILABLE, f"no lease: {failure}") from failure
         lease, keeping = str(granted["ID"]), self._new_members()
         keeper = self.keeper(
             claim, lambda timeout_s: _keep_alive(keeping, lease, timeout_s), ttl_s, since
         )
         return KeptAlive(lease, keeper, keeping)
-
-    # --- out ---------------------------------------------------------------------------------
 
     def release(self, grant: Grant) -> object:
         place = self._let_go(grant)
@@ -110,11 +102,6 @@ class LeasedLock(KeptAliveLock):
     def close(self) -> None:
         super().close()
         self._members.close()
-
-    def _let_go(self, grant: Grant) -> QueueKey:
-        place = super()._let_go(grant)
-        assert isinstance(place, QueueKey)  # noqa: S101 - it is our own
-        return place
 
     def _revoked(self, lease: KeptAlive) -> bool | None:
         """Revokes a lease with its keys; False: it was gone already, None: not confirmed."""

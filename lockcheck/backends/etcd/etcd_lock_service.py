@@ -4,8 +4,7 @@ The server puts a key on the client's lease and answers when all keys that were 
 are gone. The steps are those of `concurrency.Mutex`, run inside the member that was asked.
 
 - The fencing token is the revision at which the key was created. The answer lacks it: it is looked
-up
-  while the call waits, or right after it. The revision in the answer's header is the store's at
+  up while the call waits, or right after it. The revision in the answer's header is the store's at
   that moment, which two clients can share.
 - **The client trusts the server that it is its turn**, even if its lease expired in the queue: the
   server has to check that, and etcd 3.5 does. etcd 3.4 grants the lock to an expired lease. A
@@ -14,8 +13,7 @@ up
 - A call that takes too long is ended with its connection, and the lease is revoked: the server may
   have granted it just then.
 - An unlock succeeds even if there was nothing to unlock. There was if the lease is alive right
-after
-  it; otherwise that is unknown.
+  after it; otherwise that is unknown.
 """
 
 from __future__ import annotations
@@ -94,8 +92,7 @@ class EtcdServiceLock(LeasedLock):
         return QueueKey.on(lease, key, revision)
 
     def _created(self, key: str) -> int:
-        """The revision at which the key was created; 0 if it does not exist or no member
-        answers."""
+        """The revision at which the key was created; 0 if there is none or no member answers."""
         for _ in range(len(self._looking)):
             with suppress(WireFailure):
                 found = self._looking.call("kv/range", {"key": as_bytes(key)}, LOOK_AT_MOST_S)

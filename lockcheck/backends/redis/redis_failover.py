@@ -10,7 +10,7 @@ that answered, and a replaced primary may not know yet that it was replaced.
 
 from __future__ import annotations
 
-from lockcheck.backends.base import Backend, Claim, LockSettings, Promises
+from lockcheck.backends.base import Backend, Claim, Promises
 from lockcheck.backends.expected import Expected, forgotten
 from lockcheck.backends.redis.redis_expected import WITHOUT_TOKEN
 from lockcheck.backends.redis.redis_lock import RELEASE_IF_OWN
@@ -34,10 +34,9 @@ class NotTakenBackError(Exception):
 
 
 class FailoverLock(SingleLock):
-    def __init__(self, servers: tuple[Address, ...], settings: LockSettings) -> None:
-        node = RedisPrimary(servers, timeout_ms=settings.ttl_ms)
-        super().__init__(node, settings)
-        self._primary = node
+    def _connected(self, servers: tuple[Address, ...]) -> RedisPrimary:
+        self._primary = RedisPrimary(servers, timeout_ms=self._settings.ttl_ms)
+        return self._primary
 
 
 class WaitLock(FailoverLock):

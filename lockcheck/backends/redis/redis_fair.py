@@ -5,9 +5,8 @@ list. The lock is given only to a client that asks for it, is first, and finds i
 one script, and can be repeated if it was not answered.
 
 - A place is a lease, too: its client asks three times per lease, and so keeps it. An expired place
-is
-  removed when it gets to the front, so a dead client delays those behind it for one lease at most.
-  A client whose place was removed learns so when it asks again, and gives up.
+  is removed when it gets to the front, so a dead client delays those behind it for one lease at
+  most. A client whose place was removed learns so when it asks again, and gives up.
 - Clients do not poll. A release wakes the first in the queue through a list of its own (a blocking
   pop); without a release each client knows when the lease that it waits for ends. A lost wake-up
   costs time and nothing else: only scripts decide.
@@ -124,8 +123,6 @@ class FairLock(Lock):
         self._settings = settings
         self._ttl_s = settings.ttl_ms / 1000
 
-    # --- in ----------------------------------------------------------------------------------
-
     def acquire(self, claim: Claim) -> Grant:
         secret = new_secret(self._settings)
         since = time.monotonic()
@@ -166,8 +163,6 @@ class FairLock(Lock):
         assert isinstance(reply, list)  # noqa: S101 - it is our own script's
         token, nothing_for_ms = reply
         return Answer(token, nothing_for_ms / 1000)
-
-    # --- out ---------------------------------------------------------------------------------
 
     def release(self, grant: Grant) -> object:
         if not (removed := self._run(LEAVE, grant.key, str(grant.handle))):

@@ -46,9 +46,12 @@ def one_server(servers: tuple[Address, ...], settings: LockSettings) -> RedisNod
 
 
 class RedisLock(Lock):
-    def __init__(self, node: RedisNode | RedisPrimary, settings: LockSettings) -> None:
-        self._node = node
+    def __init__(self, servers: tuple[Address, ...], settings: LockSettings) -> None:
         self._settings = settings
+        self._node = self._connected(servers)
+
+    def _connected(self, servers: tuple[Address, ...]) -> RedisNode | RedisPrimary:
+        return one_server(servers, self._settings)
 
     def acquire(self, claim: Claim) -> Grant:
         began = self._settings.now_s()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from lockcheck.backends.base import Backend, Claim, Grant, Promises
 from lockcheck.backends.expected import SHORT, Expected
 from lockcheck.backends.redis.redis_expected import FREED, QUIET
-from lockcheck.backends.redis.redis_lock import ONE_SERVER, RedisLock, one_server
+from lockcheck.backends.redis.redis_lock import ONE_SERVER, RedisLock
 from lockcheck.history import Refusal
 from lockcheck.servers.redis import REDIS_ERRORS
 from lockcheck.servers.wire import Refused
@@ -31,7 +31,7 @@ BACKEND = Backend(
     summary="one Redis, SET NX EX, blind DEL",
     promises=Promises(session=False, fencing=False, checks_owner=False, ttl_step_ms=1000),
     servers=ONE_SERVER,
-    connect=lambda servers, settings: NaiveLock(one_server(servers, settings), settings),
+    connect=NaiveLock,
     errors=REDIS_ERRORS,
     expected=(
         QUIET,

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from lockcheck.backends.base import Backend, Claim, Grant, LockSettings, Promises
 from lockcheck.backends.redis.redis_expected import WITHOUT_STORAGE
-from lockcheck.backends.redis.redis_lock import ONE_SERVER, RedisLock, new_secret, one_server
-from lockcheck.servers.redis import REDIS_ERRORS, RedisNode, Script
-from lockcheck.servers.wire import WireFailure
+from lockcheck.backends.redis.redis_lock import ONE_SERVER, RedisLock, new_secret
+from lockcheck.servers.redis import REDIS_ERRORS, Script
+from lockcheck.servers.wire import Address, WireFailure
 
 ENTER = Script("""
 if redis.call('EXISTS', KEYS[1]) == 1 and redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then
@@ -31,8 +31,8 @@ return 1
 
 
 class ReentrantLock(RedisLock):
-    def __init__(self, node: RedisNode, settings: LockSettings) -> None:
-        super().__init__(node, settings)
+    def __init__(self, servers: tuple[Address, ...], settings: LockSettings) -> None:
+        super().__init__(servers, settings)
         self._owner = new_secret(settings)
 
     def _secret(self) -> str:
@@ -66,7 +66,7 @@ BACKEND = Backend(
     summary="one Redis, a hash with the owner's count, as Redisson's",
     promises=Promises(session=False, fencing=False, reentrant=True),
     servers=ONE_SERVER,
-    connect=lambda servers, settings: ReentrantLock(one_server(servers, settings), settings),
+    connect=ReentrantLock,
     errors=REDIS_ERRORS,
     workload="nested",
     expected=WITHOUT_STORAGE,

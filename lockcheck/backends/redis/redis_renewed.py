@@ -30,7 +30,7 @@ return 0
 """)
 
 
-class RenewedLock(KeptAliveLock):
+class RenewedLock(KeptAliveLock[KeptAlive]):
     def __init__(self, servers: tuple[Address, ...], settings: LockSettings) -> None:
         super().__init__()
         self._servers = servers

@@ -9,13 +9,7 @@ from __future__ import annotations
 
 from lockcheck.backends.base import Backend, Claim, Grant, Mode, Promises
 from lockcheck.backends.redis.redis_expected import WITHOUT_STORAGE
-from lockcheck.backends.redis.redis_lock import (
-    NOW_MS,
-    ONE_SERVER,
-    RELEASE_IF_OWN,
-    RedisLock,
-    one_server,
-)
+from lockcheck.backends.redis.redis_lock import NOW_MS, ONE_SERVER, RELEASE_IF_OWN, RedisLock
 from lockcheck.servers.redis import REDIS_ERRORS, Script
 
 WITHOUT_THE_LATE = f"""
@@ -62,7 +56,7 @@ BACKEND = Backend(
     summary="one Redis, shared and exclusive: a key for the writer, a set of readers with leases",
     promises=Promises(session=False, fencing=False, shared=True),
     servers=ONE_SERVER,
-    connect=lambda servers, settings: RedisSharedLock(one_server(servers, settings), settings),
+    connect=RedisSharedLock,
     errors=REDIS_ERRORS,
     workload="readers",
     expected=WITHOUT_STORAGE,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from lockcheck.backends.base import Backend, Claim, Grant, Promises
 from lockcheck.backends.redis.redis_expected import WITHOUT_STORAGE
-from lockcheck.backends.redis.redis_lock import NOW_MS, ONE_SERVER, RedisLock, one_server
+from lockcheck.backends.redis.redis_lock import NOW_MS, ONE_SERVER, RedisLock
 from lockcheck.servers.redis import REDIS_ERRORS, Script
 
 PERMITS = 3
@@ -43,7 +43,7 @@ BACKEND = Backend(
     summary=f"one Redis, {PERMITS} permits: a set of holders with leases by the server's clock",
     promises=Promises(session=False, fencing=False, permits=PERMITS),
     servers=ONE_SERVER,
-    connect=lambda servers, settings: Semaphore(one_server(servers, settings), settings),
+    connect=Semaphore,
     errors=REDIS_ERRORS,
     workload="permits",
     expected=WITHOUT_STORAGE,

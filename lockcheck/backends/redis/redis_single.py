@@ -16,12 +16,7 @@ from lockcheck.backends.redis.redis_expected import (
     WITHOUT_TOKEN,
     in_turn,
 )
-from lockcheck.backends.redis.redis_lock import (
-    ACQUIRE_WITH_TOKEN,
-    ONE_SERVER,
-    RedisLock,
-    one_server,
-)
+from lockcheck.backends.redis.redis_lock import ACQUIRE_WITH_TOKEN, ONE_SERVER, RedisLock
 from lockcheck.history import Refusal
 from lockcheck.servers.redis import REDIS_ERRORS
 from lockcheck.servers.wire import Refused
@@ -45,7 +40,7 @@ REDIS = Backend(
     summary="one Redis, SET NX PX with a random value, compare-and-delete",
     promises=Promises(session=False, fencing=False),
     servers=ONE_SERVER,
-    connect=lambda servers, settings: SingleLock(one_server(servers, settings), settings),
+    connect=SingleLock,
     errors=REDIS_ERRORS,
     expected=(
         *WITHOUT_TOKEN,
@@ -70,7 +65,7 @@ REDIS_FENCED = Backend(
     summary="as redis, with a fencing token from INCR in the same step",
     promises=Promises(session=False, fencing=True),
     servers=ONE_SERVER,
-    connect=lambda servers, settings: FencedLock(one_server(servers, settings), settings),
+    connect=FencedLock,
     errors=REDIS_ERRORS,
     expected=(*WITH_TOKEN, CUT_OFF, FENCED_WHEN_CUT_OFF),
 )

@@ -1,5 +1,4 @@
-"""Redlock as published: independent servers, a majority, and what is left of the TTL. On five
-servers, as published, and on three, as many run it."""
+"""Redlock as published: a majority of independent servers, and what is left of the TTL."""
 
 from __future__ import annotations
 
@@ -79,8 +78,7 @@ class Redlock(Lock):
         return Refused(Refusal.HELD)
 
     def release(self, grant: Grant) -> object:
-        """Releases on all servers: those that did not confirm the grant may still have granted
-        it."""
+        """Releases on all servers: those that did not confirm the grant may have granted it."""
         answers = list(self._release_everywhere(grant.key, str(grant.handle)))
         failures = [answer for answer in answers if isinstance(answer, WireFailure)]
         removed = sum(1 for answer in answers if answer == 1)

@@ -3,24 +3,20 @@
 - `GET_LOCK` waits for half a second at most, so that a client notices in time when it has to leave.
   MariaDB promises no order of waiting clients.
 - A grant after a wait is confirmed by another request: a client that was stopped or cut off while
-it
-  waited may read its grant long after the connection has ended.
+  it waited may read its grant long after the connection has ended.
 - The lock of a dead client is freed by the end of its connection: at once when the process ends. If
-the
-  client is cut off or stopped, `wait_timeout` ends its idle connection, which a keeper's pings
-  prevent.
+  the client is cut off or stopped, `wait_timeout` ends its idle connection.
 - The client believes in its lock for a TTL since the last answer, and the server waits twice as
-long, so
-  a client that is cut off gives up before another one is let in.
+  long, so a client that is cut off gives up before another one is let in.
 """
 
 from __future__ import annotations
 
 import time
 
-from lockcheck.backends.base import Backend, Claim, Grant, Lock, LockSettings, Promises
-from lockcheck.backends.connection_keeper import ConnectionKeeper, HeldSession
-from lockcheck.backends.expected import SHORT, Expected
+from lockcheck.backends.base import Backend, Claim, Grant, LockSettings, Promises
+from lockcheck.backends.connection_keeper import SessionLock
+from lockcheck.backends.expected import SHORT, Expected, unharmed
 from lockcheck.history import Refusal
 from lockcheck.nodes.node import NodeSpec, Role
 from lockcheck.servers.kind import Kind
@@ -31,24 +27,17 @@ LOOK_S = 0.5  # the longest wait of one statement
 SERVER_WAITS = 2  # TTLs
 
 
-class GetLock(Lock):
+class GetLock(SessionLock[MariadbSession]):
     def __init__(self, servers: tuple[Address, ...], settings: LockSettings) -> None:
+        super().__init__()
         self._address = servers[0]
         self._ttl_s = settings.ttl_ms / 1000
         self._session: MariadbSession | None = None
-        self._held: list[HeldSession[MariadbSession]] = []
         self._left: list[MariadbSession] = []  # not closed, since that would release their locks
-
-    # --- in ----------------------------------------------------------------------------------
 
     def acquire(self, claim: Claim) -> Grant:
         session = self._open_session()
-        since = self._take(claim, session)
-        keeper = ConnectionKeeper(claim, session, self._ttl_s, since)
-        keeper.start()
-        held = HeldSession(session, keeper)
-        self._held.append(held)
-        return Grant(claim.key, held, valid_ms=keeper.left_s() * 1000, mode=claim.mode)
+        return self._keep(claim, session, self._ttl_s, self._take(claim, session))
 
     def _take(self, claim: Claim, session: MariadbSession) -> float:
         """Returns a moment before the last proof that its connection is alive."""
@@ -76,8 +65,6 @@ class GetLock(Lock):
             self._session = MariadbSession(self._address, self._ttl_s, begin)
         return self._session
 
-    # --- out ---------------------------------------------------------------------------------
-
     def release(self, grant: Grant) -> object:
         held = self._let_go(grant)
         (released,) = held.session.ask("SELECT RELEASE_LOCK(%s)", grant.key)
@@ -93,16 +80,9 @@ class GetLock(Lock):
             self._session = None
 
     def close(self) -> None:
-        for held in self._held:
-            held.keeper.stop()
+        super().close()
         for session in (*self._left, *([self._session] if self._session else [])):
             session.close()
-
-    def _let_go(self, grant: Grant) -> HeldSession[MariadbSession]:
-        assert isinstance(grant.handle, HeldSession)  # noqa: S101 - it is our own
-        self._held.remove(grant.handle)
-        grant.handle.keeper.stop()
-        return grant.handle
 
 
 def wait_timeout_s(ttl_s: float) -> int:
@@ -126,10 +106,7 @@ BACKEND = Backend(
         # The server ends the connection of a stopped client without a notice.
         Expected("pause", "violation", findings=("overlap", "stale-write"), blame="holder"),
         Expected("pause", "ok", SHORT, guard="cas"),
-        Expected("kill:holder", "ok", SHORT),  # its connection ends with it, and its lock at once
         # A client that is cut off believes in the TTL; the server waits twice as long.
-        Expected("partition:holder", "ok", SHORT),
-        # All connections end with it, which clients notice.
-        Expected("kill:server", "ok", SHORT),
+        *unharmed("kill:holder", "partition:holder", "kill:server"),
     ),
 )

@@ -3,11 +3,9 @@
 - `pg_try_advisory_lock`, repeatedly, instead of the waiting form: an attempt that never queues need
   not be withdrawn, and a client that is cut off is not let in meanwhile.
 - The token is taken from a sequence, in the same statement, once the lock is held: every other
-holder
-  took its own before, or will after the release.
+  holder took its own before, or will after the release.
 - A lock that a session took twice has to be released twice, so a session that does not answer in
-time
-  is closed.
+  time is closed.
 - The lock of a dead client is freed by the end of its connection: at once when the process ends. A
   client that is cut off is detected by TCP, which the server lets be silent for a TTL, but at least
   two seconds, the finest setting. A stopped process still has a connection, and keeps its lock.
@@ -17,9 +15,9 @@ from __future__ import annotations
 
 import time
 
-from lockcheck.backends.base import Backend, Claim, Grant, Lock, LockSettings, Promises
-from lockcheck.backends.connection_keeper import ConnectionKeeper, HeldSession
-from lockcheck.backends.expected import SHORT, Expected
+from lockcheck.backends.base import Backend, Claim, Grant, LockSettings, Promises
+from lockcheck.backends.connection_keeper import SessionLock
+from lockcheck.backends.expected import unharmed
 from lockcheck.backends.expected_usual import DISK_FAILS
 from lockcheck.history import Refusal
 from lockcheck.nodes.node import NodeSpec, Role
@@ -35,18 +33,18 @@ GIVE = "SELECT pg_advisory_unlock(hashtextextended($1, 0))"
 # A silent connection is probed twice, and ended if there is no answer.
 PROBES = 2
 LISTEN = """
-SELECT set_config('tcp_keepalives_idle', $1, false), set_config('tcp_keepalives_interval', $1,
-false),
+SELECT set_config('tcp_keepalives_idle', $1, false),
+       set_config('tcp_keepalives_interval', $1, false),
        set_config('tcp_keepalives_count', $2, false), set_config('tcp_user_timeout', $3, false)
 """
 
 
-class AdvisoryLock(Lock):
+class AdvisoryLock(SessionLock[PostgresSession]):
     def __init__(self, servers: tuple[Address, ...], settings: LockSettings) -> None:
+        super().__init__()
         self._address = servers[0]
         self._ttl_ms = settings.ttl_ms
         self._session: PostgresSession | None = None
-        self._held: list[HeldSession[PostgresSession]] = []
 
     def acquire(self, claim: Claim) -> Grant:
         session, since = self._open_session(), time.monotonic()
@@ -57,11 +55,7 @@ class AdvisoryLock(Lock):
             raise
         if token is None:
             raise Refused(Refusal.HELD)
-        keeper = ConnectionKeeper(claim, session, self._ttl_ms / 1000, since)
-        keeper.start()
-        held = HeldSession(session, keeper)
-        self._held.append(held)
-        return Grant(claim.key, held, int(token), keeper.left_s() * 1000, claim.mode)
+        return self._keep(claim, session, self._ttl_ms / 1000, since, int(token))
 
     def release(self, grant: Grant) -> object:
         held = self._let_go(grant)
@@ -77,16 +71,9 @@ class AdvisoryLock(Lock):
         held.session.close()
 
     def close(self) -> None:
-        for held in self._held:
-            held.keeper.stop()
+        super().close()
         if self._session is not None:
             self._session.close()
-
-    def _let_go(self, grant: Grant) -> HeldSession[PostgresSession]:
-        assert isinstance(grant.handle, HeldSession)  # noqa: S101 - it is our own
-        self._held.remove(grant.handle)
-        grant.handle.keeper.stop()
-        return grant.handle
 
     def _open_session(self) -> PostgresSession:
         if self._session is None or self._session.ended():
@@ -116,12 +103,9 @@ BACKEND = Backend(
     errors=POSTGRES_ERRORS,
     ended_by=ENDED_BY,
     expected=(
-        Expected("none", "ok", SHORT),
-        # A stopped client still has a connection, and keeps the lock.
-        Expected("pause", "ok", SHORT),
-        Expected("kill:holder", "ok", SHORT),  # its connection ends with it, and its lock at once
-        Expected("partition:holder", "ok", SHORT),  # it notices before the server does
-        Expected("kill:server", "ok", SHORT),
+        # A stopped client still has a connection, and keeps the lock. One that is cut off notices
+        # before the server does.
+        *unharmed("none", "pause", "kill:holder", "partition:holder", "kill:server"),
         *DISK_FAILS,
     ),
 )

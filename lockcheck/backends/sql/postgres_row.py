@@ -4,8 +4,7 @@ The release is the commit: writes count once that is confirmed. So a late holder
 if another client holds the lock by then: its transaction was rolled back.
 
 - `idle_in_transaction_session_timeout` is the TTL: the server rolls back a transaction that is
-silent
-  for so long, whether its client is stopped, cut off or slow. Each statement is a renewal.
+  silent for so long, whether its client is stopped, cut off or slow. Each statement is a renewal.
 - A client that waits for the row gives up after a TTL, by `lock_timeout`, and asks again.
 - What fails before the commit is sent did not happen.
 - A statement that is refused (on a full disk) is undone up to the savepoint before it. Without one
@@ -17,13 +16,12 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from lockcheck.backends.base import Backend, Claim, Grant, Lock, LockSettings, Promises
-from lockcheck.backends.expected import SHORT, Expected
+from lockcheck.backends.base import Backend, Claim, Grant, Promises
+from lockcheck.backends.expected import unharmed
 from lockcheck.backends.expected_usual import DISK_FAILS
+from lockcheck.backends.sql.optimistic import SERVERS, Attempts
 from lockcheck.history import EventType, Refusal
-from lockcheck.nodes.node import NodeSpec, Role
-from lockcheck.servers.kind import Kind
-from lockcheck.servers.wire import Address, Refused, WireFailure, classify
+from lockcheck.servers.wire import Refused, WireFailure, classify
 from lockcheck.servers.wire.postgres import POSTGRES_ERRORS, PostgresSession
 from lockcheck.storage.base import Ask, Served
 from lockcheck.storage.postgres import PostgresData
@@ -39,18 +37,15 @@ GRACE_S = 1.0  # for the server to report that it gave up waiting
 @dataclass(frozen=True, slots=True)
 class Transaction:
     claim: Claim
-    session: PostgresSession
     data: PostgresData
 
 
-class RowLock(Lock):
-    def __init__(self, servers: tuple[Address, ...], settings: LockSettings) -> None:
-        self._address = servers[0]
-        self._ttl_ms = settings.ttl_ms
-        self._open: tuple[PostgresSession, PostgresData] | None = None
+class RowLock(Attempts):
+    """Has the row locked during an attempt, which is one transaction."""
 
     def acquire(self, claim: Claim) -> Grant:
-        session, data = self._session()
+        data = self._data()
+        session = data.session
         data.ensure(claim.key)
         session.ask("BEGIN")
         try:
@@ -62,7 +57,7 @@ class RowLock(Lock):
             raise Refused(Refusal.HELD) from failure
         since = time.monotonic()  # its turn has come: from now on its silence is timed
         session.ping(self._ttl_ms / 1000)
-        return Grant(claim.key, Transaction(claim, session, data), valid_ms=self._left_ms(since))
+        return Grant(claim.key, Transaction(claim, data), valid_ms=self._left_ms(since))
 
     def _left_ms(self, since: float) -> float:
         return self._ttl_ms - (time.monotonic() - since) * 1000
@@ -74,33 +69,25 @@ class RowLock(Lock):
             served = _served(transaction, ask)
         except WireFailure as failure:
             renewal.failed(failure)
-            transaction.session.close()
+            transaction.data.session.close()
             raise Refused(Refusal.GONE, f"rolled back: {failure}") from failure
         renewal.granted(self._left_ms(since))
         return served
 
     def release(self, grant: Grant) -> object:
-        _transaction(grant).session.commit()
+        _transaction(grant).data.session.commit()
         return {"committed": True}
 
     def leave(self, grant: Grant) -> None:
-        _transaction(grant).session.close()
+        _transaction(grant).data.session.close()
 
-    def close(self) -> None:
-        if self._open is not None:
-            self._open[0].close()
-
-    def _session(self) -> tuple[PostgresSession, PostgresData]:
-        if self._open is None or self._open[0].ended():
-            session = PostgresSession(self._address, self._ttl_ms / 1000)
-            session.ask(TIMEOUTS, self._ttl_ms)
-            self._open = session, PostgresData(session)
-        return self._open
+    def _prepare(self, session: PostgresSession) -> None:
+        session.ask(TIMEOUTS, self._ttl_ms)
 
 
 def _served(transaction: Transaction, ask: Ask) -> Served:
     """A refusal if the server refuses; raises WireFailure if the transaction is over."""
-    session = transaction.session
+    session = transaction.data.session
     session.ask("SAVEPOINT before")
     try:
         return transaction.data.serve(ask, by_version=False)
@@ -121,7 +108,7 @@ BACKEND = Backend(
     name="postgres-row",
     summary="one PostgreSQL, SELECT ... FOR UPDATE, and the data in the same transaction",
     promises=Promises(session=True, fencing=False, commits=True),
-    servers=(NodeSpec("p1", Role.SERVER, Kind("postgres")),),
+    servers=SERVERS,
     connect=RowLock,
     errors=POSTGRES_ERRORS,
     storage="postgres",
@@ -129,12 +116,8 @@ BACKEND = Backend(
         "the end of the process, at once; or idle_in_transaction_session_timeout = TTL since the "
         "last statement"
     ),
-    expected=(
-        Expected("none", "ok", SHORT),
-        Expected("pause", "ok", SHORT),  # a late holder's writes were rolled back
-        Expected("kill:holder", "ok", SHORT),
-        Expected("partition:holder", "ok", SHORT),
-        Expected("kill:server", "ok", SHORT),
+    expected=(  # a late holder's writes were rolled back
+        *unharmed("none", "pause", "kill:holder", "partition:holder", "kill:server"),
         *DISK_FAILS,
     ),
 )

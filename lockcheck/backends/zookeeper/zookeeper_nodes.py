@@ -3,19 +3,15 @@
 The transaction that created a client's node (its czxid) is the fencing token.
 
 - kazoo's client, but not its `Lock`, which retries silently and without end, can hang for as long
-as a
-  client is cut off, and hides that a node could not be removed or was gone: the record would be a
-  guess.
+  as a client is cut off, and hides that a node could not be removed or was gone: the record would
+  be a guess.
 - SUSPENDED counts as lost, as kazoo's documentation asks of its users. Only a server that answers
-again
-  reports LOST, so a client that is cut off would never learn of it. SUSPENDED is kazoo's own
+  again reports LOST, so a client that is cut off would never learn of it. SUSPENDED is kazoo's own
   conclusion from an unanswered heartbeat, and comes before the session's timeout.
 - `is_acquired` and the like do not help: after a pause of the whole process, the client works on
-until
-  kazoo's thread has noticed. Users' clients do, too.
+  until kazoo's thread has noticed. Users' clients do, too.
 - A session that is lost, or whose pending calls are unknown, is ended and replaced: what kazoo has
-queued
-  for it must not be done later.
+  queued for it must not be done later.
 """
 
 from __future__ import annotations
@@ -91,8 +87,6 @@ class SessionLock(Lock):
         self._session: ZooKeeperSession | None = None
         self._ending: list[threading.Thread] = []
 
-    # --- in ----------------------------------------------------------------------------------
-
     @abstractmethod
     def _enter(self, claim: Claim, session: ZooKeeperSession, folder: str) -> QueueNode:
         """Waits until it is let in, and registers for losses. Withdraws its node if it gives up."""
@@ -135,8 +129,6 @@ class SessionLock(Lock):
             return
         while not changed.wait(LOOK_S) and claim.left_s() > 0:
             pass
-
-    # --- out ---------------------------------------------------------------------------------
 
     def release(self, grant: Grant) -> object:
         place = _place(grant)
@@ -182,8 +174,6 @@ class SessionLock(Lock):
             self._end(place.session)
             raise
         return True
-
-    # --- sessions ----------------------------------------------------------------------------
 
     def _open_session(self, claim: Claim) -> ZooKeeperSession:
         from lockcheck.backends.zookeeper.zookeeper_session import ZooKeeperSession
