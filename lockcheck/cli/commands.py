@@ -20,7 +20,6 @@ from lockcheck.signals import interrupted_once, unwinding_when_terminated
 
 if TYPE_CHECKING:
     from lockcheck.check.recheck import Checked
-    from lockcheck.config import RunConfig
     from lockcheck.results.summary import VerdictSummary
     from lockcheck.run.execute import RunOutcome
 
@@ -65,15 +64,12 @@ def run_command(
     context: click.Context, /, again: str | None, as_json: bool, **given: object
 ) -> int:
     """Run a lock under faults, and judge what happened."""
-    stored = stored_config(again, _out_of_runs()) if again is not None else None
-    return _run_and_print(config_from(context, given, stored), as_json=as_json)
-
-
-def _run_and_print(config: RunConfig, *, as_json: bool) -> int:
     from lockcheck.cli.progress import Terminal
     from lockcheck.cli.terminal import print_verdict
     from lockcheck.run.execute import execute
 
+    stored = stored_config(again, _out_of_runs()) if again is not None else None
+    config = config_from(context, given, stored)
     with closing(Terminal()) as terminal, interrupted_once():
         outcome = execute(config, terminal.show)
     if as_json:
@@ -273,9 +269,10 @@ def doctor_command() -> int:
 def clean_command() -> int:
     """Remove what killed runs left in Docker."""
     from lockcheck.compose.docker.cleanup import clean_docker
+    from lockcheck.words import amount
 
     removed = clean_docker(say, say)
-    click.echo(f"{removed} leftover{'' if removed == 1 else 's'} removed")
+    click.echo(f"{amount(removed, 'leftover')} removed")
     return 0
 
 

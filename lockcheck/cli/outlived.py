@@ -1,5 +1,4 @@
-"""Standard output whose reader may leave early, as `head` does: the rest is discarded, and the exit
-code is the same."""
+"""Standard output whose reader may leave early, as `head` does: the rest is discarded."""
 
 from __future__ import annotations
 

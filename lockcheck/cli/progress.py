@@ -13,14 +13,14 @@ from rich.text import Text
 from lockcheck.cli.gate import plain
 from lockcheck.run import notes
 from lockcheck.run.notes import LiveState, Note, Stop
+from lockcheck.words import amount
 
 QUIET_PROGRESS_S = 5.0  # between lines of progress where output is kept, as in a log
+WAITING = "waiting for open operations and faults"
 STOPPING = {
-    Stop.TIME_LIMIT: "time limit reached: waiting for open operations and faults",
-    Stop.OVERLAP: "two clients hold the lock at once: waiting for open operations and faults",
-    Stop.TOO_MANY_HOLDERS: (
-        "more clients hold the lock than may at once: waiting for open operations and faults"
-    ),
+    Stop.TIME_LIMIT: f"time limit reached: {WAITING}",
+    Stop.OVERLAP: f"two clients hold the lock at once: {WAITING}",
+    Stop.TOO_MANY_HOLDERS: f"more clients hold the lock than may at once: {WAITING}",
     Stop.INTERRUPTED: "interrupted: healing the faults and ending the clients",
 }
 
@@ -44,8 +44,17 @@ class Terminal:
                 self.close()
             case notes.Kept():
                 self._show_commands(note.commands)
-            case _:
-                self._print(f"[dim]·[/] {plain(_words(note))}")
+            case notes.Preparing():
+                self._tell(note.text)
+            case notes.LeaseOutlived():
+                self._tell("some holders will work for longer than their lease: expect overlaps")
+            case notes.Ready():
+                self._tell(f"{note.nodes} nodes ready {note.took_ms:,.0f} ms after the start")
+            case notes.Stopping():
+                self._tell(STOPPING[note.why])
+
+    def _tell(self, text: str) -> None:
+        self._print(f"[dim]·[/] {plain(text)}")
 
     def _show_state(self, state: LiveState) -> None:
         if self._console.is_terminal:
@@ -93,24 +102,11 @@ def _table(rows: tuple[tuple[str, str], ...]) -> Table:
     return table
 
 
-def _words(note: notes.Preparing | notes.LeaseOutlived | notes.Ready | notes.Stopping) -> str:
-    match note:
-        case notes.Preparing():
-            return note.text
-        case notes.LeaseOutlived():
-            return "some holders will work for longer than their lease: expect overlaps"
-        case notes.Ready():
-            return f"{note.nodes} nodes ready {note.took_ms:,.0f} ms after the start"
-        case notes.Stopping():
-            return STOPPING[note.why]
-
-
 def _live_line(state: LiveState) -> RenderableType:
     line = Text(f"{state.elapsed_s:5.1f} s  {state.operations:>6,} operations  ")
     line.append(f"{state.acquisitions:>5,} acquired")
     holders = f"held by {', '.join(state.holders[:4])}" if state.holders else "not held"
     line.append(f"  {holders}", style="cyan")
     line.append(f"  fault: {', '.join(state.faults)}" if state.faults else "", style="yellow")
-    overlaps = f"  {state.overlaps} overlap{'' if state.overlaps == 1 else 's'}"
-    line.append(overlaps, style="bold red" if state.overlaps else "dim")
+    line.append(f"  {amount(state.overlaps, 'overlap')}", style="bold red" if state.overlaps else "dim")
     return line

@@ -82,8 +82,7 @@ def stored_config(run: str, out: Path) -> RunConfig:
 def config_from(
     context: click.Context, given: dict[str, Any], stored: RunConfig | None
 ) -> RunConfig:
-    """From options, then variables, then lockcheck.toml; or the `stored` configuration, which only
-    options override."""
+    """From options, variables, then lockcheck.toml; or `stored`, which only options override."""
     import msgspec
 
     from lockcheck.config import RunConfig, settings

@@ -58,18 +58,18 @@ def print_verdict(
     _print_beside(console, badge, f"[bold]{plain(narrative.headline)}[/]")
     console.print()
     _print_worst_incident(console, narrative)
-    mark = "?" if verdict is Verdict.UNKNOWN else "besides"
+    mark = "[bold yellow]?[/]" if verdict is Verdict.UNKNOWN else _label("besides")
     _print_doubts(console, mark, beside_the_headline(judgement))
     _print_definitions(console, judgement)
     there = [f"{number} {what}" for what, number in counted(history, judgement)]
     judged = ". ".join(filter(None, (", ".join(filter(None, (*there, seal))), judgement.cut)))
-    _print_rows(console, [("judged", f"[dim]{plain(judged)}[/]")])
-    if ended := ended_early(history, judgement, facts):
-        _print_rows(console, [("ended early", plain(ended))])
-    if free := freed_again(history.terms, judgement):
-        _print_rows(console, [("free again", plain(free))])
-    if idle := not_exercised(judgement):
-        _print_rows(console, [("no effect", plain(idle))])
+    rows = [
+        ("judged", f"[dim]{plain(judged)}[/]"),
+        ("ended early", plain(ended_early(history, judgement, facts))),
+        ("free again", plain(freed_again(history.terms, judgement))),
+        ("no effect", plain(not_exercised(judgement))),
+    ]
+    _print_rows(console, [row for row in rows if row[1]])
     # Not wrapped: a path or a command in two lines cannot be copied.
     if report is not None:
         console.print(_label("report") + "  " + plain(str(report)), soft_wrap=True)
@@ -90,17 +90,14 @@ def _print_worst_incident(console: Console, narrative: Narrative) -> None:
         steps = weightiest(story.steps, STEPS_SHOWN)
         _print_steps(console, steps)
         if left_out := len(story.steps) - len(steps) + story.left_out:
-            _print_beside(
-                console, "", f"[dim]… and {amount(left_out, 'more step')} in the report[/]"
-            )
+            rest = amount(left_out, "more step")
+            _print_beside(console, "", f"[dim]… and {rest} in the report[/]")
         console.print()
         if incident.main in findings_with_evidence(incident):  # for others it is in the steps
             _print_reason(console, note(incident.main), story.reasons[:1])
-        _print_rows(console, [("whose fault", plain(story.blame))])
-        _print_rows(console, [("what helps", plain(story.prevention))])
-        if more:
-            rest = amount(more, "more incident")
-            _print_rows(console, [("", f"[dim]{rest} in the report[/]")])
+        rows = [("whose fault", plain(story.blame)), ("what helps", plain(story.prevention))]
+        rows += [("", f"[dim]{amount(more, 'more incident')} in the report[/]")] if more else []
+        _print_rows(console, rows)
         console.print()
 
 
@@ -135,8 +132,7 @@ def _print_steps(console: Console, steps: Sequence[Step]) -> None:
         _print_beside(console, mark, f"[{accent}]{plain(step.text)}[/]")
 
 
-def _print_doubts(console: Console, name: str, doubts: Sequence[str]) -> None:
-    mark = "[bold yellow]?[/]" if name == "?" else _label(name)
+def _print_doubts(console: Console, mark: str, doubts: Sequence[str]) -> None:
     for doubt in doubts[:DOUBTS_SHOWN]:
         _print_beside(console, mark, plain(doubt))
     if (more := len(doubts) - DOUBTS_SHOWN) > 0:
