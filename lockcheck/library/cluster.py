@@ -140,12 +140,7 @@ def cluster(
         await_ready(nodes)
         nodes.agent.ask("by_hand", faults)
         yield Cluster(
-            nodes,
-            specs,
-            faults,
-            runtime=chosen.name,
-            folder=store.folder,
-            forwarding=forwarding,
+            nodes, specs, faults, runtime=chosen.name, folder=store.folder, forwarding=forwarding
         )
 
 

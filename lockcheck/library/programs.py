@@ -14,8 +14,7 @@ PATIENCE_S = 10.0
 
 
 class Program:
-    """A program that is given and prints lines. Its standard error is in
-    `nodes/NODE/output.log` of the cluster's folder."""
+    """Takes and prints lines. Its standard error is in `nodes/NODE/output.log` of the folder."""
 
     def __init__(
         self,

@@ -78,8 +78,7 @@ class Store:
 
     @contextmanager
     def held(self) -> Iterator[Path]:
-        """A path into this folder even if another takes its place; on systems without such
-        paths, the folder's own."""
+        """A path into this folder even if another takes its place, where the system has such."""
         with self._opened() as handle:
             path = Path(f"/proc/self/fd/{handle}")
             yield path if path.exists() else self.folder
@@ -111,8 +110,7 @@ class Store:
         return read_history(self._parts / TERMS_FILE).terms
 
     def assemble_history(self, terms: Terms, facts: RunFacts, until_ns: int | None = None) -> None:
-        """Merges what clients, nemesis and storage wrote into one history, and seals it together
-        with the facts."""
+        """Merges what clients, nemesis and storage wrote; seals that together with the facts."""
         parts = {*self._parts.glob("*/history.jsonl"), *self._parts.glob("*.jsonl")}
         parts -= {self._parts / TERMS_FILE}
         merged = merge_event_files(sorted(parts))

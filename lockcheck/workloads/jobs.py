@@ -20,8 +20,7 @@ def section(session: Session, held: Held) -> None:
 
 
 def after(last: str | None) -> str:
-    """The next job of a key. Jobs are numbered: clients that saw the same one choose the same
-    next."""
+    """The next job of a key. Jobs are numbered, so clients that saw the same choose the same."""
     done = int(last.removeprefix(PREFIX)) if last else 0
     return f"{PREFIX}{done + 1}"
 

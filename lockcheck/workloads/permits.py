@@ -1,5 +1,4 @@
-"""Hold one of a semaphore's permits for a while, without a register: several clients could
-write."""
+"""Hold one of a semaphore's permits for a while. No register: several clients could write."""
 
 from __future__ import annotations
 

@@ -121,8 +121,7 @@ def render(narrative: Narrative, facts: RunFacts) -> str:
 
 
 def _with_glossary(page: str, narrative: Narrative, drawn: Iterable[str]) -> str:
-    """The page, with the words that occur on it explained: those of the headline right there.
-    `drawn`: names that its script draws."""
+    """Explains the words that occur on the page; `drawn`: names that its script draws."""
     known = glossary(narrative, " ".join([_visible(page), *map(plain, drawn)]))
     first = set(glossary(narrative, narrative.headline))
     here, below = [r for r in known if r in first], [r for r in known if r not in first]

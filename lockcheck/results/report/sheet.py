@@ -74,8 +74,7 @@ def places(fault: FaultSpan) -> tuple[str, ...]:
 
 
 def _drawn(about: list[str], clients: list[str]) -> tuple[list[str], int]:
-    """The clients that have a lane, and how many of them show at first. Of many, those with
-    findings come first, the worst of them at the top."""
+    """The clients that have a lane, the worst first, and how many of them show at first."""
     if len(clients) <= LANES_AT_ONCE:
         return clients, len(clients)
     return list(dict.fromkeys([*about, *clients]))[:MOST_LANES], LANES_AT_ONCE
