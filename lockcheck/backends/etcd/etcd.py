@@ -12,16 +12,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from lockcheck.backends.base import Backend, Claim, Promises
+from lockcheck.backends.base import Claim, Promises
 from lockcheck.backends.clock_expected import FOLLOWER_JUMPS, LEADER_JUMPS, LEADER_JUMPS_BY_THE_WALL
-from lockcheck.backends.etcd.etcd_leased import (
-    ERRORS,
-    MEMBERS,
-    SERVERS,
-    LeasedLock,
-    QueueKey,
-    put_on,
-)
+from lockcheck.backends.etcd.etcd_leased import MEMBERS, LeasedLock, QueueKey, on_etcd, put_on
 from lockcheck.backends.expected_usual import DISK_FAILS, KEPT_ALIVE, MEMBERS_CUT
 from lockcheck.backends.keeper import KeptAlive
 from lockcheck.history import Refusal
@@ -94,15 +87,13 @@ def _by_age(order: str) -> Body:
     return {"sort_target": "CREATE", "sort_order": order, "limit": 1}
 
 
-BACKEND = Backend(
+BACKEND = on_etcd(
     name="etcd",
     summary=f"{MEMBERS} members, a queue of keys on leases with keep-alive, as its own Mutex",
     promises=Promises(
         session=True, fencing=True, fair=True, renews=True, waits=True, ttl_step_ms=1000
     ),
-    servers=SERVERS,
     connect=EtcdLock,
-    errors=ERRORS,
     retry_ms=(1, 10),
     expected=(
         *KEPT_ALIVE,

@@ -13,8 +13,9 @@ from __future__ import annotations
 import time
 from abc import abstractmethod
 from dataclasses import dataclass
+from functools import partial
 
-from lockcheck.backends.base import Claim, Grant, LockSettings
+from lockcheck.backends.base import Backend, Claim, Grant, LockSettings
 from lockcheck.backends.keeper import Keeper, KeptAlive, KeptAliveLock
 from lockcheck.history import Refusal
 from lockcheck.nodes.node import NodeSpec, Role
@@ -26,8 +27,9 @@ MEMBERS = 3
 SERVERS = tuple(
     NodeSpec(f"e{number}", Role.SERVER, Kind("etcd")) for number in range(1, MEMBERS + 1)
 )
-ENDED_BY = "its lease, which is no longer kept alive"
 ERRORS = (NOT_WITHDRAWN, *ETCD_ERRORS)
+on_etcd = partial(Backend, servers=SERVERS, errors=ERRORS)
+ENDED_BY = "its lease, which is no longer kept alive"
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,14 +22,14 @@ import time
 from contextlib import suppress
 from dataclasses import replace
 
-from lockcheck.backends.base import Backend, Claim, Grant, LockSettings, Promises
+from lockcheck.backends.base import Claim, Grant, LockSettings, Promises
 from lockcheck.backends.etcd.etcd_leased import (
     ENDED_BY,
     ERRORS,
     MEMBERS,
-    SERVERS,
     LeasedLock,
     QueueKey,
+    on_etcd,
 )
 from lockcheck.backends.expected_usual import MEMBERS_KILLED, SESSION
 from lockcheck.backends.keeper import Keeper, KeptAlive
@@ -111,13 +111,12 @@ class EtcdServiceLock(LeasedLock):
         self._looking.close()
 
 
-BACKEND = Backend(
+BACKEND = on_etcd(
     name="etcd-lock-service",
     summary=f"{MEMBERS} members, the server's own lock service on a lease with keep-alive",
     promises=Promises(
         session=True, fencing=True, fair=True, renews=True, waits=True, ttl_step_ms=1000
     ),
-    servers=SERVERS,
     connect=EtcdServiceLock,
     errors=(
         ErrorRow(

@@ -6,15 +6,14 @@ refused client tries again, and the next holder is a matter of luck.
 
 from __future__ import annotations
 
-from lockcheck.backends.base import Backend, Claim, Promises
+from lockcheck.backends.base import Claim, Promises
 from lockcheck.backends.etcd.etcd_leased import (
     ENDED_BY,
-    ERRORS,
     MEMBERS,
-    SERVERS,
     LeasedLock,
     QueueKey,
     created_at,
+    on_etcd,
     put_on,
 )
 from lockcheck.backends.expected_usual import KEPT_ALIVE
@@ -36,13 +35,11 @@ class EtcdTxnLock(LeasedLock):
         return QueueKey.on(lease, key, int(done["header"]["revision"]))
 
 
-BACKEND = Backend(
+BACKEND = on_etcd(
     name="etcd-txn",
     summary=f"{MEMBERS} members, a key created if absent, on a lease with keep-alive",
     promises=Promises(session=True, fencing=True, renews=True, ttl_step_ms=1000),
-    servers=SERVERS,
     connect=EtcdTxnLock,
-    errors=ERRORS,
     ended_by=ENDED_BY,
     expected=KEPT_ALIVE,
 )

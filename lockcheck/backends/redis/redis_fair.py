@@ -18,9 +18,9 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from lockcheck.backends.base import Backend, Claim, Grant, Lock, LockSettings, Promises
+from lockcheck.backends.base import Claim, Grant, Lock, LockSettings, Promises
 from lockcheck.backends.redis.redis_expected import WITH_TOKEN
-from lockcheck.backends.redis.redis_lock import NOW_MS, ONE_SERVER, new_secret, one_server
+from lockcheck.backends.redis.redis_lock import NOW_MS, new_secret, on_one_redis, one_server
 from lockcheck.history import Refusal
 from lockcheck.servers.redis import REDIS_ERRORS, Script
 from lockcheck.servers.wire import (
@@ -186,11 +186,10 @@ class FairLock(Lock):
         return self._node.run(script, keys, [secret, self._settings.ttl_ms, WAKE])
 
 
-BACKEND = Backend(
+BACKEND = on_one_redis(
     name="redis-fair",
     summary="one Redis, a queue by list with a lease for each place, and a token from INCR",
     promises=Promises(session=False, fencing=True, fair=True, waits=True),
-    servers=ONE_SERVER,
     connect=FairLock,
     errors=(NOT_WITHDRAWN, *REDIS_ERRORS),
     retry_ms=(1, 10),

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from functools import partial
 
-from lockcheck.backends.base import Claim, Grant, Lock, LockSettings
+from lockcheck.backends.base import Backend, Claim, Grant, Lock, LockSettings
 from lockcheck.history import Refusal
 from lockcheck.nodes.node import NodeSpec, Role
 from lockcheck.servers.kind import Kind
-from lockcheck.servers.redis import RedisNode, Script
+from lockcheck.servers.redis import REDIS_ERRORS, RedisNode, Script
 from lockcheck.servers.redis_primary import RedisPrimary
 from lockcheck.servers.wire import Address, Refused
 
 ONE_SERVER = (NodeSpec("r1", Role.SERVER, Kind("redis")),)
+on_one_redis = partial(Backend, servers=ONE_SERVER, errors=REDIS_ERRORS)
 
 RELEASE_IF_OWN = Script("""
 if redis.call('GET', KEYS[1]) == ARGV[1] then

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from lockcheck.backends.base import Backend, Claim, Grant, Promises
+from lockcheck.backends.base import Claim, Grant, Promises
 from lockcheck.backends.expected import SHORT, Expected
 from lockcheck.backends.redis.redis_expected import FREED, QUIET
-from lockcheck.backends.redis.redis_lock import ONE_SERVER, RedisLock
+from lockcheck.backends.redis.redis_lock import RedisLock, on_one_redis
 from lockcheck.history import Refusal
-from lockcheck.servers.redis import REDIS_ERRORS
 from lockcheck.servers.wire import Refused
 
 
@@ -26,13 +25,11 @@ class NaiveLock(RedisLock):
         return {"removed": self._node.call("DEL", f"lock:{grant.key}")}
 
 
-BACKEND = Backend(
+BACKEND = on_one_redis(
     name="redis-naive",
     summary="one Redis, SET NX EX, blind DEL",
     promises=Promises(session=False, fencing=False, checks_owner=False, ttl_step_ms=1000),
-    servers=ONE_SERVER,
     connect=NaiveLock,
-    errors=REDIS_ERRORS,
     expected=(
         QUIET,
         # A paused client outlives its lease, writes, and deletes the next holder's lock.

@@ -7,10 +7,10 @@ under another name and lets that hold expire.
 
 from __future__ import annotations
 
-from lockcheck.backends.base import Backend, Claim, Grant, LockSettings, Promises
+from lockcheck.backends.base import Claim, Grant, LockSettings, Promises
 from lockcheck.backends.redis.redis_expected import WITHOUT_STORAGE
-from lockcheck.backends.redis.redis_lock import ONE_SERVER, RedisLock, new_secret
-from lockcheck.servers.redis import REDIS_ERRORS, Script
+from lockcheck.backends.redis.redis_lock import RedisLock, new_secret, on_one_redis
+from lockcheck.servers.redis import Script
 from lockcheck.servers.wire import Address, WireFailure
 
 ENTER = Script("""
@@ -61,13 +61,11 @@ class ReentrantLock(RedisLock):
         self._owner = new_secret(self._settings)
 
 
-BACKEND = Backend(
+BACKEND = on_one_redis(
     name="redis-reentrant",
     summary="one Redis, a hash with the owner's count, as Redisson's",
     promises=Promises(session=False, fencing=False, reentrant=True),
-    servers=ONE_SERVER,
     connect=ReentrantLock,
-    errors=REDIS_ERRORS,
     workload="nested",
     expected=WITHOUT_STORAGE,
 )

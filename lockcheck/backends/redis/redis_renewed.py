@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import time
 
-from lockcheck.backends.base import Backend, Claim, Grant, LockSettings, Promises
+from lockcheck.backends.base import Claim, Grant, LockSettings, Promises
 from lockcheck.backends.keeper import RENEWALS_IN_A_LEASE, Keeper, KeptAlive, KeptAliveLock
 from lockcheck.backends.redis.redis_expected import NOTIFIED_WHEN_CUT_OFF, WITH_TOKEN
 from lockcheck.backends.redis.redis_lock import (
     ACQUIRE_WITH_TOKEN,
-    ONE_SERVER,
     RELEASE_IF_OWN,
     new_secret,
+    on_one_redis,
     one_server,
 )
 from lockcheck.history import Refusal
-from lockcheck.servers.redis import REDIS_ERRORS, RedisNode, Script
+from lockcheck.servers.redis import RedisNode, Script
 from lockcheck.servers.wire import Address, Refused
 
 RENEW_IF_OWN = Script("""
@@ -71,12 +71,10 @@ class RenewedLock(KeptAliveLock[KeptAlive]):
         self._node.close()
 
 
-BACKEND = Backend(
+BACKEND = on_one_redis(
     name="redis-renewed",
     summary="as redis-fenced, and a watchdog renews the lease for as long as it is held",
     promises=Promises(session=False, fencing=True, renews=True),
-    servers=ONE_SERVER,
     connect=RenewedLock,
-    errors=REDIS_ERRORS,
     expected=(*WITH_TOKEN, NOTIFIED_WHEN_CUT_OFF),
 )

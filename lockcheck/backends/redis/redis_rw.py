@@ -7,10 +7,10 @@ is no queue, so readers that never leave a gap keep writers out for ever.
 
 from __future__ import annotations
 
-from lockcheck.backends.base import Backend, Claim, Grant, Mode, Promises
+from lockcheck.backends.base import Claim, Grant, Mode, Promises
 from lockcheck.backends.redis.redis_expected import WITHOUT_STORAGE
-from lockcheck.backends.redis.redis_lock import NOW_MS, ONE_SERVER, RELEASE_IF_OWN, RedisLock
-from lockcheck.servers.redis import REDIS_ERRORS, Script
+from lockcheck.backends.redis.redis_lock import NOW_MS, RELEASE_IF_OWN, RedisLock, on_one_redis
+from lockcheck.servers.redis import Script
 
 WITHOUT_THE_LATE = f"""
 {NOW_MS}
@@ -51,13 +51,11 @@ def _keys(key: str) -> list[str]:
     return [f"lock:{key}", f"readers:{key}"]
 
 
-BACKEND = Backend(
+BACKEND = on_one_redis(
     name="redis-rw",
     summary="one Redis, shared and exclusive: a key for the writer, a set of readers with leases",
     promises=Promises(session=False, fencing=False, shared=True),
-    servers=ONE_SERVER,
     connect=RedisSharedLock,
-    errors=REDIS_ERRORS,
     workload="readers",
     expected=WITHOUT_STORAGE,
 )

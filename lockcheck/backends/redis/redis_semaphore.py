@@ -8,10 +8,10 @@ knowledge: then one too many may be at work.
 
 from __future__ import annotations
 
-from lockcheck.backends.base import Backend, Claim, Grant, Promises
+from lockcheck.backends.base import Claim, Grant, Promises
 from lockcheck.backends.redis.redis_expected import WITHOUT_STORAGE
-from lockcheck.backends.redis.redis_lock import NOW_MS, ONE_SERVER, RedisLock
-from lockcheck.servers.redis import REDIS_ERRORS, Script
+from lockcheck.backends.redis.redis_lock import NOW_MS, RedisLock, on_one_redis
+from lockcheck.servers.redis import Script
 
 PERMITS = 3
 
@@ -38,13 +38,11 @@ class Semaphore(RedisLock):
         return self._node.run(LEAVE, [f"permits:{grant.key}"], [secret])
 
 
-BACKEND = Backend(
+BACKEND = on_one_redis(
     name="redis-semaphore",
     summary=f"one Redis, {PERMITS} permits: a set of holders with leases by the server's clock",
     promises=Promises(session=False, fencing=False, permits=PERMITS),
-    servers=ONE_SERVER,
     connect=Semaphore,
-    errors=REDIS_ERRORS,
     workload="permits",
     expected=WITHOUT_STORAGE,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lockcheck.backends.base import Backend, Claim, Promises
+from lockcheck.backends.base import Claim, Promises
 from lockcheck.backends.clock_expected import SERVER_JUMPS
 from lockcheck.backends.expected import SHORT, Expected
 from lockcheck.backends.expected_usual import DISK_FAILS
@@ -16,9 +16,8 @@ from lockcheck.backends.redis.redis_expected import (
     WITHOUT_TOKEN,
     in_turn,
 )
-from lockcheck.backends.redis.redis_lock import ACQUIRE_WITH_TOKEN, ONE_SERVER, RedisLock
+from lockcheck.backends.redis.redis_lock import ACQUIRE_WITH_TOKEN, RedisLock, on_one_redis
 from lockcheck.history import Refusal
-from lockcheck.servers.redis import REDIS_ERRORS
 from lockcheck.servers.wire import Refused
 
 
@@ -35,13 +34,11 @@ class FencedLock(RedisLock):
         return self._run(ACQUIRE_WITH_TOKEN, [f"lock:{claim.key}", f"fence:{claim.key}"], secret)
 
 
-REDIS = Backend(
+REDIS = on_one_redis(
     name="redis",
     summary="one Redis, SET NX PX with a random value, compare-and-delete",
     promises=Promises(session=False, fencing=False),
-    servers=ONE_SERVER,
     connect=SingleLock,
-    errors=REDIS_ERRORS,
     expected=(
         *WITHOUT_TOKEN,
         # A client that checks its lease can still be paused between the check and the write.
@@ -60,12 +57,10 @@ REDIS = Backend(
     ),
 )
 
-REDIS_FENCED = Backend(
+REDIS_FENCED = on_one_redis(
     name="redis-fenced",
     summary="as redis, with a fencing token from INCR in the same step",
     promises=Promises(session=False, fencing=True),
-    servers=ONE_SERVER,
     connect=FencedLock,
-    errors=REDIS_ERRORS,
     expected=(*WITH_TOKEN, CUT_OFF, FENCED_WHEN_CUT_OFF),
 )

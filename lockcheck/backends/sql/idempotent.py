@@ -5,19 +5,14 @@ A second client reads which one was first, and does nothing.
 
 from __future__ import annotations
 
-from lockcheck.backends.base import Backend
 from lockcheck.backends.expected import unharmed
-from lockcheck.backends.sql.optimistic import PROMISES, SERVERS, Attempts
-from lockcheck.servers.wire.postgres import POSTGRES_ERRORS
+from lockcheck.backends.sql.optimistic import PROMISES, Attempts, on_postgres
 
-BACKEND = Backend(
+BACKEND = on_postgres(
     name="idempotent",
     summary="no lock: a unique key for each job in PostgreSQL, the first one wins",
     promises=PROMISES,
-    servers=SERVERS,
     connect=Attempts,
-    errors=POSTGRES_ERRORS,
-    storage="postgres",
     workload="jobs",
     expected=unharmed("none", "pause", "kill:holder", "kill:server"),  # a late job was done by then
 )

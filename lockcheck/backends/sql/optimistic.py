@@ -6,6 +6,8 @@ attempt, and a release ends it.
 
 from __future__ import annotations
 
+from functools import partial
+
 from lockcheck.backends.base import Backend, Claim, Grant, Lock, LockSettings, Promises
 from lockcheck.backends.expected import unharmed
 from lockcheck.nodes.node import NodeSpec, Role
@@ -52,15 +54,13 @@ class Attempts(Lock):
 
 
 SERVERS = (NodeSpec("p1", Role.SERVER, Kind("postgres")),)
+on_postgres = partial(Backend, servers=SERVERS, errors=POSTGRES_ERRORS, storage="postgres")
 PROMISES = Promises(session=False, fencing=False, excludes=False, tells_validity=False)
 
-BACKEND = Backend(
+BACKEND = on_postgres(
     name="optimistic",
     summary="no lock: a version in PostgreSQL, compare and set, try again",
     promises=PROMISES,
-    servers=SERVERS,
     connect=Attempts,
-    errors=POSTGRES_ERRORS,
-    storage="postgres",
     expected=unharmed("none", "pause", "kill:holder", "kill:server"),  # a late write is refused
 )

@@ -16,10 +16,10 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from lockcheck.backends.base import Backend, Claim, Grant, Promises
+from lockcheck.backends.base import Claim, Grant, Promises
 from lockcheck.backends.expected import unharmed
 from lockcheck.backends.expected_usual import DISK_FAILS
-from lockcheck.backends.sql.optimistic import SERVERS, Attempts
+from lockcheck.backends.sql.optimistic import Attempts, on_postgres
 from lockcheck.history import EventType, Refusal
 from lockcheck.servers.wire import Refused, WireFailure, classify
 from lockcheck.servers.wire.postgres import POSTGRES_ERRORS, PostgresSession
@@ -104,14 +104,11 @@ def _transaction(grant: Grant) -> Transaction:
     return grant.handle
 
 
-BACKEND = Backend(
+BACKEND = on_postgres(
     name="postgres-row",
     summary="one PostgreSQL, SELECT ... FOR UPDATE, and the data in the same transaction",
     promises=Promises(session=True, fencing=False, commits=True),
-    servers=SERVERS,
     connect=RowLock,
-    errors=POSTGRES_ERRORS,
-    storage="postgres",
     ended_by=(
         "the end of the process, at once; or idle_in_transaction_session_timeout = TTL since the "
         "last statement"

@@ -6,10 +6,10 @@ watches the node right before its own.
 
 from __future__ import annotations
 
-from lockcheck.backends.base import Backend, Mode, Promises
+from lockcheck.backends.base import Mode, Promises
 from lockcheck.backends.clock_expected import FOLLOWER_JUMPS, LEADER_JUMPS_BEFORE_A_WRITE
 from lockcheck.backends.expected_usual import DISK_FAILS, KEPT_ALIVE, MEMBERS_CUT
-from lockcheck.backends.zookeeper.zookeeper_nodes import ERRORS, MEMBERS, SERVERS
+from lockcheck.backends.zookeeper.zookeeper_nodes import MEMBERS, on_zookeeper
 from lockcheck.backends.zookeeper.zookeeper_queue import QueueLock
 
 CONTENDER = "__lock__"
@@ -23,13 +23,10 @@ class ZooKeeperLock(QueueLock):
         return (CONTENDER,)
 
 
-BACKEND = Backend(
+BACKEND = on_zookeeper(
     name="zookeeper",
     summary=f"{MEMBERS} servers, a queue of ephemeral nodes, as kazoo's recipe",
     promises=Promises(session=True, fencing=True, fair=True, waits=True, tells_validity=False),
-    servers=SERVERS,
     connect=ZooKeeperLock,
-    errors=ERRORS,
-    retry_ms=(1, 10),
     expected=(*KEPT_ALIVE, *MEMBERS_CUT, *DISK_FAILS, LEADER_JUMPS_BEFORE_A_WRITE, FOLLOWER_JUMPS),
 )

@@ -10,16 +10,15 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from lockcheck.backends.base import Backend, Claim, Promises
+from lockcheck.backends.base import Claim, Promises
 from lockcheck.backends.expected_usual import KEPT_ALIVE
 from lockcheck.backends.zookeeper.zookeeper_nodes import (
     AFTER_A_FAILURE_S,
     ENDED_BY,
-    ERRORS,
     MEMBERS,
-    SERVERS,
     QueueNode,
     SessionLock,
+    on_zookeeper,
 )
 from lockcheck.history import Refusal
 from lockcheck.servers.wire import Refused, WireFailure
@@ -69,14 +68,11 @@ class HerdLock(SessionLock):
         raise refusal
 
 
-BACKEND = Backend(
+BACKEND = on_zookeeper(
     name="zookeeper-herd",
     summary=f"{MEMBERS} servers, one ephemeral node that all clients watch",
     promises=Promises(session=True, fencing=True, waits=True, tells_validity=False),
-    servers=SERVERS,
     connect=HerdLock,
-    errors=ERRORS,
-    retry_ms=(1, 10),
     ended_by=ENDED_BY,
     expected=KEPT_ALIVE,
 )

@@ -20,9 +20,10 @@ import threading
 import time
 from abc import abstractmethod
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from lockcheck.backends.base import Claim, Grant, Lock, LockSettings
+from lockcheck.backends.base import Backend, Claim, Grant, Lock, LockSettings
 from lockcheck.errors import ClusterError
 from lockcheck.history import EventType, Refusal
 from lockcheck.nodes.node import NodeSpec, Role
@@ -62,6 +63,7 @@ ERRORS = (
     ErrorRow("command", "KazooTimeoutError", INFO, "perhaps sent, but not answered in time"),
     NOT_WITHDRAWN,
 )
+on_zookeeper = partial(Backend, servers=SERVERS, errors=ERRORS, retry_ms=(1, 10))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lockcheck.backends.base import Backend, Mode, Promises
+from lockcheck.backends.base import Mode, Promises
 from lockcheck.backends.expected import SHORT, Expected
 from lockcheck.backends.expected_usual import KEPT_ALIVE
-from lockcheck.backends.zookeeper.zookeeper_nodes import ENDED_BY, ERRORS, MEMBERS, SERVERS
+from lockcheck.backends.zookeeper.zookeeper_nodes import ENDED_BY, MEMBERS, on_zookeeper
 from lockcheck.backends.zookeeper.zookeeper_queue import QueueLock
 
 READ, WRITE = "-read-", "-write-"
@@ -35,16 +35,13 @@ EXPECTED = (
     *(replace(each, options=(*each.options, *ALONE)) for each in KEPT_ALIVE),
 )
 
-BACKEND = Backend(
+BACKEND = on_zookeeper(
     name="zookeeper-rw",
     summary=f"{MEMBERS} servers, a queue of readers and writers, as ZooKeeper's recipe",
     promises=Promises(
         session=True, fencing=True, fair=True, shared=True, waits=True, tells_validity=False
     ),
-    servers=SERVERS,
     connect=ZooKeeperSharedLock,
-    errors=ERRORS,
-    retry_ms=(1, 10),
     workload="readers",
     ended_by=ENDED_BY,
     expected=EXPECTED,
