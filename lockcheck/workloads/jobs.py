@@ -9,10 +9,6 @@ from lockcheck.workloads.base import EXCLUSION, Workload
 PREFIX = "job-"
 
 
-def run(session: Session) -> None:
-    session.take_turns(section)
-
-
 def section(session: Session, held: Held) -> None:
     last = session.look(held)
     session.think()
@@ -28,7 +24,7 @@ def after(last: str | None) -> str:
 WORKLOAD = Workload(
     name="jobs",
     summary="look which job was done last, think, do the next one: each must be done once",
-    run=run,
+    run=lambda session: session.take_turns(section),
     stores=True,
     needs=EXCLUSION,
 )

@@ -7,14 +7,13 @@ from lockcheck.client.session import Session
 from lockcheck.workloads.base import Workload
 
 
-def run(session: Session) -> None:
-    session.take_turns(section)
-
-
 def section(session: Session, _held: Held) -> None:
     session.think()
 
 
 WORKLOAD = Workload(
-    name="mutex", summary="hold the lock for a while, without a storage", run=run, stores=False
+    name="mutex",
+    summary="hold the lock for a while, without a storage",
+    run=lambda session: session.take_turns(section),
+    stores=False,
 )

@@ -11,10 +11,6 @@ DEEPER = 0.3  # the probability of one more level than usual
 WORKS_ON = 0.5  # the probability of another update after an inner level was left
 
 
-def run(session: Session) -> None:
-    session.take_turns(section)
-
-
 def section(session: Session, held: Held, level: int = 1) -> None:
     """After an inner level the client still holds the lock, and may write once more."""
     choices = session.settings.choices
@@ -29,7 +25,7 @@ def section(session: Session, held: Held, level: int = 1) -> None:
 WORKLOAD = Workload(
     name="nested",
     summary="enter the lock again while holding it; read and write a register on several levels",
-    run=run,
+    run=lambda session: session.take_turns(section),
     stores=True,
     needs=REENTRY,
 )

@@ -7,10 +7,6 @@ from lockcheck.client.session import Session
 from lockcheck.workloads.base import PERMITS, Workload
 
 
-def run(session: Session) -> None:
-    session.take_turns(section)
-
-
 def section(session: Session, _held: Held) -> None:
     session.think()
 
@@ -18,7 +14,7 @@ def section(session: Session, _held: Held) -> None:
 WORKLOAD = Workload(
     name="permits",
     summary="hold one of several permits for a while, without a storage",
-    run=run,
+    run=lambda session: session.take_turns(section),
     stores=False,
     needs=PERMITS,
 )

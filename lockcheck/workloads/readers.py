@@ -11,10 +11,6 @@ from lockcheck.workloads.base import SHARING, Workload
 READERS = 0.6
 
 
-def run(session: Session) -> None:
-    session.take_turns(section, mode)
-
-
 def mode(session: Session) -> Mode:
     return Mode.SHARED if session.settings.choices.random() < READERS else Mode.EXCLUSIVE
 
@@ -30,7 +26,7 @@ def section(session: Session, held: Held) -> None:
 WORKLOAD = Workload(
     name="readers",
     summary="most turns share the lock and read a register, the others have it alone and write it",
-    run=run,
+    run=lambda session: session.take_turns(section, mode),
     stores=True,
     needs=SHARING,
 )
