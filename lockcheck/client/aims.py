@@ -51,8 +51,7 @@ class Aims:
         return [path for path in self._folder.iterdir() if path.name.startswith(f"{point}-")]
 
     def wait_at(self, point: Point) -> None:
-        """Waits while there is a mark, but not for long; a client that was stopped goes on at
-        once."""
+        """Waits while there is a mark, but not for long; goes on at once if it was stopped."""
         until = time.monotonic() + self._longest_s
         while (marks := self.at(point)) and time.monotonic() < until:
             _note(marks, size=1)

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 
 from lockcheck.backends.base import Grant, Mode, Renewal
 from lockcheck.client.aims import LATEST_AT_WORK
-from lockcheck.client.recorder import Pending, Recorder
+from lockcheck.client.recorder import Recorder
 from lockcheck.errors import InternalError
-from lockcheck.history import EventType
+from lockcheck.history import Event, EventType
 from lockcheck.servers.wire import ErrorRow, Refused, WireFailure, classify
 from lockcheck.storage.base import Served
 
@@ -61,9 +61,7 @@ class RecordedClaim:
 
     def queued(self) -> None:
         if self.held or self.over or self.process != self.recorder.process:
-            raise InternalError(
-                f"the claim to {self.key} is no longer under way, so it has no place"
-            )
+            raise InternalError(f"the claim to {self.key} is no longer under way: it has no place")
         self.waited = True
         self.recorder.queued(self.key)
 
@@ -76,14 +74,13 @@ class RecordedClaim:
 
     def renewing(self) -> Renewal:
         since = self.now()  # before it is sent, so that a delay shortens the validity
-        pending = self.recorder.keeper_renews(self.key, self.ttl_ms, of=self.process)
-        return RecordedRenewal(self, pending, since)
+        invoke = self.recorder.keeper_renews(self.key, self.ttl_ms, of=self.process)
+        return RecordedRenewal(self, invoke, since)
 
     # --- for the client ----------------------------------------------------------------------
 
     def granted(self, valid_ms: float | None) -> None:
-        """Its validity runs from before the request, or from now if the client waited in a
-        queue."""
+        """Its validity runs from before the request, or from now if it waited in a queue."""
         with self._guard:
             if valid_ms is not None:
                 since = self.now() if self.waited else self.since
@@ -119,7 +116,7 @@ class Held:
     grant: Grant
     lost: bool = False
     # Writes that count only once the release is confirmed, with the storage's answers.
-    writes: list[tuple[Pending, Served]] = field(default_factory=list)
+    writes: list[tuple[Event, Served]] = field(default_factory=list)
 
     @property
     def key(self) -> str:
@@ -131,12 +128,12 @@ class RecordedRenewal:
     """A keeper's renewal whose answer goes into the history."""
 
     claim: RecordedClaim
-    pending: Pending
+    invoke: Event
     since: float
 
     def granted(self, valid_ms: float | None) -> None:
-        self.claim.recorder.answer(self.pending, EventType.OK, valid_ms=valid_ms)
+        self.claim.recorder.answer(self.invoke, EventType.OK, valid_ms=valid_ms)
         self.claim.extended(self.since, valid_ms)
 
     def failed(self, failure: Refused | WireFailure) -> None:
-        self.claim.recorder.answer(self.pending, *classify(self.claim.errors, failure))
+        self.claim.recorder.answer(self.invoke, *classify(self.claim.errors, failure))

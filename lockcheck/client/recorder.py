@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
 
 from msgspec import structs
@@ -20,16 +19,8 @@ A_LIFE = 100_000_000
 
 
 def stall_ms(ttl_ms: int) -> float:
-    """The shortest stall that is recorded: far below the lease, and above a machine's usual
-    hiccups."""
+    """The shortest stall that is recorded: far below the lease, above a machine's usual hiccups."""
     return min(50.0, ttl_ms / 10)
-
-
-@dataclass(frozen=True, slots=True)
-class Pending:
-    """An operation without an answer yet."""
-
-    invoke: Event
 
 
 class Writer(Protocol):
@@ -75,36 +66,35 @@ class Recorder:
         token: int | None = None,
         ttl_ms: int | None = None,
         shared: bool = False,
-    ) -> Pending:
+    ) -> Event:
+        """Begins an operation; `answer` ends it."""
         asked = 0, self.process, EventType.INVOKE, f, key, value
-        event = Event(*asked, token=token, base=base, ttl_ms=ttl_ms, shared=shared)
-        return Pending(self._write(event))
+        return self._write(Event(*asked, token=token, base=base, ttl_ms=ttl_ms, shared=shared))
 
-    def keeper_renews(self, key: str, ttl_ms: int, *, of: int) -> Pending:
+    def keeper_renews(self, key: str, ttl_ms: int, *, of: int) -> Event:
         """Begins a renewal: an operation of a keeper, on behalf of the process `of`."""
         return self._beside(Event(0, "", EventType.INVOKE, F.RENEW, key, ttl_ms=ttl_ms, of=of))
 
     def begins_to_write(
         self, f: str, key: str, *, value: object, base: object, token: int | None
-    ) -> Pending:
-        """Begins a write that is under way until the release is confirmed, beside other
-        operations."""
+    ) -> Event:
+        """Begins a write that is under way, beside others, until the release is confirmed."""
         of = self.process
         write = Event(0, "", EventType.INVOKE, f, key, value=value, base=base, token=token, of=of)
         return self._beside(write)
 
-    def _beside(self, event: Event) -> Pending:
+    def _beside(self, event: Event) -> Event:
         with self._writing:
             if self._idle_keepers:
                 keeper = self._idle_keepers.pop()
             else:
                 self._keepers += 1
                 keeper = f"{self._node}-keeper-{self._keepers}"
-        return Pending(self._write(structs.replace(event, process=keeper)))
+        return self._write(structs.replace(event, process=keeper))
 
     def answer(
         self,
-        pending: Pending,
+        invoke: Event,
         outcome: EventType,
         error: str | None = None,
         refused: Refusal | None = None,
@@ -116,7 +106,7 @@ class Recorder:
         blind: bool = False,
     ) -> None:
         answer = structs.replace(
-            pending.invoke,
+            invoke,
             type=outcome,
             value=value,
             token=token,
@@ -131,8 +121,7 @@ class Recorder:
         self._retire_or_reuse(answer.process, outcome)
 
     def _retire_or_reuse(self, process: int | str, outcome: EventType) -> None:
-        """After an `info` the operation may still be under way, so its process is never used
-        again."""
+        """After an `info` it may still be under way, so its process is never used again."""
         retired = outcome is EventType.INFO
         if isinstance(process, int):
             self.process += self._clients if retired else 0

@@ -103,10 +103,9 @@ class Session:
     def try_acquire(self, key: str, mode: Mode = Mode.EXCLUSIVE) -> Held | None:
         """None if it was refused, or not answered. In the latter case its process is retired, so
         within a section it raises SectionOver."""
-        claim = self._claim(key, mode)
         shared = mode is Mode.SHARED
         pending = self.recorder.invoke(F.ACQUIRE, key, ttl_ms=self.settings.ttl_ms, shared=shared)
-        claim.since = claim.now()  # before it is sent, so that a delay shortens the validity
+        claim = self._claim(key, mode)  # before it is sent, so that a delay shortens the validity
         try:
             grant = self.lock.acquire(claim)
         except (Refused, WireFailure) as failure:
@@ -133,16 +132,13 @@ class Session:
         )
 
     def release(self, held: Held) -> bool:
-        """Releases; whether it was confirmed. A retired process releases nothing: its lock
-        expires."""
+        """Releases; whether it was confirmed. The lock of a retired process expires instead."""
         if self._is_retired(held):
             self._forget(held)
             self.lock.leave(held.grant)
             self._settle(held, EventType.FAIL, "never committed")
             return False
-        if (
-            len(self._held) == 1 and not held.lost
-        ):  # else the client still holds a lock, or holds none
+        if len(self._held) == 1 and not held.lost:  # else it still holds a lock, or holds none
             self._aims.wait_at(Point.RELEASE)
         self._forget(held)
         pending = self.recorder.invoke(F.RELEASE, held.key)
@@ -159,11 +155,7 @@ class Session:
         return True
 
     def _settle(
-        self,
-        held: Held,
-        outcome: EventType,
-        why: str | None = None,
-        refused: Refusal | None = None,
+        self, held: Held, outcome: EventType, why: str | None = None, refused: Refusal | None = None
     ) -> None:
         """Answers the writes that count with the release: their outcome is its own."""
         for pending, served in held.writes:

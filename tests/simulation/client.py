@@ -9,9 +9,9 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass
 
-from lockcheck.client.recorder import Pending, Recorder
+from lockcheck.client.recorder import Recorder
 from lockcheck.errors import InternalError
-from lockcheck.history import EventType, F
+from lockcheck.history import Event, EventType, F
 from lockcheck.history.event import NS_PER_MS
 from tests.simulation.locks.base import Acquired, Caller, Done, Grant, LockKind, Refused, Unsure
 from tests.simulation.locks.company import CompanyLock
@@ -165,17 +165,17 @@ class Client:
             return Held(None, key, 0)
         return held
 
-    def _granted(self, pending: Pending, attempt: Steps[Acquired]) -> Steps[Held | None]:
+    def _granted(self, pending: Event, attempt: Steps[Acquired]) -> Steps[Held | None]:
         """What became of an attempt to acquire or to renew, written down."""
         result = yield from attempt
         if isinstance(result, Refused | Unsure):
             self._recorder.answer(pending, _outcome(result), result.why or None)
             return None
         until_ns = self.valid_until_ns(result)
-        token = result.token if pending.invoke.f == F.ACQUIRE else None
+        token = result.token if pending.f == F.ACQUIRE else None
         valid_ms = self.valid_ms(until_ns)
         self._recorder.answer(pending, EventType.OK, token=token, valid_ms=valid_ms)
-        return Held(result, result.key, until_ns, shared=pending.invoke.shared)
+        return Held(result, result.key, until_ns, shared=pending.shared)
 
     def valid_until_ns(self, grant: Grant) -> int:
         return grant.since_ns + self._lease_ns
@@ -194,8 +194,8 @@ class Client:
             self._stop_if_over(held)  # a renewal that is answered too late extends nothing
             held.until_ns = renewed.until_ns
 
-    def _give_up(self, pending: Pending, key: str) -> None:
-        if pending.invoke.process == self._recorder.process:
+    def _give_up(self, pending: Event, key: str) -> None:
+        if pending.process == self._recorder.process:
             self._recorder.lost(key, "it could not be renewed")
         raise SectionOver
 
@@ -263,7 +263,7 @@ class Client:
         """Only once its claim was stored: no lock could keep it from running twice otherwise."""
         pending = self._recorder.invoke(F.RUN, key, value=mark.partition("/")[0])
         yield self._moment()
-        self._recorder.answer(pending, EventType.OK, value=pending.invoke.value)
+        self._recorder.answer(pending, EventType.OK, value=pending.value)
 
     # --- time --------------------------------------------------------------------------------
 
