@@ -108,5 +108,7 @@ def _live_line(state: LiveState) -> RenderableType:
     holders = f"held by {', '.join(state.holders[:4])}" if state.holders else "not held"
     line.append(f"  {holders}", style="cyan")
     line.append(f"  fault: {', '.join(state.faults)}" if state.faults else "", style="yellow")
-    line.append(f"  {amount(state.overlaps, 'overlap')}", style="bold red" if state.overlaps else "dim")
+    line.append(
+        f"  {amount(state.overlaps, 'overlap')}", style="bold red" if state.overlaps else "dim"
+    )
     return line
