@@ -31,17 +31,22 @@ def enter_network(handle: int) -> None:
     _call(_libc.setns(handle, CLONE_NEWNET))
 
 
-def new_network() -> int:
-    """Creates a network namespace and returns its file descriptor; this thread stays in its own."""
+@contextmanager
+def _coming_home() -> Iterator[None]:
+    """After a `with` block this thread is in its own network again."""
     home = own_network()
     try:
-        _call(_libc.unshare(CLONE_NEWNET))
-        try:
-            return own_network()
-        finally:
-            enter_network(home)
+        yield
     finally:
+        enter_network(home)
         os.close(home)
+
+
+def new_network() -> int:
+    """Creates a network namespace and returns its file descriptor; this thread stays in its own."""
+    with _coming_home():
+        _call(_libc.unshare(CLONE_NEWNET))
+        return own_network()
 
 
 def die_with_parent() -> None:
@@ -51,13 +56,9 @@ def die_with_parent() -> None:
 @contextmanager
 def inside(handle: int) -> Iterator[None]:
     """Enters the network for a `with` block: sockets created in it stay in that network."""
-    home = own_network()
-    try:
+    with _coming_home():
         enter_network(handle)
         yield
-    finally:
-        enter_network(home)
-        os.close(home)
 
 
 def network_of(pid: int | str) -> int:

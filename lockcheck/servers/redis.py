@@ -239,21 +239,17 @@ class RedisNode:
             self.close()  # a late answer must not be read as that to the next command
 
 
+FAIL, INFO = EventType.FAIL, EventType.INFO
+
 # The first row that fits decides; BusyLoadingError is a ConnectionError, so it comes before it.
 REDIS_ERRORS = (
-    ErrorRow(
-        "connect", "NotInRoleError", EventType.FAIL, "no primary any more, so nothing was sent"
-    ),
-    ErrorRow("connect", "MasterNotFoundError", EventType.FAIL, "no Sentinel names a primary"),
-    ErrorRow("connect", "RedisError", EventType.FAIL, "could not connect, so nothing was sent"),
-    ErrorRow("connect", "OSError", EventType.FAIL, "could not connect, so nothing was sent"),
-    ErrorRow(
-        "command", "BusyLoadingError", EventType.FAIL, "the server is loading and refuses commands"
-    ),
-    ErrorRow(
-        "command", "ReadOnlyError", EventType.FAIL, "the server is a replica and refuses writes"
-    ),
-    ErrorRow("command", "TimeoutError", EventType.INFO, "sent, but not answered in time"),
-    ErrorRow("command", "ConnectionError", EventType.INFO, "sent, but the connection broke"),
-    ErrorRow("command", "OSError", EventType.INFO, "sent, but the connection broke"),
+    ErrorRow("connect", "NotInRoleError", FAIL, "no primary any more, so nothing was sent"),
+    ErrorRow("connect", "MasterNotFoundError", FAIL, "no Sentinel names a primary"),
+    ErrorRow("connect", "RedisError", FAIL, "could not connect, so nothing was sent"),
+    ErrorRow("connect", "OSError", FAIL, "could not connect, so nothing was sent"),
+    ErrorRow("command", "BusyLoadingError", FAIL, "the server is loading and refuses commands"),
+    ErrorRow("command", "ReadOnlyError", FAIL, "the server is a replica and refuses writes"),
+    ErrorRow("command", "TimeoutError", INFO, "sent, but not answered in time"),
+    ErrorRow("command", "ConnectionError", INFO, "sent, but the connection broke"),
+    ErrorRow("command", "OSError", INFO, "sent, but the connection broke"),
 )

@@ -11,8 +11,11 @@ from lockcheck.servers.redis_replicated import REDIS_REPLICATED
 SENTINEL_PORT = 26379
 WATCHED = "lock"  # the name of the monitored primary
 SETTINGS = "sentinel.conf"
-DOWN_AFTER_MS = 500
-FAILOVER_TIMEOUT_MS = 1000  # two failovers are at least twice that apart
+MONITORING = {  # the settings for a primary; two failovers are at least two timeouts apart
+    "down-after-milliseconds": "500",
+    "failover-timeout": "1000",
+    "parallel-syncs": "2",
+}
 # How often Sentinels send INFO, PING and announce themselves to each other. With the defaults of
 # 10, 1 and 2 s they need 2 s to find each other and 8 s to make a replica of a primary that has
 # restarted; and they would take a promotion, which closes their connections to the new primary, for
@@ -28,9 +31,7 @@ def _files(here: Here) -> dict[str, str]:
         *(f"port {SENTINEL_PORT}", "bind 0.0.0.0", "protected-mode no", f"dir {here.data}"),
         "sentinel resolve-hostnames yes",
         f"sentinel monitor {WATCHED} {primary} {REDIS_PORT} {quorum}",
-        f"sentinel down-after-milliseconds {WATCHED} {DOWN_AFTER_MS}",
-        f"sentinel failover-timeout {WATCHED} {FAILOVER_TIMEOUT_MS}",
-        f"sentinel parallel-syncs {WATCHED} 2",
+        *(f"sentinel {name} {WATCHED} {value}" for name, value in MONITORING.items()),
     )
     return {SETTINGS: "\n".join(lines) + "\n"}
 

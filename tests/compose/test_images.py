@@ -16,7 +16,7 @@ from lockcheck.compose.docker.runtime import DockerRuntime
 from lockcheck.compose.images import build, dependencies, recipes
 from lockcheck.compose.images.build import missing_images
 from lockcheck.compose.images.keeping import is_there
-from lockcheck.compose.images.recipes import Recipe, build_context, image_names, image_tag, recipe
+from lockcheck.compose.images.recipes import Recipe, image_names, recipe
 from lockcheck.errors import ClusterError
 from lockcheck.servers.kind import Kind
 from tests.compose.hosts import fake_program
@@ -74,7 +74,7 @@ def test_its_packages_are_those_of_this_host() -> None:
 def test_a_build_context_says_nothing_of_the_host(tmp_path: Path) -> None:
     (tmp_path / "module.py").write_text("x = 1")
     with (
-        build_context(Recipe("x", {"Dockerfile": b"FROM a"}), tmp_path) as context,
+        Recipe("x", {"Dockerfile": b"FROM a"}).build_context(tmp_path) as context,
         tarfile.open(fileobj=context) as tar,
     ):
         entries = tar.getmembers()
@@ -174,8 +174,8 @@ def test_the_client_image_would_make_the_same_image_again(
     runtime: DockerRuntime, engine: docker.DockerClient
 ) -> None:
     """What is in it is a whole lockcheck, whose own image is the one that it runs in."""
-    tag = image_tag("client")
-    ask = "from lockcheck.compose.images.recipes import image_tag; print(image_tag('client'))"
+    tag = recipe("client").tag
+    ask = "from lockcheck.compose.images.recipes import recipe; print(recipe('client').tag)"
     printed = engine.containers.run(
         tag, ["python3", "-c", ask], remove=True, labels={"lockcheck.image": "test"}
     )

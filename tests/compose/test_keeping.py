@@ -22,7 +22,7 @@ from lockcheck.compose.images.keeping import (
     mark_on,
     remove,
 )
-from lockcheck.compose.images.recipes import Recipe, build_context
+from lockcheck.compose.images.recipes import Recipe
 
 HOUR_S = 3600
 MINE, THEIRS = "lockcheck/x:for-mine", "lockcheck/x:for-theirs"
@@ -122,7 +122,7 @@ def make_image(engine: docker.DockerClient, name: str) -> None:
     """With nothing in it but its own name."""
     repository, _, tag = name.partition(":")
     label = [f"LABEL {IMAGE_LABEL}=test"]
-    with build_context(Recipe("x", {"name": name.encode()}), None) as tree:
+    with Recipe("x", {"name": name.encode()}).build_context(None) as tree:
         engine.api.import_image_from_data(tree.read(), repository, tag, changes=label)
 
 

@@ -19,7 +19,7 @@ from docker.types import Mount
 
 from lockcheck.compose.docker.compose_binary import find_compose
 from lockcheck.compose.docker.engine import connect
-from lockcheck.compose.images.recipes import image_tag
+from lockcheck.compose.images.recipes import recipe
 from tests.running import docker_things_of, need
 
 pytestmark = [pytest.mark.docker, pytest.mark.cluster]
@@ -41,7 +41,7 @@ def engine() -> Iterator[docker.DockerClient]:
 def elsewhere(engine: docker.DockerClient) -> Iterator[Container]:
     """A container with lockcheck, Compose and the socket, and no network."""
     container = engine.containers.create(
-        image_tag("client"),
+        recipe("client").tag,
         ["sleep", "600"],
         network_mode="none",
         mounts=[Mount(SOCKET, SOCKET, type="bind")],

@@ -185,10 +185,6 @@ def register(initial: Hashable = None) -> Model:
     return Model("register", meaning, initial, _register, STORING, engine=ZONES)
 
 
-def cas_register() -> Model:
-    return replace(register(), name="cas-register", meaning="a register with compare-and-set")
-
-
 def _register(value: State, call: Call) -> State | Illegal:
     if call.f is Op.WRITE:
         return call.argument
@@ -250,7 +246,8 @@ ADDING = frozenset({Op.ADD, Op.READ})
 SET = Model("set", "what was added is read", frozenset(), _set, ADDING, many=True)
 COUNTER = Model("counter", "what was added is read as a sum", 0, _counter, ADDING)
 
-SEMAPHORE, REGISTER, CAS_REGISTER = semaphore(2), register(), cas_register()
+SEMAPHORE, REGISTER = semaphore(2), register()
+CAS_REGISTER = replace(REGISTER, name="cas-register", meaning="a register with compare-and-set")
 
 # By the names that `--model` and the terms of a history use.
 MODELS = Registry(

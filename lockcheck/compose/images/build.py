@@ -14,13 +14,7 @@ from lockcheck.compose.images.base_image import base_image
 from lockcheck.compose.images.cache import only_one_at_a_time
 from lockcheck.compose.images.dependencies import package_tree
 from lockcheck.compose.images.keeping import is_there, keep, own_mark_on, remove, remove_old
-from lockcheck.compose.images.recipes import (
-    COMPOSE_IMAGE,
-    Recipe,
-    build_context,
-    image_names,
-    recipe,
-)
+from lockcheck.compose.images.recipes import COMPOSE_IMAGE, Recipe, image_names, recipe
 from lockcheck.compose.runtime import Say
 from lockcheck.errors import ClusterError
 from lockcheck.servers.kind import Kind
@@ -75,7 +69,7 @@ def _bring(client: docker.DockerClient, wanted: Recipe, say: Say) -> str:
     packages = _packages_for(client, wanted, say)
     say(f"building the image {wanted.tag}")
     with (
-        build_context(wanted, packages) as context,
+        wanted.build_context(packages) as context,
         engine_trouble(f"building the image {wanted.name}"),
     ):
         _build(client, wanted, base, context)

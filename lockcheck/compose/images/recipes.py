@@ -57,6 +57,19 @@ class Recipe:
             content.update(data)
         return f"lockcheck/{self.name.replace(':', '-')}:{content.hexdigest()[:12]}"
 
+    def build_context(self, packages: Path | None) -> IO[bytes]:
+        """Its files as a tar, which is reproducible on all machines."""
+        context = tempfile.TemporaryFile()  # noqa: SIM115  # closed by the caller, and gone with it
+        with tarfile.open(fileobj=context, mode="w") as tar:
+            for path, data in sorted(self.files.items()):
+                entry = tarfile.TarInfo(path)
+                entry.size = len(data)
+                tar.addfile(entry, io.BytesIO(data))
+            if packages is not None:
+                tar.add(packages, arcname="dependencies", filter=_plain)
+        context.seek(0)
+        return context
+
 
 def recipe(name: str) -> Recipe:
     files = _files_below(IMAGES_FOLDER / name.partition(":")[0])
@@ -67,10 +80,6 @@ def recipe(name: str) -> Recipe:
         files |= ours | _installation_record()
         return Recipe(name, files, parent=recipe(PYTHON_IMAGE))
     return Recipe(name, files)
-
-
-def image_tag(name: str) -> str:
-    return recipe(name).tag
 
 
 def _files_below(folder: Path) -> dict[str, bytes]:
@@ -89,20 +98,6 @@ def _installation_record() -> dict[str, bytes]:
     folder = f"site/lockcheck-{installed.version}.dist-info"
     texts = {name: installed.read_text(name) for name in ("METADATA", "entry_points.txt")}
     return {f"{folder}/{name}": text.encode() for name, text in texts.items() if text}
-
-
-def build_context(of: Recipe, packages: Path | None) -> IO[bytes]:
-    """The recipe's files as a tar, which is reproducible on all machines."""
-    context = tempfile.TemporaryFile()  # noqa: SIM115  # closed by the caller, and gone with it
-    with tarfile.open(fileobj=context, mode="w") as tar:
-        for path, data in sorted(of.files.items()):
-            entry = tarfile.TarInfo(path)
-            entry.size = len(data)
-            tar.addfile(entry, io.BytesIO(data))
-        if packages is not None:
-            tar.add(packages, arcname="dependencies", filter=_plain)
-    context.seek(0)
-    return context
 
 
 def _plain(entry: tarfile.TarInfo) -> tarfile.TarInfo:

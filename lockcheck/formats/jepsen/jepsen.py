@@ -25,15 +25,9 @@ from typing import NamedTuple
 
 from lockcheck.errors import HistoryError
 from lockcheck.formats.jepsen.jepsen_keys import ASKS_NOTHING, Keys, keys_of
-from lockcheck.formats.jepsen.jepsen_op import (
-    LARGEST_NUMBER,
-    NEMESIS_PROCESS,
-    JepsenOp,
-    error_text,
-    token_in,
-)
+from lockcheck.formats.jepsen.jepsen_op import NEMESIS_PROCESS, JepsenOp, error_text, token_in
 from lockcheck.formats.names import LOCKING
-from lockcheck.formats.tables.cells import NO_PAIR, is_pair
+from lockcheck.formats.tables.cells import LARGEST_NUMBER, NO_PAIR, is_pair
 from lockcheck.history.event import NEMESIS, Event, EventType, F
 
 ECHOED = LOCKING | {F.WRITE, F.CAS, F.ADD}  # the answer repeats the argument

@@ -8,9 +8,9 @@ import msgspec
 
 from lockcheck.errors import HistoryError
 from lockcheck.formats.names import our_client, our_f
+from lockcheck.formats.tables.cells import LARGEST_NUMBER
 from lockcheck.history.event import LATEST_NS, NEMESIS, EventType
 
-LARGEST_NUMBER = (1 << 63) - 1
 LONGEST_PROCESS = 18  # digits
 NEMESIS_PROCESS = f":{NEMESIS}"
 LONGEST_ERROR = 500

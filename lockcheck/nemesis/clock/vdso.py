@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import astuple
 from pathlib import Path
 
 from lockcheck.errors import FaultError
@@ -70,7 +71,7 @@ class Vdso:
     def redirect(self) -> None:
         """Writes our code and the jumps to it; the clocks stay right until `apply`."""
         processor = self._kernels.processor
-        tables = b"".join(LINE.pack(*_numbers(ClockLine())) for _ in range(LINES))
+        tables = b"".join(LINE.pack(*astuple(ClockLine())) for _ in range(LINES))
         self._write(self._kernels.place, processor.code + bytes(8) + tables + tables)
         for place, jump in self._kernels.jumps.items():
             self._write(place, jump)
@@ -85,14 +86,10 @@ class Vdso:
         seen, redirected = self._at(0, self._kernels.place), bytearray(self._kernels.data)
         for place, jump in self._kernels.jumps.items():
             redirected[place : place + len(jump)] = jump
-        place = self._kernels.place
+        place, code = self._kernels.place, self._kernels.processor.code
         return seen == self._kernels.data[:place] or (
-            seen == redirected[:place] and self._at(place, len(self._code)) == self._code
+            seen == redirected[:place] and self._at(place, len(code)) == code
         )
-
-    @property
-    def _code(self) -> bytes:
-        return self._kernels.processor.code
 
     # --- setting its clocks ------------------------------------------------------------------
 
@@ -100,7 +97,7 @@ class Vdso:
         """Takes effect at once for all threads, stopped or not."""
         processor, place = self._kernels.processor, self._kernels.place
         turn = self._at(place + processor.turn, 1)[0] + 1 & 0xFF
-        lines = b"".join(LINE.pack(*_numbers(skew.line(clock))) for clock in CLOCKS)
+        lines = b"".join(LINE.pack(*astuple(skew.line(clock))) for clock in CLOCKS)
         self._write(place + processor.tables + (turn & 1) * len(lines), lines)
         self._write(place + processor.turn, bytes([turn]))
 
@@ -137,10 +134,6 @@ class Vdso:
             raise self._refused(error) from error
         if written != len(data):
             raise ProcessLookupError(f"process {self.pid} has ended")
-
-
-def _numbers(line: ClockLine) -> tuple[int, int, int]:
-    return line.real_from, line.shown_from, line.rate
 
 
 def _program_counters(pid: int) -> Iterator[int]:

@@ -9,13 +9,7 @@ from lockcheck.nodes.node import Node, Role
 from lockcheck.servers.asking.redis import Reply, ask
 from lockcheck.servers.redis import REDIS_PORT
 from lockcheck.servers.redis_replicated import REDIS_REPLICATED
-from lockcheck.servers.redis_sentinel import (
-    DOWN_AFTER_MS,
-    FAILOVER_TIMEOUT_MS,
-    REDIS_SENTINEL,
-    SENTINEL_PORT,
-    WATCHED,
-)
+from lockcheck.servers.redis_sentinel import MONITORING, REDIS_SENTINEL, SENTINEL_PORT, WATCHED
 
 LOCKS = "lock:"  # how the keys of locks begin
 
@@ -120,7 +114,7 @@ class RedisGroup:
         quorum = str(len(self.sentinels) // 2 + 1)
         address, port = primary.address, str(REDIS_PORT)
         await self._ask_sentinel(sentinel, "MONITOR", WATCHED, address, port, quorum)
-        for name, value in _SETTINGS:
+        for name, value in MONITORING.items():
             await self._ask_sentinel(sentinel, "SET", WATCHED, name, value)
 
     async def follow(self, member: Node, primary: Node) -> None:
@@ -131,10 +125,3 @@ class RedisGroup:
         """Also rewrites its configuration file, or a restart would undo it."""
         await self.ask(member, "REPLICAOF", *of)
         await self.ask(member, "CONFIG", "REWRITE")
-
-
-_SETTINGS = (
-    ("down-after-milliseconds", str(DOWN_AFTER_MS)),
-    ("failover-timeout", str(FAILOVER_TIMEOUT_MS)),
-    ("parallel-syncs", "2"),
-)

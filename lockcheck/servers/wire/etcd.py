@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 
 Body = dict[str, Any]  # a message of etcd's API, as JSON
 
-# The gRPC codes of etcd's answers.
-NOT_FOUND, EXHAUSTED, UNAVAILABLE = 5, 8, 14
-
 
 class EtcdError(Exception):
     """An answer other than success."""
@@ -44,10 +41,11 @@ class EtcdUnavailableError(EtcdError):
     """No leader, a leader that changed, a timeout of its own: it may have been proposed."""
 
 
+# By the gRPC code of the answer.
 _KINDS: dict[object, type[EtcdError]] = {
-    NOT_FOUND: EtcdNotFoundError,
-    EXHAUSTED: EtcdExhaustedError,
-    UNAVAILABLE: EtcdUnavailableError,
+    5: EtcdNotFoundError,
+    8: EtcdExhaustedError,
+    14: EtcdUnavailableError,
 }
 
 LOOK_S = 0.05  # how often a watch checks whether to go on

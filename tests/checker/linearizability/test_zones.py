@@ -13,7 +13,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from lockcheck.checker.linearizability.answer import Answer
-from lockcheck.checker.linearizability.models import cas_register
+from lockcheck.checker.linearizability.models import CAS_REGISTER
 from lockcheck.checker.linearizability.pieces import MistakeKind
 from lockcheck.checker.linearizability.zones import EXPLAINED, zones
 from lockcheck.history.table import NOTHING, Symbols, Table
@@ -150,13 +150,13 @@ UNTOLD = {
 @pytest.mark.parametrize("lines", ACCEPTED.values(), ids=ACCEPTED)
 def test_accepted(lines: str) -> None:
     assert verdict(table(lines)) is True
-    assert brute(table(lines), cas_register())
+    assert brute(table(lines), CAS_REGISTER)
 
 
 @pytest.mark.parametrize("lines", REJECTED.values(), ids=REJECTED)
 def test_rejected(lines: str) -> None:
     assert verdict(table(lines)) is False
-    assert not brute(table(lines), cas_register())
+    assert not brute(table(lines), CAS_REGISTER)
 
 
 @pytest.mark.parametrize("lines", UNTOLD.values(), ids=UNTOLD)
@@ -189,7 +189,7 @@ def test_agrees_with_all_orders(data: st.DataObject, more_symbols: int) -> None:
         decided = True if answer is None else answer.linearizable
         event(f"{decided}")
         if decided is not None:
-            assert decided == brute(part, cas_register())
+            assert decided == brute(part, CAS_REGISTER)
 
 
 def test_what_is_generated_is_worth_it() -> None:
@@ -200,7 +200,7 @@ def test_what_is_generated_is_worth_it() -> None:
     for _ in range(1500):
         for part, answer in by_key(table_of(maybe_spoiled(choose))).values():
             decided = True if answer is None else answer.linearizable
-            assert decided in (None, brute(part, cas_register()))
+            assert decided in (None, brute(part, CAS_REGISTER))
             verdicts[decided] += 1
             kinds[_shape(answer)] += 1
     total = verdicts.total()

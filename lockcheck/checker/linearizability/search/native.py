@@ -46,13 +46,7 @@ class NativeLock(ctypes.Structure):
     _fields_ = (("many", c_int32), ("fenced", c_int32), ("calls", c_void_p))
 
 
-# The locks that C knows: (their owner may enter again, their grants have tokens).
-LOCKS = {
-    "owner-mutex": (False, False),
-    "reentrant": (True, False),
-    "fenced": (False, True),
-    "reentrant-fenced": (True, True),
-}
+LOCKS = ("owner-mutex", "reentrant", "fenced", "reentrant-fenced")  # that C knows
 
 
 class Limits(ctypes.Structure):
@@ -160,8 +154,8 @@ class LockColumns:
         self._owners = {call.process: i for i, call in enumerate(transitions.classes)}
         self._processes = [call.process for call in transitions.classes]
         self._calls = np.array([self._call(call) for call in transitions.classes], np.int64)
-        many, fenced = LOCKS[transitions.model.name]
-        self.columns = NativeLock(many, fenced, _address(self._calls))
+        model = transitions.model
+        self.columns = NativeLock(model.reentrant, model.tokens, _address(self._calls))
 
     def _call(self, call: Call) -> tuple[int, int, int, int, bool]:
         token = NO_TOKEN if call.token is None else call.token
