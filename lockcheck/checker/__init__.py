@@ -7,18 +7,9 @@ from __future__ import annotations
 
 from lockcheck.checker.case import Case
 from lockcheck.checker.check import Check
-from lockcheck.checker.finding import (
-    Blame,
-    Code,
-    Counts,
-    Culprit,
-    Definition,
-    Finding,
-    Judgement,
-    Verdict,
-)
+from lockcheck.checker.finding import Blame, Code, Culprit, Finding, Judgement, Verdict
 from lockcheck.checker.judging import judge, judge_scan
-from lockcheck.checker.linearizability import Patience, endless
+from lockcheck.checker.linearizability import Patience
 from lockcheck.checker.live import OverlapWatch
 from lockcheck.checker.registry import CHECKS
 
@@ -28,15 +19,12 @@ __all__ = [
     "Case",
     "Check",
     "Code",
-    "Counts",
     "Culprit",
-    "Definition",
     "Finding",
     "Judgement",
     "OverlapWatch",
     "Patience",
     "Verdict",
-    "endless",
     "judge",
     "judge_scan",
 ]

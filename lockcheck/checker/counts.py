@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lockcheck.checker.case import Case
 from lockcheck.checker.evidence.versions import Versions
-from lockcheck.checker.evidence.writes import GUARDS_WORDS, Ledger, StoredWrite
+from lockcheck.checker.evidence.writes import GUARDS_WORDS, Ledger
 from lockcheck.checker.finding import Counts
 from lockcheck.checker.judges.stale_write import Newest, supersedable
 from lockcheck.history import F
@@ -46,11 +46,6 @@ def _stale_refused(ledger: Ledger) -> int:
         if write.accepted and taken is not None:
             seen.add(taken)
         elif not write.accepted:
-            stale += _by_guard(write) or (
-                taken is not None and seen.superseding(taken.hold) is not None
-            )
+            superseded = taken is not None and seen.superseding(taken.hold) is not None
+            stale += write.reason.startswith(GUARDS_WORDS) or superseded
     return stale
-
-
-def _by_guard(write: StoredWrite) -> bool:
-    return write.reason.startswith(GUARDS_WORDS)

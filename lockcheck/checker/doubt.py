@@ -26,9 +26,8 @@ class DoubtCode(StrEnum):
     PERMITS_UNUSED = "permits-unused"  # `number`, `of`
     NEVER_SHARED = "never-shared"
     NEVER_REENTERED = "never-reentered"
-    NOT_GRANTED_AFTER_HEALING = (
-        "not-granted-after-healing"  # `key`, `length_ns`, `number`, `reason`
-    )
+    # `key`, `length_ns`, `number`, `reason`:
+    NOT_GRANTED_AFTER_HEALING = "not-granted-after-healing"
     # Faults:
     FAULT_UNPROVEN = "fault-unproven"  # `fault`
     FAULT_UNHEALED = "fault-unhealed"  # `fault`

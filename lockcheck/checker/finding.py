@@ -52,9 +52,7 @@ class Code(StrEnum):
 class Culprit(StrEnum):
     SERVICE = "service"  # it broke the promise of the lease
     HOLDER = "holder"  # it outlived its lease
-    MACHINE = (
-        "machine"  # it stalled, or its clock stepped: neither an injected fault nor the lock's
-    )
+    MACHINE = "machine"  # it stalled, or its clock stepped: no injected fault, and not the lock's
     CLIENT = "client"  # it took away, or overwrote, what was not its own
 
 
@@ -64,8 +62,8 @@ class Blame:
     believed that it held the lock."""
 
     who: Culprit
-    by_ns: int  # service: let in this much too early; holder: believed this much too long
-    promised_until_ns: int | None  # None: a lock without a lease promises until its release
+    by_ns: int = 0  # service: let in this much too early; holder: believed this much too long
+    promised_until_ns: int | None = None  # None: a lock without a lease promises until its release
     fault: FaultSpan | None = None  # the injected fault that explains it
     stalls: tuple[Stall, ...] = ()  # the machine's own hiccups that explain it
     release: Operation | None = None  # of another client's lock
@@ -169,9 +167,8 @@ class Judgement:
     began_ns: int = 0  # the time 0 by the log's own clock; 0: it is not known
     freed: tuple[Freed, ...] = ()  # holds whose clients were ended or cut off
     not_exercised: tuple[FaultSpan, ...] = ()  # proven, but without effect on any client
-    case: Case = field(
-        kw_only=True, compare=False, repr=False
-    )  # the history that was judged, or the part of it that was examined
+    # The history that was judged, or the part of it that was examined:
+    case: Case = field(kw_only=True, compare=False, repr=False)
 
     def doubting(self, doubt: Doubt) -> Judgement:
         """The same judgement with one more doubt."""

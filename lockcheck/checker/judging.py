@@ -42,9 +42,8 @@ def judge(history: History, patience: Patience = endless) -> Judgement:
     """Judges a history event by event. `patience` says whether a search may go on; by default it
     always may."""
     case = Case(history)
-    trial = _Trial(
-        EventSubject(case), patience, contradicted=any(soundness.contradictions(case.ledger))
-    )
+    contradicted = any(soundness.contradictions(case.ledger))
+    trial = _Trial(EventSubject(case), patience, contradicted=contradicted)
     trial.check(case, (code for code in CHECKS if code != Code.NOT_LINEARIZABLE))
     trial.doubt("run itself", lambda: soundness.doubts(case))
     trial.doubt("quiet time", lambda: progress.doubts(case, trial.findings))
@@ -128,12 +127,14 @@ class _Trial:
     def judgement(self, case: Case, counts: Counts) -> Judgement:
         check = Code.NOT_LINEARIZABLE.value
         examined = self._guarded(check, lambda: examine(self.subject, self.patience))
-        self.findings += self._guarded(
-            check, lambda: not_linearizable.findings(self.subject, examined)
-        )
+        wrong = partial(not_linearizable.findings, self.subject, examined)
+        self.findings += self._guarded(check, wrong)
         self.doubts += not_linearizable.doubts(self.subject, examined)
         if self.contradicted:
-            self.findings = [_capped(finding) for finding in self.findings]
+            self.findings = [
+                replace(f, effect=Verdict.UNKNOWN) if CHECKS[f.code].by_storage else f
+                for f in self.findings
+            ]
         self.doubts += soundness.doubts_of_findings(self.findings)
         overlaps = Counter(f.key for f in self.findings if f.code == Code.OVERLAP)
         effects = [finding.effect for finding in self.findings]
@@ -146,11 +147,6 @@ class _Trial:
             definitions=tuple(definitions(self.subject, examined, overlaps)),
             case=case,
         )
-
-
-def _capped(finding: Finding) -> Finding:
-    by_storage = CHECKS[finding.code].by_storage
-    return replace(finding, effect=Verdict.UNKNOWN) if by_storage else finding
 
 
 def _amounts(scan: Scan, written: Stored | None) -> soundness.Amounts:

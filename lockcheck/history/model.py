@@ -56,6 +56,11 @@ class Operation:
         return None if self.answer is None or self.unknown else self.answer.time
 
     @property
+    def last_ns(self) -> int:
+        """The time of its last event: of its answer, or else of its invocation."""
+        return self.start_ns if self.answer is None else self.answer.time
+
+    @property
     def ok(self) -> bool:
         return self.answer is not None and self.answer.type is EventType.OK
 

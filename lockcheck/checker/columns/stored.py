@@ -6,6 +6,7 @@ client sent, and each number that a client got is in the ledger. The rest needs 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -120,17 +121,20 @@ def _by_marks(scan: Scan, written: Ints, row: Ints, numbered: Ints) -> bool:
     """Finds those whose number no client got; there are few. False: one is missing."""
     table, ledger = scan.table, scan.columns.ledger
     sent = np.setdiff1d(np.flatnonzero(table.f == Op.WRITE), numbered)
-    marks = (table.process[sent], table.key[sent], table.argument[sent])
-    known = dict(zip(zip(*(m.tolist() for m in marks), strict=True), sent.tolist(), strict=True))
+    marks = tuples(table.process[sent], table.key[sent], table.argument[sent])
+    known = dict(zip(marks, sent.tolist(), strict=True))
     if len(known) != len(sent):
         return False
     missing = np.flatnonzero(row < 0)
     at = written[missing]
-    asked = zip(
-        ledger.of[at].tolist(), ledger.key[at].tolist(), ledger.value[at].tolist(), strict=True
-    )
+    asked = tuples(ledger.of[at], ledger.key[at], ledger.value[at])
     row[missing] = [known.pop(mark, -1) for mark in asked]
     return bool((row >= 0).all())
+
+
+def tuples(*columns: Ints | Codes) -> Iterator[tuple[int, ...]]:
+    """Row by row, as Python's numbers."""
+    return zip(*(column.tolist() for column in columns), strict=True)
 
 
 def bases(scan: Scan, row: Ints) -> Codes:

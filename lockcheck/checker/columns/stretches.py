@@ -5,15 +5,14 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from lockcheck.checker.columns.stored import Stored, bases
+from lockcheck.checker.columns.stored import Stored, bases, tuples
 from lockcheck.checker.evidence.writes import Stretches
 from lockcheck.history.scan import Scan
-from lockcheck.history.table import NO_TOKEN, NOTHING, Codes, Ints, Mask, Op, Outcome
+from lockcheck.history.table import NO_TOKEN, NOTHING, Ints, Mask, Op, Outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +71,7 @@ def _parents(accepted: Stored, odd: Ints) -> list[int] | None:
     """Where what each was based on had been written for the last time before."""
     wanted = np.flatnonzero(np.isin(accepted.value, accepted.base[odd]))
     written: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
-    columns = (accepted.key[wanted], accepted.value[wanted], wanted)
-    for key, value, place in zip(*(column.tolist() for column in columns), strict=True):
+    for key, value, place in tuples(accepted.key[wanted], accepted.value[wanted], wanted):
         written[key, value].append(place)
     parents = []
     for at in odd.tolist():
@@ -96,11 +94,11 @@ def _any_older_base(scan: Scan, accepted: Stored) -> bool:
     answered, the base of that write counts instead."""
     table = scan.table
     sent = np.flatnonzero((table.f == Op.WRITE) & (table.outcome == Outcome.INFO))
-    values = _pairs(table.key[sent], table.argument[sent])
+    values = tuples(table.key[sent], table.argument[sent])
     meant = dict(zip(values, bases(scan, sent).tolist(), strict=True))
-    begun = dict(_pairs(accepted.key[::-1], accepted.base[::-1]))
-    places: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
-    for place, value in enumerate(_pairs(accepted.key, accepted.value)):
+    begun = dict(zip(accepted.key[::-1].tolist(), accepted.base[::-1].tolist(), strict=True))
+    places: defaultdict[tuple[int, ...], list[int]] = defaultdict(list)
+    for place, value in enumerate(tuples(accepted.key, accepted.value)):
         places[value].append(place)
     for at in _odd(accepted).tolist():
         key, base, tried = int(accepted.key[at]), int(accepted.base[at]), set[int]()
@@ -111,10 +109,6 @@ def _any_older_base(scan: Scan, accepted: Stored) -> bool:
         if places[key, base][earlier - 1] < at - 1 if earlier else unknown:
             return True
     return False
-
-
-def _pairs(one: Codes, other: Codes) -> Iterator[tuple[int, int]]:
-    return zip(one.tolist(), other.tolist(), strict=True)
 
 
 def _first(accepted: Stored) -> Mask:
@@ -160,10 +154,9 @@ def _reads(scan: Scan, accepted: Stored, odd: Ints) -> list[int]:
     table = scan.table
     wanted = np.isin(table.result, accepted.base[odd])
     rows = np.flatnonzero(wanted & (table.f == Op.READ) & (table.outcome == Outcome.OK))
-    known: defaultdict[tuple[int, int, int], list[int]] = defaultdict(list)
-    columns = (table.process[rows], table.key[rows], table.result[rows], rows)
-    for process, key, value, place in zip(*(column.tolist() for column in columns), strict=True):
-        known[process, key, value].append(place)
+    known: defaultdict[tuple[int, ...], list[int]] = defaultdict(list)
+    for *what, place in tuples(table.process[rows], table.key[rows], table.result[rows], rows):
+        known[tuple(what)].append(place)
     found = []
     for at in odd.tolist():
         row = int(accepted.row[at])

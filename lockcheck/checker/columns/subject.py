@@ -10,7 +10,7 @@ from typing import Protocol
 
 from lockcheck.checker.case import Case
 from lockcheck.checker.evidence.promise import ClientEnd
-from lockcheck.history import Effect, Event, History, Notice, Operation, Terms
+from lockcheck.history import Effect, Event, Notice, Operation, Terms
 from lockcheck.history.scan import Scan
 from lockcheck.history.table import NEVER, Ints, Table
 
@@ -46,31 +46,27 @@ class EventSubject:
     case: Case
 
     @property
-    def history(self) -> History:
-        return self.case.history
-
-    @property
     def terms(self) -> Terms:
-        return self.history.terms
+        return self.case.terms
 
     @property
     def table(self) -> Table:
-        return self.history.table
+        return self.case.history.table
 
     @cached_property
     def shared(self) -> bool:
-        return any(operation.invoke.shared for operation in self.history.operations)
+        return any(operation.invoke.shared for operation in self.case.operations)
 
     @property
     def losses(self) -> list[Event]:
-        return [event for event in self.history.events if event.f == Notice.LOST]
+        return [event for event in self.case.history.events if event.f == Notice.LOST]
 
     @property
     def ends(self) -> list[ClientEnd]:
         processes: defaultdict[str, set[int | str]] = defaultdict(set)
-        for operation in self.history.operations:
+        for operation in self.case.operations:
             processes[operation.node].add(operation.owner)
-        ended = [fault for fault in self.history.faults if fault.effect is Effect.ENDS]
+        ended = [fault for fault in self.case.history.faults if fault.effect is Effect.ENDS]
         return [
             ClientEnd(frozenset(processes[node]), fault.start_ns, fault.worked_by_ns or NEVER)
             for fault in ended
@@ -79,7 +75,7 @@ class EventSubject:
         ]
 
     def operations(self, rows: Iterable[int]) -> list[Operation]:
-        return [self.history.operations[row] for row in rows]
+        return [self.case.operations[row] for row in rows]
 
     def around(self, groups: Iterable[Ints]) -> Case:  # noqa: ARG002 - all of it is at hand
         return self.case

@@ -249,11 +249,10 @@ class Attribution:
         promised_ns = self.promised_until_ns(earlier, later)
         acted_ns = earlier.end_ns if write is None else write.start_ns
         by_ns = 0 if promised_ns is None else max(0, acted_ns - promised_ns)
-        done_ns = earlier.end_ns if write is None else _done_ns(write)
+        # A write was sent by its answer: the client may have been stopped after it recorded it.
+        done_ns = earlier.end_ns if write is None else write.last_ns
         kept_ns = promised_ns
-        if (
-            self._terms.session
-        ):  # without a stall it would have been kept alive until then, at least
+        if self._terms.session:  # without a stall it would have been kept alive at least until then
             kept_ns = max(later.start_ns, promised_ns or later.start_ns)
         stalls = self._excusing_stalls(earlier, kept_ns, done_ns)
         if stalls:
@@ -282,12 +281,6 @@ class Attribution:
             return ()
         stalls = clipped(self._stalls[hold.node], start_ns, done_ns)
         return stalls if done_ns - total_ns(stalls) <= promised_ns else ()
-
-
-def _done_ns(write: Operation) -> int:
-    """When the write was sent, at the latest: the client may have been stopped after it recorded
-    it."""
-    return write.start_ns if write.answer is None else write.answer.time
 
 
 def _had_let_go(earlier: Hold, later: Hold, write: Operation) -> bool:

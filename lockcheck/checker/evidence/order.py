@@ -29,14 +29,9 @@ def certainly_earlier(first: Hold, second: Hold) -> bool:
 
     Time wins: a token that went backwards is the service's error and makes no holder stale.
     """
-    if granted_before(first, second):
-        return True
-    return concurrent(first, second) and _token_below(first, second)
-
-
-def _token_below(first: Hold, second: Hold) -> bool:
-    one, other = first.token, second.token
-    return one is not None and other is not None and one < other
+    if granted_before(first, second) or granted_before(second, first):
+        return granted_before(first, second)
+    return first.token is not None and second.token is not None and first.token < second.token
 
 
 class HoldIndex:

@@ -21,11 +21,6 @@ class BlindRelease:
     by: Hold  # the releaser's own, which it was meant to remove
     answered_ns: int | None  # when it had taken effect at the latest; None: unknown
 
-    @property
-    def certain(self) -> bool:
-        """Whether it is known to have removed a lock, its own or another one."""
-        return self.operation.ok
-
     def may_be_foreign_to(self, victim: Hold) -> bool:
         """Whether it may have removed that hold; a hold shared with the releaser may lie beside its
         own."""
@@ -38,11 +33,8 @@ class BlindRelease:
 
         This assumes that one server decides, as it does for every backend with blind releases.
         """
-        return (
-            self.certain
-            and self.may_be_foreign_to(victim)
-            and victim.start_ns < self.operation.start_ns
-        )
+        began_ns, removed = self.operation.start_ns, self.operation.ok
+        return removed and self.may_be_foreign_to(victim) and victim.start_ns < began_ns
 
 
 def removed_blindly(operation: Operation) -> bool:
@@ -61,15 +53,11 @@ def blind_releases(
     releases = [operation for operation in history.operations if operation.f == F.RELEASE]
     found: defaultdict[str, list[BlindRelease]] = defaultdict(list)
     if any(operation.blind for operation in releases):  # then all of the lock's releases are
-        asked = {key: sorted(_asked_ns(holds)) for key, holds in holds_by_key.items()}
+        asked = {key: sorted(h.acquire.start_ns for h in its) for key, its in holds_by_key.items()}
         for release in _with_holds(index, releases):
             if _was_asked_for_since(release, asked[release.by.key]):
                 found[release.by.key].append(release)
     return found
-
-
-def _asked_ns(holds: list[Hold]) -> list[int]:
-    return [hold.acquire.start_ns for hold in holds]
 
 
 def _was_asked_for_since(release: BlindRelease, asked: list[int]) -> bool:
@@ -87,5 +75,4 @@ def _with_holds(index: HoldIndex, releases: list[Operation]) -> Iterator[BlindRe
         hold = index.of(operation)
         if hold is not None and (operation.unknown or removed_blindly(operation)):
             # An unanswered release may wait in a server's socket and take effect later.
-            answered_ns = operation.end_ns
-            yield BlindRelease(operation, hold, answered_ns)
+            yield BlindRelease(operation, hold, operation.end_ns)

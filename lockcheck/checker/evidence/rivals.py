@@ -33,20 +33,13 @@ class Reentries:
         return position < len(granted_ns) and granted_ns[position] < before_ns
 
 
-def rivals_of(history: History, holds: list[Hold]) -> Rivals:
-    """The rivals among the `holds` of one key."""
-    terms = history.terms
-    queues = terms.fair or terms.session or bool(history.queued)
-    return Rivals(holds, terms if queues else None)
-
-
 class Rivals:
     """Finds the holds of one key that were certainly granted later than a given one."""
 
-    def __init__(self, holds: list[Hold], terms: Terms | None = None) -> None:
-        """`holds` by their starts, of each client one at a time; `terms` only if clients wait in a
-        queue."""
-        self._terms = terms
+    def __init__(self, history: History, holds: list[Hold]) -> None:
+        """`holds` by their starts, of each client one at a time."""
+        self._terms = history.terms
+        self._queues = self._terms.fair or self._terms.session or bool(history.queued)
         self._all = holds
         self._alone = [hold for hold in holds if not hold.shared]
 
@@ -65,7 +58,7 @@ class Rivals:
         other's lease was over before this answer came: then it may have held the lock before."""
         if certainly_earlier(hold, other):
             return True
-        if self._terms is None or not concurrent(hold, other):
+        if not self._queues or not concurrent(hold, other):
             return False
         if hold.token is not None and other.token is not None:
             return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 from lockcheck.checker.evidence.writes import Ledger, StoredWrite, canonical
@@ -92,13 +92,10 @@ def seen_value(operation: Operation) -> object:
 
 @dataclass(slots=True)
 class Versions:
-    """`parents[i]` is the write from which write i was computed; INITIAL: from the first value."""
-
     writes: list[StoredWrite]
-    parents: list[int]
-    overwriters: dict[int, int] = field(default_factory=dict)
-    final_ancestors: frozenset[int] = frozenset()
-    rivals: frozenset[int] = frozenset()  # writes that share their base with another one
+    overwriters: dict[int, int]  # by write
+    final_ancestors: frozenset[int]  # from which the last one was computed, and itself
+    rivals: frozenset[int]  # writes that share their base with another one
 
 
 def read_versions(ledger: Ledger, knowledge: Knowledge, writes: list[StoredWrite]) -> Versions:
@@ -109,7 +106,6 @@ def read_versions(ledger: Ledger, knowledge: Knowledge, writes: list[StoredWrite
     shared = Counter((parents[i], bases[i]) for i in updates)
     return Versions(
         writes=writes,
-        parents=parents,
         overwriters=_overwriters(parents),
         final_ancestors=_ancestors(parents, len(writes) - 1),
         rivals=frozenset(i for i in updates if shared[parents[i], bases[i]] > 1),
@@ -123,7 +119,8 @@ def _parents(
     bases: list[Hashable],
     blind: list[bool],
 ) -> Iterable[int]:
-    """The parent of each write. A value that was written twice means its latest write before."""
+    """The write that each was computed from; INITIAL: from the first value. A value that was
+    written twice means its latest write before."""
     latest: dict[Hashable, int] = {}
     initial: set[Hashable] = {None, *bases[:1]}
     for i, write in enumerate(writes):

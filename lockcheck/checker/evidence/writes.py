@@ -110,9 +110,8 @@ class _Matcher:
             if number is not None:
                 self._by_number[operation.owner, operation.key, number] = operation
             else:
-                self._by_mark[_mark(operation.owner, operation.key, operation.invoke.value)] += (
-                    operation,
-                )
+                mark = _mark(operation.owner, operation.key, operation.invoke.value)
+                self._by_mark[mark].append(operation)
 
     def operation_of(self, entry: LedgerEntry) -> Operation | None:
         numbered = self._by_number.pop((entry.process, entry.key, entry.seq), None)

@@ -161,7 +161,7 @@ def _span(circle: tuple[_Link, ...]) -> tuple[int, int]:
 def _finding(case: Case, circle: tuple[_Link, ...]) -> Finding:
     since_ns, until_ns = _span(circle)
     in_order = sorted(circle, key=lambda link: link.wait.acquire.start_ns)
-    blame = Blame(Culprit.CLIENT, 0, None)
+    blame = Blame(Culprit.CLIENT)
     return Finding(
         code=Code.DEADLOCK,
         key=in_order[-1].wait.acquire.key,
@@ -201,9 +201,8 @@ def _title(finding: Finding) -> str:
 
 def _in_full(finding: Finding) -> Iterator[str]:
     for hold, acquire in zip(finding.holds, finding.operations, strict=True):
-        until = (
-            f"was answered {at(acquire.answer.time)}" if acquire.answer else "was never answered"
-        )
+        answer = acquire.answer
+        until = f"was answered {at(answer.time)}" if answer else "was never answered"
         yield (
             f"{acquire.node} held {hold.key!r} since {exactly(hold.start_ns)} and asked for"
             f" {acquire.key!r} {at(acquire.start_ns)}, and {until}."

@@ -14,7 +14,6 @@ from lockcheck.checker.evidence.writes import canonical
 from lockcheck.checker.finding import Blame, Code, Culprit, Finding, Reason
 from lockcheck.checker.wording import NOT_EXCLUSIVE, Last, Words
 from lockcheck.history import F, Hold, Operation
-from lockcheck.history.scan import Scan
 from lockcheck.history.table import Op
 from lockcheck.words import listed, plain
 
@@ -54,9 +53,9 @@ def _blame(case: Case, before: Operation, after: Operation) -> Judged:
     attribution, one, other = case.attribution, case.index.of(before), case.index.of(after)
     if one is None or other is None:
         holds = tuple(hold for hold in (one, other) if hold is not None)
-        return holds, Blame(Culprit.CLIENT, 0, None), (Reason(RAN_WITHOUT_LOCK),)
+        return holds, Blame(Culprit.CLIENT), (Reason(RAN_WITHOUT_LOCK),)
     if one is other:
-        return (one,), Blame(Culprit.CLIENT, 0, None), (Reason(RAN_AGAIN),)
+        return (one,), Blame(Culprit.CLIENT), (Reason(RAN_AGAIN),)
     earlier, later = attribution.in_order(one, other)
     promised_ns = attribution.promised_until_ns(earlier, later)
     run = before if earlier is one else after
@@ -69,10 +68,6 @@ def _blame(case: Case, before: Operation, after: Operation) -> Judged:
     else:
         return (earlier, later), attribution.blame(earlier, later, run), ()
     return (earlier, later), Blame(Culprit.CLIENT, 0, promised_ns), (reason,)
-
-
-def _runs_jobs(scan: Scan) -> bool:
-    return bool((scan.table.f == Op.RUN).any())
 
 
 def _job(finding: Finding) -> str:
@@ -131,7 +126,7 @@ No guard at a storage makes up for it. The cure is to make the job harmless when
 or to have its receiver check the fencing token.""",
     find=find,
     words=WORDS,
-    screen=Screen("it tells of what was done without the lock", _runs_jobs),
+    screen=Screen("it tells of what was done without the lock", lambda s: Op.RUN in s.table.f),
     despite_guards=True,
     damages_data=True,
 )

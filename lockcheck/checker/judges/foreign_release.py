@@ -13,7 +13,6 @@ from lockcheck.checker.evidence.releases import BlindRelease
 from lockcheck.checker.finding import Blame, Code, Culprit, Finding, Reason
 from lockcheck.checker.wording import Words
 from lockcheck.history import F, Hold, Operation
-from lockcheck.history.scan import Scan
 
 WHOSE_IS_UNCERTAIN = "What it removed was certainly not its own; whose it was, is not certain."
 LET_IN = "So {hold.node} was let in while {holds[1].node} still held it."
@@ -98,10 +97,6 @@ def _reasons(
         yield Reason(LET_IN, third)
 
 
-def _has_blind_releases(scan: Scan) -> bool:
-    return bool(scan.table.blind.any())
-
-
 CHECK = Check(
     code=Code.FOREIGN_RELEASE,
     meaning="a release took away another client's lock",
@@ -118,6 +113,6 @@ The cure is to compare and delete in one step: store a random value of one's own
 remove it only if it is still there (`--backend redis` does).""",
     find=find,
     words=Words(one="blind release", many="blind releases", by_holds=True),
-    screen=Screen("its releases do not look what they remove", _has_blind_releases),
+    screen=Screen("its releases do not look what they remove", lambda s: bool(s.table.blind.any())),
     endangers_data=True,
 )

@@ -39,9 +39,8 @@ def _lost(versions: Versions) -> Iterator[tuple[StoredWrite, StoredWrite]]:
 def _finding(case: Case, lost: StoredWrite, overwriting: StoredWrite) -> Finding:
     holds, blame, late_ns = _blame(case, lost, overwriting)
     read = case.knowledge.read_of_base(overwriting)
-    sent = (lost.operation, read, overwriting.operation)
-    if read and lost.operation and read.start_ns < lost.operation.start_ns:
-        sent = (read, lost.operation, overwriting.operation)
+    first = [operation for operation in (lost.operation, read) if operation is not None]
+    sent = [*sorted(first, key=lambda operation: operation.start_ns), overwriting.operation]
     return Finding(
         code=Code.LOST_UPDATE,
         key=lost.key,
@@ -61,7 +60,7 @@ def _blame(case: Case, lost: StoredWrite, overwriting: StoredWrite) -> Judged:
     holds = [write.hold for write in (lost, overwriting) if write.hold is not None]
     if len(holds) < 2 or holds[0].process == holds[1].process:
         same = len(holds) == 2 and holds[0] is holds[1]
-        return tuple(holds[:1] if same else holds), Blame(Culprit.CLIENT, 0, None), 0
+        return tuple(holds[:1] if same else holds), Blame(Culprit.CLIENT), 0
     earlier, later = attribution.in_order(*holds)
     write = (lost if lost.hold is earlier else overwriting).operation
     promised_ns = attribution.promised_until_ns(earlier, later)

@@ -17,7 +17,7 @@ from lockcheck.checker.finding import Blame, Code, Culprit, Finding, Proof, Verd
 from lockcheck.checker.linearizability import Answer, Model, endless
 from lockcheck.checker.modelling import is_leased, is_lock, misfit, nested_instead
 from lockcheck.checker.wording import Words
-from lockcheck.history import F, Hold, Operation, Terms
+from lockcheck.history import F, Hold, Operation
 from lockcheck.history.table import NOTHING, Table
 from lockcheck.words import by_node, full_stop, operation_words, plain
 
@@ -56,11 +56,13 @@ def _finding(subject: Subject, examined: Examined, key: int, answer: Answer) -> 
     rows = _at_fault(subject, examined.model, answer)
     operations = subject.operations(rows)
     holds, blame = _blame(subject, examined.model, rows, operations)
+    # What is stored has to be right whatever the lock does, and behind every guard.
+    of_lock = CHECK.effect(subject.terms, blame)
     return Finding(
         code=Code.NOT_LINEARIZABLE,
         key=key_name(subject.table, key),
         time_ns=max((operation.start_ns for operation in operations), default=0),
-        effect=_effect(subject.terms, examined.model, blame),
+        effect=of_lock if is_lock(examined.model) else Verdict.VIOLATION,
         holds=holds,
         operations=tuple(operations),
         length_ns=0,
@@ -85,18 +87,11 @@ def _at_fault(subject: Subject, model: Model, answer: Answer) -> tuple[int, ...]
     return answer.rows
 
 
-def _effect(terms: Terms, model: Model, blame: Blame) -> Verdict:
-    """What is stored has to be right whatever the lock does, and behind every guard."""
-    if not is_lock(model):
-        return Verdict.VIOLATION
-    return CHECK.effect(terms, blame)
-
-
 def _blame(
     subject: Subject, model: Model, rows: tuple[int, ...], operations: list[Operation]
 ) -> tuple[tuple[Hold, ...], Blame]:
     """Of a lock: that of the two holds that exclude each other, where there are two."""
-    service = Blame(Culprit.SERVICE, 0, None)
+    service = Blame(Culprit.SERVICE)
     if not is_lock(model):
         return (), service
     case = subject.around([np.array(rows)])

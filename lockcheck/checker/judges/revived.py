@@ -9,7 +9,7 @@ import numpy as np
 from lockcheck.checker.case import Case
 from lockcheck.checker.check import Check
 from lockcheck.checker.columns.screen import MOST_PLACES, Screen
-from lockcheck.checker.evidence.rivals import rivals_of
+from lockcheck.checker.evidence.rivals import Rivals
 from lockcheck.checker.finding import Blame, Code, Culprit, Finding
 from lockcheck.checker.wording import Words, one_to_blame, second_holder
 from lockcheck.history import Hold, Operation
@@ -26,7 +26,7 @@ def find(case: Case) -> Iterator[Finding]:
 
 def _revived(case: Case) -> Iterator[tuple[Hold, Hold, Operation]]:
     for holds in case.holds_by_key.values():
-        rivals = rivals_of(case.history, holds)
+        rivals = Rivals(case.history, holds)
         for hold in holds:
             granted = [renewal for renewal in hold.renewals if renewal.ok]
             other = next(rivals.after(hold, granted[-1].start_ns), None) if granted else None

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from lockcheck.checker.case import Case
 from lockcheck.checker.check import Check
-from lockcheck.checker.evidence.rivals import rivals_of
+from lockcheck.checker.evidence.rivals import Rivals
 from lockcheck.checker.evidence.stalls import total_ns
 from lockcheck.checker.finding import Code, Finding
 from lockcheck.checker.judges import overlap
@@ -33,7 +33,7 @@ def find(case: Case) -> Iterator[Finding]:
 def _lost(case: Case) -> Iterator[tuple[Hold, Hold, int]]:
     """Holds that went on for a lease after another client had been granted the lock."""
     for holds in case.holds_by_key.values():
-        rivals = rivals_of(case.history, holds)
+        rivals = Rivals(case.history, holds)
         for hold in holds:
             lease_ns = _lease_ns(hold, case.terms)
             # Without a lease it is not known by when it should have learned of it.

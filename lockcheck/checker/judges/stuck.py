@@ -79,7 +79,7 @@ def _free(
     unknown = [acquire for acquire in acquires if acquire.unknown]
     if unknown and not lease_ns:
         return None
-    since_ns = max((_last_ns(o) + LEASES * lease_ns for o in unknown), default=healed_ns)
+    since_ns = max((o.last_ns + LEASES * lease_ns for o in unknown), default=healed_ns)
     since_ns, last = max(since_ns, healed_ns), None
     for hold in holds:
         gone_ns = _gone_ns(terms, hold, lease_ns)
@@ -109,13 +109,8 @@ def _gone_ns(terms: Terms, hold: Hold, lease_ns: int) -> int | None:
     if hold.ending is Ending.LAST_SEEN and not (terms.backend or hold.renewals):
         return None
     granted = (hold.acquire, *hold.renewals)
-    heard_ns = max(hold.end_ns, *(_last_ns(operation) for operation in granted))
+    heard_ns = max(hold.end_ns, *(operation.last_ns for operation in granted))
     return heard_ns + LEASES * lease_ns
-
-
-def _last_ns(operation: Operation) -> int:
-    """Its last event: by then it had taken effect, unless it takes effect once, later."""
-    return operation.start_ns if operation.answer is None else operation.answer.time
 
 
 # --- and that it is not --------------------------------------------------------------------------
@@ -131,19 +126,19 @@ def _refuses_for_ever(acquires: list[Operation], needed_ns: int) -> bool:
     if _one_after_the_other(refused) < FEWEST_REFUSED or _lasted_ns(refused) < needed_ns:
         return False
     alone = [acquire for acquire in _undisturbed(acquires) if acquire.refusal is Refusal.HELD]
-    waited = [acquire for acquire in refused if _last_ns(acquire) - acquire.start_ns > needed_ns]
+    waited = [acquire for acquire in refused if acquire.last_ns - acquire.start_ns > needed_ns]
     return len(alone) + len(waited) >= FEWEST_UNDISTURBED
 
 
 def _lasted_ns(refused: list[Operation]) -> int:
-    return _last_ns(max(refused, key=_last_ns)) - refused[0].start_ns if refused else 0
+    return max(acquire.last_ns for acquire in refused) - refused[0].start_ns if refused else 0
 
 
 def _one_after_the_other(refused: list[Operation]) -> int:
     number, free_ns = 0, -1
-    for acquire in sorted(refused, key=_last_ns):
+    for acquire in sorted(refused, key=lambda acquire: acquire.last_ns):
         if acquire.start_ns > free_ns:
-            number, free_ns = number + 1, _last_ns(acquire)
+            number, free_ns = number + 1, acquire.last_ns
     return number
 
 
@@ -153,15 +148,15 @@ def _undisturbed(acquires: list[Operation]) -> Iterator[Operation]:
     for number, acquire in enumerate(acquires):
         following = acquires[number + 1 : number + 2]
         alone = acquire.start_ns > busy_until_ns
-        if alone and all(other.start_ns > _last_ns(acquire) for other in following):
+        if alone and all(other.start_ns > acquire.last_ns for other in following):
             yield acquire
-        busy_until_ns = max(busy_until_ns, _last_ns(acquire))
+        busy_until_ns = max(busy_until_ns, acquire.last_ns)
 
 
 def _finding(case: Case, free: _Free, asked: list[Operation]) -> Finding:
     refused = [acquire for acquire in asked if acquire.refusal is Refusal.HELD]
     first, since_ns = refused[0], free.since_ns
-    end_ns = max(_last_ns(acquire) for acquire in refused)
+    end_ns = max(acquire.last_ns for acquire in refused)
     blame = _blame(case, free, end_ns)
     return Finding(
         code=Code.STUCK,

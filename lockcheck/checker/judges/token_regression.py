@@ -100,13 +100,12 @@ def _same_grant(terms: Terms, one: Hold, other: Hold) -> bool:
 
 
 def _token(hold: Hold) -> int:
-    token = hold.token
-    return 0 if token is None else token
+    return hold.token or 0
 
 
 def _finding(case: Case, earlier: Hold, later: Hold) -> Finding:
     fault = case.attribution.fault_anywhere(earlier.acquire.start_ns, later.start_ns)
-    blame = Blame(Culprit.SERVICE, 0, None, fault)
+    blame = Blame(Culprit.SERVICE, fault=fault)
     return Finding(
         code=Code.TOKEN_REGRESSION,
         key=later.key,

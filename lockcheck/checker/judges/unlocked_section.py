@@ -95,7 +95,7 @@ def _look_at(
 def _finding(
     terms: Terms, refused: Operation | None, change: Operation, holds: Spans[Hold]
 ) -> Finding:
-    blame = Blame(Culprit.CLIENT, 0, None)
+    blame = Blame(Culprit.CLIENT)
     asked = () if refused is None else (refused,)
     never = () if asked else (Reason(NEVER_ASKED),)
     at_once = holds.touching(change.start_ns, change.start_ns)

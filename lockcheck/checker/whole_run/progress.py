@@ -23,16 +23,12 @@ def doubts(case: Case, findings: list[Finding]) -> Iterator[Doubt]:
         if operation.f == F.ACQUIRE and operation.key not in stuck:
             asked.setdefault(operation.key, []).append(operation)
     for key, acquires in asked.items():
-        ended = [acquire for acquire in acquires if _last_ns(acquire) >= since_ns]
+        ended = [acquire for acquire in acquires if acquire.last_ns >= since_ns]
         if len(ended) >= FEWEST_REFUSED and not any(acquire.ok for acquire in ended):
             yield Doubt(
                 DoubtCode.NOT_GRANTED_AFTER_HEALING,
                 key,
-                length_ns=max(map(_last_ns, ended)) - since_ns,
+                length_ns=max(acquire.last_ns for acquire in ended) - since_ns,
                 number=len(ended),
                 reason=next((o.answer.error for o in ended if o.answer and o.answer.error), ""),
             )
-
-
-def _last_ns(acquire: Operation) -> int:
-    return acquire.start_ns if acquire.answer is None else acquire.answer.time

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from lockcheck.checker.case import Case
 from lockcheck.checker.doubt import Doubt, DoubtCode
 from lockcheck.checker.evidence.stalls import total_ns
-from lockcheck.checker.evidence.writes import Ledger, StoredWrite
+from lockcheck.checker.evidence.writes import Ledger
 from lockcheck.checker.finding import Culprit, Finding, Verdict
 from lockcheck.history import Effect, Ending, F, FaultSpan, History, Hold, Operation, Terms
 from lockcheck.history.table import OP_OF
@@ -37,17 +37,12 @@ def doubts_of_findings(findings: Iterable[Finding]) -> Iterator[Doubt]:
 
 
 def _machine(finding: Finding) -> Doubt:
-    stalls = finding.blame.stalls
+    stalls, check = finding.blame.stalls, finding.code
     node = finding.holds[0].node if finding.holds else ""
     if finding.holds and not stalls:
-        return Doubt(DoubtCode.CLOCK_JUMPED, finding.key, node, check=finding.code)
-    return Doubt(
-        DoubtCode.MACHINE_STALLED,
-        finding.key,
-        node,
-        check=finding.code,
-        length_ns=total_ns(stalls),
-    )
+        return Doubt(DoubtCode.CLOCK_JUMPED, finding.key, node, check=check)
+    long_ns = total_ns(stalls)
+    return Doubt(DoubtCode.MACHINE_STALLED, finding.key, node, check=check, length_ns=long_ns)
 
 
 # --- faults ----------------------------------------------------------------------------------
@@ -208,7 +203,8 @@ def _was_asked_again(case: Case) -> bool:
 def _about_the_ledger(history: History, ledger: Ledger) -> Iterator[Doubt]:
     yield from contradictions(ledger)
     silent = history.terms.stores and not history.ledger
-    if silent and any(_numbered(operation) for operation in history.operations):
+    written = (o.answer for o in history.operations if o.f == F.WRITE and o.ok)
+    if silent and any(answer and answer.seq for answer in written):
         yield Doubt(DoubtCode.LEDGER_MISSING)
 
 
@@ -220,21 +216,10 @@ def contradictions(ledger: Ledger) -> Iterator[Doubt]:
     for entry in ledger.unclaimed:
         yield Doubt(DoubtCode.WRITE_NEVER_SENT, process=entry.process, seq=entry.seq)
     for write in ledger.writes:
-        if write.operation is not None and _contradicts(write):
-            yield _of_write(DoubtCode.WRITE_CONTRADICTED, write.operation)
-
-
-def _contradicts(write: StoredWrite) -> bool:
-    """Whether the answer is the opposite of the ledger's: a wrong row in a table of errors would
-    show here."""
-    operation = write.operation
-    return operation is not None and (operation.failed if write.accepted else operation.ok)
-
-
-def _numbered(operation: Operation) -> bool:
-    return (
-        operation.f == F.WRITE and operation.ok and bool(operation.answer and operation.answer.seq)
-    )
+        sent = write.operation
+        # The opposite of the ledger's: a wrong row in a table of errors would show here.
+        if sent is not None and (sent.failed if write.accepted else sent.ok):
+            yield _of_write(DoubtCode.WRITE_CONTRADICTED, sent)
 
 
 def _of_write(code: DoubtCode, operation: Operation) -> Doubt:

@@ -105,7 +105,7 @@ def test_who_excludes_whom(first: str, second: str, permits: int, excluded: bool
 def test_rivals_are_granted_later_and_before_the_moment() -> None:
     told = history("1 acquire 0-1 \n 2 acquire 2-3 \n 3 acquire 4-5 \n 4 acquire 0.5-6")
     first, second, third, _ = told.holds
-    rivals = Rivals(list(told.holds))
+    rivals = Rivals(told, list(told.holds))
     assert list(rivals.after(first, ns(5))) == [second]  # at that moment it is too late
     assert list(rivals.after(first, ns(5) + 1)) == [second, third]
     assert list(rivals.after(first, ns(100))) == [second, third]  # the fourth asked before
