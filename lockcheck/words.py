@@ -117,17 +117,14 @@ def names_with_counts(nodes: Iterable[str], most: int = 6) -> str:
     counted = sorted(Counter(nodes).items(), key=lambda item: natural(item[0]))
     if len(counted) == 1:
         return plain(counted[0][0])
-    return listed(
-        (f"{plain(n)} ({number:,})" if number > 1 else plain(n) for n, number in counted),
-        most,
-    )
+    each = (f"{plain(node)} ({many:,})" if many > 1 else plain(node) for node, many in counted)
+    return listed(each, most)
 
 
 def natural(name: str) -> list[tuple[int, str]]:
     """A sort key that sorts c2 before c10."""
-    return [
-        (int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)
-    ]
+    parts = re.split(r"(\d+)", name)
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
 
 
 def node_of(holds: Sequence[Hold], index: int, otherwise: str) -> str:

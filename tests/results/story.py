@@ -16,7 +16,7 @@ from lockcheck.results.story.steps.scene import MOST_STEPS
 from lockcheck.results.story.steps.stalls import own_stalls
 from lockcheck.results.story.steps.step import Kind
 from lockcheck.results.story.wording.definitions import side_by_side
-from lockcheck.results.story.wording.titles import incident_title, title
+from lockcheck.results.story.wording.titles import incident_title
 
 __all__ = [
     "MOST_STEPS",
@@ -35,6 +35,10 @@ __all__ = [
     "title",
     "worst_first",
 ]
+
+
+def title(finding: Finding) -> str:
+    return incident_title(Incident((finding,)))
 
 
 def tell(history: History, finding: Finding) -> Story:

@@ -113,13 +113,14 @@ def _harmful(judgement: Judgement, incidents: Iterable[Incident]) -> dict[Identi
     """The state of writes that were lost, overwrote others or were stale, and of releases that
     took another client's lock away; where several apply, the worst."""
     found: dict[Identity, int] = {}
-    for loss in losses(judgement.findings):
+    lost = losses(judgement.of(Code.LOST_UPDATE))
+    for loss in lost:
         found.update((identity(write), _LOST) for write in loss.lost)
     blamed_for = _blamed_for(judgement)
-    for loss in losses(judgement.findings):
+    for loss in lost:
         blamed = loss.overwriting.process in blamed_for.get(identity(loss.overwriting), ())
         found[identity(loss.overwriting)] = _OVERWROTE if blamed else _UNAWARES
-    found.update((identity(w), _STALE) for w in stale_writes(judgement.findings))
+    found.update((identity(w), _STALE) for w in stale_writes(judgement.of(Code.STALE_WRITE)))
     return found | {identity(r): _TOOK for r in foreign_releases(incidents)}
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
 from lockcheck.checker.finding import Code, Culprit, Finding, Verdict
 from lockcheck.history import Effect, F, Hold, Operation
 from lockcheck.results.story.wording.codes import by_evidence, by_holds, check_of, precedence
 
+T = TypeVar("T", Hold, Operation)
 Identity = tuple[int | str, int]  # of an operation or a hold: its process and its start
 
 FINDINGS_SHOWN = 3  # of those in one incident
@@ -17,6 +19,12 @@ FINDINGS_SHOWN = 3  # of those in one incident
 
 def identity(of: Hold | Operation) -> Identity:
     return of.process, of.start_ns
+
+
+def _in_order(found: Iterable[T]) -> tuple[T, ...]:
+    """Each once, in the order of their starts."""
+    distinct = {identity(each): each for each in found}
+    return tuple(sorted(distinct.values(), key=lambda each: each.start_ns))
 
 
 @dataclass(frozen=True)
@@ -66,26 +74,20 @@ class Incident:
 
     @cached_property
     def holds(self) -> tuple[Hold, ...]:
-        found = {identity(h): h for f in self.findings for h in f.holds}
-        return tuple(sorted(found.values(), key=lambda hold: hold.start_ns))
+        return _in_order(hold for f in self.findings for hold in f.holds)
 
     @cached_property
     def rivals(self) -> tuple[Hold, ...]:
         """The clients that held the lock while the first holder of the incident still did."""
         first = self.main.holds[:1]
         overlaps = [f for f in self.of(Code.OVERLAP) if f.holds[:1] == first]
-        found = {identity(h): h for f in overlaps for h in f.holds[1:2]}
-        return tuple(sorted(found.values(), key=lambda hold: hold.start_ns))
+        return _in_order(hold for f in overlaps for hold in f.holds[1:2])
 
     @cached_property
     def crowd(self) -> tuple[Hold, ...]:
         """All holders of a semaphore when there was one too many; empty where two are too many."""
         holds = self.main.holds if self.main.code == Code.OVERLAP else ()
         return tuple(sorted(holds, key=lambda hold: hold.start_ns)) if len(holds) > 2 else ()
-
-    @property
-    def slept(self) -> bool:
-        return slept(self.main)
 
     @property
     def late(self) -> list[Finding]:
@@ -100,9 +102,7 @@ class Incident:
     @cached_property
     def foreign_releases(self) -> tuple[Operation, ...]:
         """The releases that took away another client's lock."""
-        found = (foreign_release_of(f) for f in self.findings)
-        distinct = {identity(o): o for o in found if o is not None}
-        return tuple(sorted(distinct.values(), key=lambda o: o.start_ns))
+        return _in_order(filter(None, map(foreign_release_of, self.findings)))
 
     @cached_property
     def next_holder(self) -> Hold | None:
@@ -155,13 +155,7 @@ def findings_with_evidence(incident: Incident) -> tuple[Finding, ...]:
 
 
 def evidence_of(incident: Incident) -> tuple[Operation, ...]:
-    """In the order of their invocations, each once."""
-    found = {
-        identity(operation): operation
-        for finding in findings_with_evidence(incident)
-        for operation in finding.operations
-    }
-    return tuple(sorted(found.values(), key=lambda operation: operation.start_ns))
+    return _in_order(o for finding in findings_with_evidence(incident) for o in finding.operations)
 
 
 def foreign_releases(incidents: Iterable[Incident]) -> tuple[Operation, ...]:
@@ -182,18 +176,14 @@ class Loss:
 
 
 def stale_writes(findings: Iterable[Finding]) -> tuple[Operation, ...]:
-    """The writes that the storage accepted from a client that was no longer the holder."""
-    stale = (f.operations[-1] for f in findings if f.code == Code.STALE_WRITE)
-    distinct = {identity(write): write for write in stale}
-    return tuple(sorted(distinct.values(), key=lambda write: write.start_ns))
+    """The writes of these stale writes, each once: several findings may be about one."""
+    return _in_order(f.operations[-1] for f in findings)
 
 
 def losses(findings: Iterable[Finding]) -> tuple[Loss, ...]:
-    """Lost updates by the write that overwrote them."""
+    """Lost updates, `findings`, by the write that overwrote them."""
     by_cause: dict[Identity, tuple[Operation, list[Operation]]] = {}
     for finding in findings:
-        if finding.code != Code.LOST_UPDATE:
-            continue
         writes = [o for o in finding.operations if o.f == F.WRITE]
         if writes:
             cause = identity(writes[-1])

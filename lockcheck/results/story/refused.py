@@ -37,8 +37,7 @@ def refused_writes(case: Case) -> tuple[RefusedWrite, ...]:
 
 
 def _refused(case: Case, write: Operation, reason: str) -> RefusedWrite:
-    answer, own = write.answer, case.index.of(write)
-    at_ns = answer.time if answer else write.start_ns
+    answer, at_ns, own = write.answer, write.last_ns, case.index.of(write)
     holds = case.holds_by_key.get(write.key, [])
     begun = bisect_right(holds, at_ns, key=lambda hold: hold.start_ns)
     last = holds[begun - 1] if begun else None

@@ -152,19 +152,11 @@ def _ok(history: History, judgement: Judgement, incidents: Sequence[Incident]) -
     held = f"holds overlapped {times(overlaps)}" if overlaps else "no two holds overlapped"
     among = f" in {amount(many, 'incident')}" if overlaps > many else ""
     done = f"{held}{among}; {_refused(history, judgement)}; no data was damaged."
-    safe = _safe_because(history, judgement)
-    return f"{safe}: {lower_first(scope)}, {done}" if safe else f"{scope}, {done}"
-
-
-def _safe_because(history: History, judgement: Judgement) -> str:
-    """Where the lock alone would have let data be damaged; else empty."""
-    guard = history.terms.guard
-    needed = guard != TRANSACTION and judgement.counts.stale_writes_refused
-    return (
-        f"Safe only because of the guard at the storage (--guard {guard}), which must stay"
-        if needed
-        else ""
-    )
+    if terms.guard == TRANSACTION or not counts.stale_writes_refused:
+        return f"{scope}, {done}"
+    # The lock alone would have let data be damaged.
+    guard = f"the guard at the storage (--guard {terms.guard})"
+    return f"Safe only because of {guard}, which must stay: {lower_first(scope)}, {done}"
 
 
 def _refused(history: History, judgement: Judgement) -> str:

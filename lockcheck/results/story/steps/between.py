@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterable
 
+from lockcheck.checker.evidence.order import HoldIndex
 from lockcheck.history import F, Hold, Operation
 from lockcheck.results.story.incidents import identity
 from lockcheck.results.story.steps.cast import Cast
@@ -28,7 +28,9 @@ def between(cast: Cast, operations: Iterable[Operation], overlap: Kind) -> list[
     released = [identity(h.release) for h in holds if h.release is not None]
     taken = sum(release in cast.foreign_releases for release in released)
     stale = sum(identity(write) in cast.stale for write in writes)
-    parts = [f"{start} until {until}", *_accepted(cast, writes, stale), *_refused(writes)]
+    parts = [f"{start} until {until}", *_accepted(cast, writes, stale)]
+    if refused := sum(write.failed for write in writes):
+        parts.append(f"{amount(refused, 'write')} refused")
     if taken:
         parts.append(f"{amount(taken, 'release')} of a lock that was no longer their own")
     kind = Kind.HARM if stale else overlap if taken else Kind.LOCK
@@ -44,19 +46,7 @@ def _accepted(cast: Cast, writes: list[Operation], stale: int) -> list[str]:
     return [f"{which} accepted{worse}"]
 
 
-def _refused(writes: list[Operation]) -> list[str]:
-    refused = sum(write.failed for write in writes)
-    return [f"{amount(refused, 'write')} refused"] if refused else []
-
-
 def _writes_of(holds: tuple[Hold, ...], operations: Iterable[Operation]) -> list[Operation]:
-    by_owner: dict[tuple[int | str, str], list[Hold]] = {}
-    for hold in holds:
-        by_owner.setdefault((hold.process, hold.key), []).append(hold)
-
-    def within(write: Operation) -> bool:
-        own = by_owner.get((write.process, write.key), [])
-        index = bisect_right(own, write.start_ns, key=lambda hold: hold.start_ns)
-        return index > 0 and write.start_ns <= own[index - 1].end_ns
-
-    return [o for o in operations if o.f == F.WRITE and within(o)]
+    index = HoldIndex(holds)
+    sent = ((o, index.of(o)) for o in operations if o.f == F.WRITE)
+    return [o for o, hold in sent if hold is not None and o.start_ns <= hold.end_ns]

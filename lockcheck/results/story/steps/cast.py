@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -80,9 +80,9 @@ def _parts(
     for finding in findings_with_evidence(incident):
         yield from ((identity(h), Part.EXTRA) for h in finding.holds[:HOLDS_SHOWN])
     yield from ((identity(h), Part.EXTRA) for h in incident.crowd[:HOLDS_SHOWN])
-    for write in guilty:
-        if (hold := owner(holds, write)) is not None:
-            yield identity(hold), Part.EXTRA
+    for write in guilty:  # in or after the last hold of its client
+        own = [h for h in holds if h.process == write.process and h.start_ns <= write.start_ns]
+        yield from ((identity(h), Part.EXTRA) for h in own[-1:])
     if incident.chained:
         yield from _releasers(incident)
         return
@@ -102,13 +102,3 @@ def _releasers(incident: Incident) -> Iterator[tuple[Identity, Part]]:
         yield identity(hold), Part.RIVAL
     for hold in by or main.holds[:1]:
         yield identity(hold), Part.LEAD
-
-
-def owner(holds: Iterable[Hold], operation: Operation) -> Hold | None:
-    """The last hold of its client that had begun by then; `holds` in the order of their starts."""
-    own = [
-        hold
-        for hold in holds
-        if hold.process == operation.process and hold.start_ns <= operation.start_ns
-    ]
-    return own[-1] if own else None

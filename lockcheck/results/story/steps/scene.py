@@ -10,7 +10,6 @@ from lockcheck.checker.finding import Code, Culprit, Verdict
 from lockcheck.history import Effect, Ending, F, FaultSpan, Hold, Operation
 from lockcheck.history.event import NS_PER_MS
 from lockcheck.results.story.incidents import (
-    Identity,
     Incident,
     evidence_of,
     foreign_release_of,
@@ -105,18 +104,14 @@ class _Scene:
         tries = self._attempts_before(hold)
         after = f" at attempt {tries + 1:,}" if tries else ""
         others = [h for h in self.holds if _excludes(h, hold)]
-        text = f"was granted {key}{shown}{after}"
-        if not others:
-            return Step(hold.start_ns, who, text, Kind.LOCK, GRANT[part])
-        still = names(h.node for h in others)
-        if part is Part.EXTRA or self.at_once is None or len(others) < self.at_once:
-            return Step(
-                hold.start_ns, who, f"{text}, {still} still held it", Kind.LOCK, GRANT[part]
-            )
-        many = f"{in_letters(len(others) + 1)} holders"
-        return Step(
-            hold.start_ns, who, f"{text}, while {still} still held it: {many}", self.overlap, HARM
-        )
+        text, kind, weight = f"was granted {key}{shown}{after}", Kind.LOCK, GRANT[part]
+        still = f"{names(h.node for h in others)} still held it"
+        if others and part is not Part.EXTRA and self.at_once and len(others) >= self.at_once:
+            text = f"{text}, while {still}: {in_letters(len(others) + 1)} holders"
+            kind, weight = self.overlap, HARM
+        elif others:
+            text = f"{text}, {still}"
+        return Step(hold.start_ns, who, text, kind, weight)
 
     def _attempts_before(self, hold: Hold) -> int:
         """How often it had found the lock taken since it last held it, in this incident."""
@@ -132,12 +127,11 @@ class _Scene:
         key, who, part = lock_name(hold.key), plain(hold.node), self.cast.part_of(hold)
         for renewal in hold.renewals:
             answer = renewal.answer
-            when = answer.time if answer else renewal.start_ns
             reason = plain((answer and answer.error) or "no answer")
             failed = f"could not renew its lease on {key}: {reason}"
             text = f"renewed its lease on {key}" if renewal.ok else failed
             weight = WEIGHT if identity(renewal) in self.at_fault else RENEWED[part]
-            yield Step(when, who, text, Kind.LOCK, weight)
+            yield Step(renewal.last_ns, who, text, Kind.LOCK, weight)
         until_ns = self.case.attribution.promised_in_all_ns(hold)
         if until_ns is None or self._taken_away_before(hold, until_ns):
             return
@@ -164,31 +158,24 @@ class _Scene:
         end_ns = max((h.end_ns for h in self.holds), default=0)
         nodes = {h.node for h in self.cast.shown}
         blamed = {f.blame.fault.id: f.blame.fault for f in self.incident.findings if f.blame.fault}
-        near = (
-            f
-            for f in self.history.faults
-            if f.id not in blamed and any(map(f.concerns, nodes)) and f.touches(start_ns, end_ns)
-        )
+        others = (f for f in self.history.faults if f.id not in blamed)
+        near = (f for f in others if any(map(f.concerns, nodes)) and f.touches(start_ns, end_ns))
         return [*blamed.values(), *near][:FAULTS_SHOWN]
 
     def _fault(self, fault: FaultSpan) -> Iterator[Step]:
         who, name = names(fault.nodes) or "cluster", plain(fault.name)
         apart = f": {cut_apart(fault)}" if fault.links else ""
         proof = f" ({plain(fault.proof, 90)})" if fault.proof else ""
-        start_ns, proven_ns = fault.start_ns, fault.proven_ns
+        start_ns, proven_ns, began = fault.start_ns, fault.proven_ns, f"{name} began{apart}"
+        late = proven_ns is not None and proven_ns - start_ns > WORTH_TWO_STEPS_NS
         if proven_ns is None:
-            why = plain(fault.why_unproven, 120)
-            yield Step(
-                start_ns, who, f"{name} began{apart}, not confirmed: {why}", Kind.FAULT, FAULT
-            )
-        elif proven_ns - start_ns <= WORTH_TWO_STEPS_NS:
-            took = span(proven_ns - start_ns)
-            text = f"{name} began{apart}, confirmed {took} later{proof}"
-            yield Step(start_ns, who, text, Kind.FAULT, FAULT)
-        else:
-            took = "" if fault.since_ns is None else span(fault.since_ns - start_ns)
-            worked = f", and took effect {took} later" if took else ""
-            yield Step(start_ns, who, f"{name} began{apart}{worked}", Kind.FAULT, FAULT)
+            began += f", not confirmed: {plain(fault.why_unproven, 120)}"
+        elif not late:
+            began += f", confirmed {span(proven_ns - start_ns)} later{proof}"
+        elif fault.since_ns is not None:
+            began += f", and took effect {span(fault.since_ns - start_ns)} later"
+        yield Step(start_ns, who, began, Kind.FAULT, FAULT)
+        if proven_ns is not None and late:
             yield Step(proven_ns, who, f"{name} confirmed{proof}", Kind.FAULT, FAULT_PROVEN)
         if fault.healed_ns is not None:
             over_ns = self._over_ns(fault, fault.healed_ns)
@@ -219,7 +206,7 @@ class _Scene:
 
     def _data(self) -> Iterator[Step]:
         evidence = {identity(o): o for o in self.cast.evidence}
-        shown: set[Identity] = self.at_fault - self.cast.stale - set(self.cast.losses)
+        shown = self.at_fault - self.cast.stale - set(self.cast.losses)
         for hold in self.cast.shown:
             part = self.cast.part_of(hold)
             mine = [
@@ -247,13 +234,12 @@ class _Scene:
                 yield from self._read_or_write(operation, Part.EXTRA)
 
     def _read_or_write(self, operation: Operation, part: Part) -> Iterator[Step]:
-        who, answer, known = plain(operation.node), operation.answer, identity(operation)
+        who, when, known = plain(operation.node), operation.last_ns, identity(operation)
         kind, weight = Kind.DATA, (READ if operation.f == F.READ else WROTE)[part]
         if not operation.failed and (known in self.cast.stale or known in self.cast.losses):
             kind, weight = Kind.HARM, HARM
         elif operation.failed and operation.f == F.WRITE and self.guarded:
             kind, weight = Kind.REFUSED, REFUSED
-        when = operation.start_ns if answer is None else answer.time
         if when - operation.start_ns > WORTH_TWO_STEPS_NS:
             what = f"read {plain(operation.key)}"
             sent = f"write {texts.writing(operation)}" if operation.f == F.WRITE else what

@@ -9,7 +9,7 @@ from lockcheck.checker.evidence.stalls import total_ns
 from lockcheck.checker.finding import Code, Culprit, Finding
 from lockcheck.checker.wording import one_to_blame
 from lockcheck.history import History, Terms
-from lockcheck.results.story.incidents import Incident, foreign_release_of
+from lockcheck.results.story.incidents import Incident, foreign_release_of, slept
 from lockcheck.results.story.wording.codes import (
     about_a_lock,
     by_evidence,
@@ -58,15 +58,12 @@ def _culprit(terms: Terms, incident: Incident, finding: Finding) -> str:
             f"The holder, {earlier}: {_overran(incident, finding)}. "
             f"{upper_first(lock_server(terms))} was entitled to let {others} in."
         )
-    return f"{upper_first(server_of(terms, finding))}: {_server_did(finding)}."
-
-
-def server_of(terms: Terms, finding: Finding) -> str:
-    return lock_server(terms) if about_a_lock(finding) else "the server that answered"
+    server = lock_server(terms) if about_a_lock(finding) else "the server that answered"
+    return f"{upper_first(server)}: {_server_did(finding)}."
 
 
 def _overran(incident: Incident, finding: Finding) -> str:
-    if incident.slept:
+    if slept(incident.main):
         return "it was paused, and could not notice that its lease had run out"
     happened = suffering(finding)
     return f"it went on for {span(finding.blame.by_ns)} after its lease had run out ({happened})"

@@ -30,10 +30,6 @@ LISTED_AT_MOST = 3
 NOTES_AT_MOST = 2
 
 
-def title(finding: Finding) -> str:
-    return incident_title(Incident((finding,)))
-
-
 def incident_title(incident: Incident) -> str:
     main = incident.main
     if incident.chained:
@@ -74,7 +70,7 @@ def outlived(incident: Incident) -> str:
     until_ns = main.blame.promised_until_ns
     if until_ns is not None and (begun := [w for w in late if w.start_ns <= until_ns]):
         return _arrived_late(main.blame.fault, begun[0], until_ns)
-    if not incident.slept:
+    if not slept(main):
         return f"{earlier} held {key} for {by} beyond its lease"
     then = ", then wrote at once," if late else " and still believed in it"
     return f"{earlier} slept through its lease on {key}{then} {by} after its end"
