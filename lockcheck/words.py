@@ -1,7 +1,6 @@
 """Times, names, numbers and operations in words: one notation for judges, pages and terminals.
 
-Texts from a history pass through `plain`, so that a key full of control characters spoils neither
-terminal nor page.
+What comes from a history passes through `plain`, so that it spoils neither terminal nor page.
 """
 
 from __future__ import annotations

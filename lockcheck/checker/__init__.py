@@ -1,7 +1,4 @@
-"""The judges: a history in, findings out. No I/O, no clock, no randomness.
-
-`judge` is all of them; `registry` has them by their codes.
-"""
+"""The judges: a history in, findings out. No I/O, no clock, no randomness."""
 
 from __future__ import annotations
 

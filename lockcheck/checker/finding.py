@@ -58,8 +58,7 @@ class Culprit(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Blame:
-    """Who is at fault; for two holders, why the later one was let in while the earlier one still
-    believed that it held the lock."""
+    """Who is at fault; of two holders, why the later one was let in while the other believed."""
 
     who: Culprit
     by_ns: int = 0  # service: let in this much too early; holder: believed this much too long

@@ -39,8 +39,7 @@ T = TypeVar("T")
 
 
 def judge(history: History, patience: Patience = endless) -> Judgement:
-    """Judges a history event by event. `patience` says whether a search may go on; by default it
-    always may."""
+    """Judges a history event by event. `patience` says whether a search may still go on."""
     case = Case(history)
     contradicted = any(soundness.contradictions(case.ledger))
     trial = _Trial(EventSubject(case), patience, contradicted=contradicted)
@@ -52,8 +51,7 @@ def judge(history: History, patience: Patience = endless) -> Judgement:
 
 
 def judge_scan(scan: Scan, patience: Patience = endless) -> Judgement:
-    """Judges a long history by its columns, and by the events of suspicious places: its case has
-    only those."""
+    """Judges by columns, and by the events of suspicious places: its case has only those."""
     written = stored(scan)
     if screens.whole(scan, written):
         return judge(scan.rows(), patience)
@@ -96,8 +94,7 @@ MANY = f"There is more: only the first {MOST_PLACES:,} suspicious places were lo
 
 @dataclass(slots=True)
 class _Trial:
-    """What has been found so far. A check that raises anything is a doubt, never ok, and the other
-    checks still run."""
+    """What has been found so far. A check that raises is a doubt, and the others still run."""
 
     subject: Subject
     patience: Patience

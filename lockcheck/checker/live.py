@@ -1,8 +1,7 @@
 """How often two clients certainly held one lock at once, counted while the run goes on.
 
-Counts what the judge of overlaps will find in the same events, and never more: an overlap counts
-once both clients are known to have held on beyond the later grant, that is when each of them has
-been heard of after it while still holding.
+Never more than the judge of overlaps will find in the same events: an overlap counts once both
+clients have been heard of after the later grant while they still held it.
 """
 
 from __future__ import annotations
@@ -63,9 +62,7 @@ class OverlapWatch:
 
     def settle(self, now_ns: int) -> None:
         """All events up to `now_ns` have been fed: holds that were over by then can be forgotten.
-
-        It proves no overlap: a holder may have died after its last event.
-        """
+        It proves no overlap: a holder may have died after its last event."""
         self._following.settle(now_ns)
         self._put_away()
         self._decide()

@@ -1,7 +1,5 @@
-"""What the columns of a long history can clear of suspicion: whether events are needed, and which.
-
-Here is what concerns all checks. What concerns one is its own `Screen`.
-"""
+"""Whether events of a long history are needed, and which: what concerns all checks. What concerns
+one is its own `Screen`."""
 
 from __future__ import annotations
 

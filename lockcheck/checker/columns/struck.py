@@ -25,8 +25,7 @@ def doubtful(scan: Scan) -> list[FaultSpan]:
 
 
 def is_tellable(scan: Scan, fault: FaultSpan) -> bool:
-    """Whether the columns suffice to decide if the fault had an effect: there is one key, and every
-    struck client released."""
+    """Whether columns show if it had an effect: of one key, where all struck clients released."""
     healed_ns = fault.healed_ns
     if healed_ns is None or len(np.unique(scan.table.key)) > 1:
         return False

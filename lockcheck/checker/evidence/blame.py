@@ -119,8 +119,7 @@ class Attribution:
     # --- when a promise begins, and what keeps it up ------------------------------------------
 
     def _since_ns(self, hold: Hold) -> int | None:
-        """When its turn came, if it had to wait. Of a session only if its client can have kept it
-        alive meanwhile."""
+        """When its turn came, if it waited; of a session, if its client can have kept it alive."""
         turn_ns = self._turns.get(id(hold.acquire))
         if not self._terms.session:
             return turn_ns
@@ -159,8 +158,7 @@ class Attribution:
         return self._undisturbed(earlier.node, *since) and not self._servers_were_mended(*since)
 
     def _servers_were_mended(self, start_ns: int, end_ns: int) -> bool:
-        """Whether the heal of a server's clock took long enough for a missed heartbeat: the server
-        may have been restarted."""
+        """Whether a server may have been restarted to heal its clock, and missed a heartbeat."""
         mends = (
             fault.healing_overlap_ns(start_ns, end_ns)
             for fault in self._faults
@@ -173,8 +171,7 @@ class Attribution:
         return any(operation.f == F.RENEW for operation in self._history.operations)
 
     def _undisturbed(self, node: str, start_ns: int, end_ns: int) -> bool:
-        """Whether nothing can have suppressed its heartbeats. A client that does not record its
-        stalls may have had any."""
+        """Whether nothing can have suppressed its heartbeats. Stalls may, if none are recorded."""
         if not self._terms.backend:
             return False
         stalled_ns = total_ns(clipped(self._stalls[node], start_ns, end_ns))
@@ -271,9 +268,7 @@ class Attribution:
         self, hold: Hold, promised_ns: int | None, done_ns: int
     ) -> tuple[Stall, ...]:
         """The machine's stalls without which everything would have been done within the promise.
-
-        Empty if an injected fault stopped the node: then the stall is that fault.
-        """
+        None where an injected fault stopped the node: then the stall is that fault."""
         start_ns = hold.acquire.start_ns
         at_the_time = self._faults_at(start_ns, done_ns)
         struck = any(f.may_have_stopped(hold.node, start_ns, done_ns) for f in at_the_time)

@@ -25,10 +25,8 @@ def concurrent(one: Hold, other: Hold) -> bool:
 
 
 def certainly_earlier(first: Hold, second: Hold) -> bool:
-    """By time, or by the tokens if the acquires were under way at once.
-
-    Time wins: a token that went backwards is the service's error and makes no holder stale.
-    """
+    """By time, or by the tokens if the acquires were under way at once: a token that went backwards
+    is the service's error and makes no holder stale."""
     if granted_before(first, second) or granted_before(second, first):
         return granted_before(first, second)
     return first.token is not None and second.token is not None and first.token < second.token
@@ -67,8 +65,7 @@ class Spans(Generic[T]):
         self._latest_end_so_far = list(accumulate(ends, max))
 
     def touching(self, after_ns: int, before_ns: int) -> Iterator[T]:
-        """The values of intervals that begin before `before_ns` and end after `after_ns`, latest
-        first."""
+        """Those that begin before `before_ns` and end after `after_ns`, the latest first."""
         for position in reversed(range(bisect_left(self._starts, before_ns))):
             if self._latest_end_so_far[position] <= after_ns:
                 return

@@ -89,20 +89,14 @@ def lease_ns(table: Table, default_ttl_ms: int | None) -> Ints:
 
 
 def promised_from(table: Table, terms: Terms) -> Ints:
-    """For each row the moment from which its lease is promised, if it was granted.
-
-    For a session this is the invocation: the session lasts as long as its client keeps it alive,
-    and the history does not show that the client did so while it waited.
-    """
+    """For each row the moment from which its lease is promised, if it was granted: for a session
+    the invocation, since nothing shows that the client kept it alive while it waited."""
     return table.start if terms.session else turn_came(table, terms)
 
 
 def turn_came(table: Table, terms: Terms, shared: Mask | None = None) -> Ints:
     """For each row the moment before which it cannot have been granted: its invocation, or later.
-
-    `shared`: the rows of shared holds. With blind releases any client may have lost the lock at any
-    time, so only the invocation is known.
-    """
+    With blind releases any client may have lost it any time. `shared`: the rows of shared holds."""
     if terms.permits > 1 or terms.released_by_anyone:
         return table.start
     granted = np.flatnonzero((table.f == Op.ACQUIRE) & (table.outcome == Outcome.OK))

@@ -22,17 +22,13 @@ class BlindRelease:
     answered_ns: int | None  # when it had taken effect at the latest; None: unknown
 
     def may_be_foreign_to(self, victim: Hold) -> bool:
-        """Whether it may have removed that hold; a hold shared with the releaser may lie beside its
-        own."""
+        """Whether it may have removed that hold; a shared one may lie beside the releaser's own."""
         others = victim.process != self.by.process and not (victim.shared and self.by.shared)
         return others and victim.acquire.start_ns > self.by.start_ns
 
     def was_foreign_to(self, victim: Hold) -> bool:
         """Whether its own lock was gone for certain: an exclusive lock was granted again before it
-        began.
-
-        This assumes that one server decides, as it does for every backend with blind releases.
-        """
+        began. One server decides, as it does for every backend with blind releases."""
         began_ns, removed = self.operation.start_ns, self.operation.ok
         return removed and self.may_be_foreign_to(victim) and victim.start_ns < began_ns
 
@@ -62,9 +58,7 @@ def blind_releases(
 
 def _was_asked_for_since(release: BlindRelease, asked: list[int]) -> bool:
     """Whether another hold was asked for between the releaser's own grant and the release's end.
-
-    All other releases can only have removed their own lock; of a working lock these are nearly all.
-    """
+    Else it can only have removed its own lock: of a working lock that is nearly each of them."""
     position = bisect_right(asked, release.by.start_ns)
     answered_ns = release.answered_ns
     return position < len(asked) and (answered_ns is None or asked[position] < answered_ns)

@@ -35,11 +35,8 @@ def total_ns(stalls: Iterable[Stall]) -> int:
 def host_stepped_ns(
     steps: Iterable[Event], faults: Iterable[FaultSpan], start_ns: int, end_ns: int
 ) -> int:
-    """How far the host's clock jumped forward in that time: the largest sum that a client recorded.
-
-    Only a forward jump ends a lease early. A step on a node whose clock was under an injected fault
-    is no step of the host.
-    """
+    """How far the host's clock jumped forward, which ends a lease early: the largest sum that a
+    client recorded. A step on a node whose clock an injected fault set is none of the host's."""
     seen: defaultdict[int | str, int] = defaultdict(int)
     noticed = [s for s in steps if start_ns <= s.time <= end_ns + NOTICED_WITHIN_NS]
     for step in noticed:

@@ -66,10 +66,7 @@ class Knowledge:
         return write.base is None and self.last_seen(write) is None
 
     def behind(self, key: str, value: Hashable) -> Hashable:
-        """The base of the unacknowledged write of this value.
-
-        The value itself if there is no such write, or its base is unknown.
-        """
+        """The base of the unacknowledged write of this value; the value itself if none is known."""
         unanswered = self._unknown.get((key, value))
         if unanswered is None:
             return value
@@ -149,10 +146,8 @@ def _known_base(
 
 
 def _overwriters(parents: list[int]) -> dict[int, int]:
-    """By write: the first later write that does not descend from it.
-
-    All writes between a write and its overwriter descend from it, so write j overwrites exactly the
-    waiting ones behind j's parent. Each waits once: n steps in all.
+    """By write: the first later write that does not descend from it. All between the two do, so
+    write j overwrites exactly the waiting ones behind j's parent. Each waits once: n steps in all.
     """
     overwriters: dict[int, int] = {}
     waiting: list[int] = []

@@ -99,8 +99,7 @@ def _number(operation: Operation) -> int | None:
 
 
 class _Matcher:
-    """Finds the operation of a ledger entry: by the storage's number, or by the mark, the value
-    that only this write wrote."""
+    """Finds the operation of a ledger entry: by its number, or by its mark, a value of its own."""
 
     def __init__(self, sent: Iterable[Operation]) -> None:
         self._by_number: dict[tuple[int | str, str, int], Operation] = {}

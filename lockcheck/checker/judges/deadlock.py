@@ -112,8 +112,7 @@ def _waited_until_ns(history: History, acquire: Operation) -> int:
 def _circle(last: _Wait, active: dict[int | str, _Wait]) -> tuple[_Link, ...]:
     """From the wait that began last along who holds what is waited for, back to it.
 
-    Each client has one wait at most, so a step leads to the holders of one lock: a single one where
-    locks are exclusive. A wait that was passed once leads nowhere new.
+    A step leads to the holders of one lock. A wait that was passed once leads nowhere new.
     """
     now_ns = last.acquire.start_ns
     for process in [process for process, wait in active.items() if wait.end_ns <= now_ns]:
@@ -143,8 +142,7 @@ def _holders(wait: _Wait, active: dict[int | str, _Wait]) -> list[_Link]:
 
 
 def _lasts(case: Case, circle: tuple[_Link, ...]) -> bool:
-    """Long enough, without the time in which a client was stopped or out of touch: what it waited
-    for then is unknown."""
+    """Long enough, without the times in which one of the clients was stopped or out of touch."""
     leases_ms = (link.hold.acquire.invoke.ttl_ms or case.terms.ttl_ms or 0 for link in circle)
     since_ns, until_ns = _span(circle)
     nodes = {link.hold.node for link in circle}

@@ -34,10 +34,8 @@ def _may_be_granted(operation: Operation, key: str) -> bool:
 
 
 def _victim(release: BlindRelease, holds: list[Hold]) -> Hold | None:
-    """The last holder that certainly held it all the while and was let in after the releaser.
-
-    Its grant shows that the releaser's lock was gone, so what that removed was not its own.
-    """
+    """The last holder that certainly held it all the while and was let in after the releaser: so
+    the releaser's lock was gone, and what it removed was not its own."""
     answered_ns = release.answered_ns
     began = bisect_left(holds, release.operation.start_ns, key=lambda hold: hold.start_ns)
     for hold in reversed(holds[:began]):

@@ -44,10 +44,8 @@ def _not_greater(holds: list[Hold], terms: Terms) -> Iterable[tuple[Hold, Hold]]
 
 
 def going_back(holds: list[Hold]) -> Iterator[tuple[Hold, Hold]]:
-    """Each with a lower token than a hold that was granted before this client even asked.
-
-    Only the highest of those is compared: a token that is not below it is below none of them.
-    """
+    """Each with a lower token than a hold that was granted before this client even asked: than the
+    highest of those, since a token that is not below it is below none of them."""
     known = sorted(holds, key=lambda hold: hold.start_ns)
     highest: Hold | None = None
     position = 0
@@ -61,11 +59,8 @@ def going_back(holds: list[Hold]) -> Iterator[tuple[Hold, Hold]]:
 
 
 def repeated(holds: list[Hold], terms: Terms) -> Iterator[tuple[Hold, Hold]]:
-    """Each that got the token of another grant, in whatever order the two were granted.
-
-    Clients that may hold it at once may get the same one. And a client that never gave its lock
-    back may get the same grant once more.
-    """
+    """Each that got the token of another grant, in whatever order. Clients that may hold it at once
+    may; and one that never gave its lock back may get the same grant once more."""
     groups: defaultdict[int, _SameToken] = defaultdict(_SameToken)
     for hold in holds:
         group = groups[_token(hold)]

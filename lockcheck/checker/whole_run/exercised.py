@@ -70,8 +70,7 @@ class _Effects:
         )
 
     def _gone_ns(self, hold: Hold) -> int | None:
-        """The end of a hold; one without an end is taken to last until its node has another
-        process."""
+        """The end of a hold; one without an end lasts until its node has another process."""
         if hold.ending is not Ending.LAST_SEEN:
             return hold.end_ns
         later = self._by_node[hold.node].touching(hold.end_ns, self._end_ns)

@@ -15,10 +15,8 @@ FREEING = (Effect.ENDS, Effect.CUTS)
 
 
 def freed(case: Case) -> tuple[Freed, ...]:
-    """One for each hold whose client was ended or cut off during it, in the order of the faults.
-
-    A client that can still reach the lock's servers releases it in the end: that is not counted.
-    """
+    """One for each hold whose client was ended or cut off during it, in the order of the faults. It
+    is not counted where the client could still reach the servers and released it in the end."""
     terms = case.terms
     if not terms.excludes or 0 < terms.clients <= terms.permits:
         return ()  # no client has to wait for another

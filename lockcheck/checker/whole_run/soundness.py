@@ -209,8 +209,7 @@ def _about_the_ledger(history: History, ledger: Ledger) -> Iterator[Doubt]:
 
 
 def contradictions(ledger: Ledger) -> Iterator[Doubt]:
-    """Writes on which clients and ledger disagree: lines are missing or wrong, so that data proves
-    nothing."""
+    """Writes on which clients and ledger disagree: then what data shows proves nothing."""
     for operation in ledger.missing:
         yield _of_write(DoubtCode.WRITE_NOT_REMEMBERED, operation)
     for entry in ledger.unclaimed:

@@ -1,7 +1,6 @@
 """A judgement in plain words, for the terminal, the report and verdict.json alike.
 
-Pure functions: history and findings in, plain text out, without markup. Whatever comes from a
-history passes through `plain`, so a key full of control characters spoils no terminal and no page.
+Pure functions: history and findings in, plain text out, without markup.
 
 `narrative`  all of it, made once
 `incidents`  findings with one cause; `grouping` finds out which they are

@@ -42,11 +42,8 @@ def _grouped(findings: Sequence[Finding], shared: _Shared) -> list[list[Finding]
 
 
 def _left_alone(groups: list[list[Finding]], findings: Iterable[Finding]) -> list[Finding]:
-    """Adds findings to the group that has a hold or operation of theirs, and returns the others.
-
-    A finding that shares something with several incidents joins the first: it does not make one
-    of two that have different causes.
-    """
+    """Adds findings to the first group that has a hold or operation of theirs: two that have
+    different causes stay apart. Returns the others."""
     at = {thing: group for group in reversed(groups) for f in group for thing in _things(f)}
     alone = []
     for finding in filter(by_evidence, findings):
@@ -60,8 +57,7 @@ def _left_alone(groups: list[list[Finding]], findings: Iterable[Finding]) -> lis
 
 def _causes(finding: Finding) -> list[Hashable]:
     """The late holder; or the release of another client's lock, its sender and its victim, whose
-    own release may then take away the next holder's lock.
-    """
+    own release may then take away the next holder's lock."""
     release, key = foreign_release_of(finding), finding.key
     if release is not None:
         parties = finding.holds[:2] if finding.code == Code.FOREIGN_RELEASE else finding.holds[:1]

@@ -29,11 +29,8 @@ def _in_order(found: Iterable[T]) -> tuple[T, ...]:
 
 @dataclass(frozen=True)
 class Incident:
-    """Findings with one cause: a holder that was late and all whom it met, and what was written
-    meanwhile; or a chain of releases, each of which took away the lock of the next.
-
-    There may be a hundred thousand of them: what is asked of all is found out once.
-    """
+    """Findings with one cause, maybe a hundred thousand: a holder that was late and all whom it
+    met, and what was written meanwhile; or releases, each of which took the lock of the next."""
 
     findings: tuple[Finding, ...]
 

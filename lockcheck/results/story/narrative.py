@@ -1,7 +1,4 @@
-"""A judgement in words: made once, and shown by the terminal, the page and verdict.json.
-
-The worst incidents come first. Each is put into words on demand: there may be a hundred thousand.
-"""
+"""A judgement in words: made once, and shown by the terminal, the page and verdict.json."""
 
 from __future__ import annotations
 
@@ -92,13 +89,12 @@ class Narrative:
 
     @property
     def in_headline(self) -> Incident | None:
-        """The incident that the headline is about, and which needs no other title: the first
-        violation."""
+        """The incident that is in the headline, and needs no other title: the first violation."""
         violated = self.judgement.verdict is Verdict.VIOLATION
         return self.incidents[0] if violated and self.incidents else None
 
     def stories(self, most: int) -> Iterator[tuple[Incident, Story]]:
-        """The stories of at most so many incidents, the worst first."""
+        """The stories of at most so many incidents, the worst first: each made on demand."""
         for number, incident in enumerate(self.incidents[:most]):
             if number not in self._stories:
                 self._stories[number] = tell_incident(self.case, incident, self.numbers)

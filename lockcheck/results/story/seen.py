@@ -21,11 +21,8 @@ GONE = {Effect.ENDS: "ended", Effect.CUTS: "cut off"}
 
 
 def about_locks(history: History, judgement: Judgement) -> bool:
-    """Else about a register or the like, of which no word may say `lock`.
-
-    A history in which nothing happened is one of a lock: that is what was to be tested. Of one
-    with millions of operations `history` is only the part around what was found.
-    """
+    """Else about a register or the like; where nothing happened, a lock was to be tested. `history`
+    may be only the part around what was found."""
     if judgement.counts.acquisitions or any(d.overlaps is not None for d in judgement.definitions):
         return True
     happened = judgement.counts.operations or history.operations

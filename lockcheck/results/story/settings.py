@@ -9,8 +9,7 @@ Rows = tuple[tuple[str, str], ...]
 
 
 def settings_of(terms: Terms, cause: str = "") -> Rows:
-    """By the options of the command line, those that are known. `cause`: of what happened, beside
-    the faults."""
+    """By the options of the command line. `cause`: of what happened, beside the faults."""
     rows = (
         ("--backend", terms.backend),
         ("--workload", terms.workload),

@@ -18,10 +18,8 @@ def in_words(judgement: Judgement) -> dict[str, Doubt]:
 
 
 def beside_the_headline(judgement: Judgement) -> tuple[str, ...]:
-    """All doubts; those of an `unknown` without the first, which the headline has.
-
-    Beside a violation, one sentence sums up why the history is short: it was long enough for that.
-    """
+    """All doubts; those of an `unknown` without the first, which the headline has. Beside a
+    violation, one sentence sums up why the history is short: it was long enough for that."""
     doubts = in_words(judgement)
     if judgement.verdict is not Verdict.VIOLATION:
         return tuple(map(sentence, list(doubts)[judgement.verdict is Verdict.UNKNOWN :]))
