@@ -48,12 +48,6 @@ class EventWriter:
     def close(self) -> None:
         os.close(self._fd)
 
-    def __enter__(self) -> EventWriter:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
 
 def _cut_torn_end(file: int) -> None:
     """Truncates the file after its last newline."""

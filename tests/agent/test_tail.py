@@ -3,6 +3,7 @@ middle."""
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -34,12 +35,12 @@ def test_what_is_new_comes_once_and_files_may_come_later(tmp_path: Path) -> None
     one, other = tmp_path / "1.jsonl", tmp_path / "2.jsonl"
     tail = Tail([one, other])
     assert times(tail) == []
-    with EventWriter(other) as writer:
+    with closing(EventWriter(other)) as writer:
         writer.write(event(1))
         assert times(tail) == [1]
         writer.write(event(2))
         writer.write(event(3))
-    with EventWriter(one) as writer:
+    with closing(EventWriter(one)) as writer:
         writer.write(event(4))
     assert sorted(times(tail)) == [2, 3, 4]
     assert times(tail) == []
@@ -59,7 +60,7 @@ def test_half_a_line_is_left_for_the_next_time(path: Path) -> None:
 @pytest.mark.parametrize("size", [CHUNK - 100, CHUNK, 5 * CHUNK])
 def test_lines_may_be_longer_than_what_is_read_at_once(path: Path, size: int) -> None:
     tail = Tail([path])
-    with EventWriter(path) as writer:
+    with closing(EventWriter(path)) as writer:
         for time in range(3):
             writer.write(event(time, "x" * size))
     assert times(tail) == [0, 1, 2]
@@ -67,11 +68,11 @@ def test_lines_may_be_longer_than_what_is_read_at_once(path: Path, size: int) ->
 
 def test_the_next_life_of_a_client_that_was_killed_in_the_middle_of_a_line(path: Path) -> None:
     tail = Tail([path])
-    with EventWriter(path) as writer:
+    with closing(EventWriter(path)) as writer:
         writer.write(event(1))
     add(path, encode_event(event(2))[:20])
     assert times(tail) == [1]
-    with EventWriter(path) as writer:
+    with closing(EventWriter(path)) as writer:
         assert times(tail) == []
         writer.write(event(3))
         assert times(tail) == [3]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import resource
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -96,7 +97,7 @@ def test_terms_of_stored_histories_keep_their_meaning(tmp_path: Path) -> None:
 def test_a_writer_appends_line_by_line(tmp_path: Path) -> None:
     path = tmp_path / "history.jsonl"
     for time in (1, 2):
-        with EventWriter(path) as writer:
+        with closing(EventWriter(path)) as writer:
             writer.write(event(time))
             assert [e.time for e in read_events(path)][-1] == time
     assert [e.time for e in read_events(path)] == [1, 2]
@@ -113,7 +114,7 @@ def test_the_next_writer_of_a_torn_file_begins_a_new_line(
     whole = path.read_bytes()
     with path.open("ab") as out:
         out.write(b"{" * torn)
-    with EventWriter(path) as writer:
+    with closing(EventWriter(path)) as writer:
         assert path.read_bytes() == whole
         writer.write(event(3))
     assert [e.time for e in read_events(path)] == [1, 2, 3]
@@ -123,7 +124,7 @@ def test_a_line_of_which_only_a_part_fits_is_taken_back(tmp_path: Path) -> None:
     """By a limit to the file's size; a disk that is filling up does the same."""
     path = tmp_path / "history.jsonl"
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    with EventWriter(path) as writer:
+    with closing(EventWriter(path)) as writer:
         writer.write(event(1))
         resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 5, hard))
         try:
@@ -138,7 +139,7 @@ def test_a_line_of_which_only_a_part_fits_is_taken_back(tmp_path: Path) -> None:
 def test_a_file_with_nothing_but_a_torn_line_is_begun_anew(tmp_path: Path) -> None:
     path = tmp_path / "history.jsonl"
     path.write_bytes(b'{"time": 1')
-    with EventWriter(path) as writer:
+    with closing(EventWriter(path)) as writer:
         writer.write(event(3))
     assert [e.time for e in read_events(path)] == [3]
 

@@ -38,12 +38,10 @@ def requirements() -> list[str]:
         name = _name_of(text)
         if name in pinned:
             continue
-        try:
-            pinned[name] = f"{name}=={metadata.version(name)}"
-        except metadata.PackageNotFoundError:
-            pinned[name] = text  # not installed on this host: its system may not need it
-            continue
-        to_visit += [each for each in _unconditional(name) if _is_installed(_name_of(each))]
+        version = _version(name)
+        pinned[name] = f"{name}=={version}" if version else text
+        if version:  # else it is not installed on this host, whose system may not need it
+            to_visit += [each for each in _unconditional(name) if _version(_name_of(each))]
     return sorted(pinned.values())
 
 
@@ -63,12 +61,11 @@ def _name_of(text: str) -> str:
     return re.sub(r"[-_.]+", "-", found.group()).lower() if found else text
 
 
-def _is_installed(name: str) -> bool:
+def _version(name: str) -> str | None:
     try:
-        metadata.version(name)
+        return metadata.version(name)
     except metadata.PackageNotFoundError:
-        return False
-    return True
+        return None
 
 
 def package_tree(architecture: str, say: Say) -> Path:

@@ -61,7 +61,7 @@ TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 CLOSERS = {"[": "]", "(": ")", "{": "}", "#{": "}"}
-
+_encode = msgspec.json.Encoder(order="sorted").encode
 
 DISCARD = object()  # `#_`: the next value is ignored
 
@@ -182,12 +182,12 @@ class _Reader:
 
     def _built(self, opener: str, items: list[object]) -> object:
         if opener == "#{":
-            return sorted(items, key=lambda item: msgspec.json.encode(item, order="sorted"))
+            return sorted(items, key=_encode)
         if opener != "{":
             return items
         if len(items) % 2:
             raise self._error("a map in which a key has no value")
-        keys = [key if isinstance(key, str) else _as_key(key) for key in items[::2]]
+        keys = [key if isinstance(key, str) else _encode(key).decode() for key in items[::2]]
         built = dict(zip(keys, items[1::2], strict=True))
         if len(built) != len(keys):
             raise self._error("a map with the same key twice")
@@ -288,10 +288,6 @@ def _flat_value(text: str) -> object:
     if text[0] == ":":
         return text
     return CONSTANTS[text] if text in CONSTANTS else int(text)
-
-
-def _as_key(key: object) -> str:
-    return msgspec.json.encode(key, order="sorted").decode()
 
 
 def _tagged(tag: str, value: object) -> object:

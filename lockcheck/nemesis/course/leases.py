@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from lockcheck.history import Event, EventType, F
 
 NEAR_EXPIRY = 0.75  # the part of the lease, or of the time between two renewals, that has passed
 
 
-@dataclass(frozen=True, slots=True)
-class _Lease:
+class _Lease(NamedTuple):
     """Times are in seconds, by the clock that `observe` is given."""
 
     since: float  # the last grant or renewal
-    lasts: float
-    renewed_after: float  # the time between the last two renewals
-
-    @property
-    def near_expiry(self) -> float:
-        return self.since + NEAR_EXPIRY * min(self.lasts, self.renewed_after)
+    near_expiry: float
 
 
 class Leases:
@@ -44,7 +38,8 @@ class Leases:
             lasts_ms = self._asked_ms.get(node, 0)
         before = self._leases.get(hold) if granted.f == F.RENEW else None
         renewed_after = now - before.since if before else float("inf")
-        self._leases[hold] = _Lease(now, lasts_ms / 1000, renewed_after)
+        near_expiry = now + NEAR_EXPIRY * min(lasts_ms / 1000, renewed_after)
+        self._leases[hold] = _Lease(now, near_expiry)
 
     def near_expiry(self, node: str, key: str) -> float | None:
         """When its lease is about to expire; None if no lease is known."""

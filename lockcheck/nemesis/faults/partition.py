@@ -23,6 +23,7 @@ from lockcheck.nemesis.network.arrivals import TRY_S, Arrivals
 from lockcheck.nemesis.network.links import Link
 from lockcheck.nemesis.network.sides import FROM, ONE_WAY, links_to_cut, links_to_leave, why_not
 from lockcheck.nemesis.scene import Scene
+from lockcheck.words import amount
 
 SILENT_TRIES = 15
 REACHED_S = 1.0  # over a link that is not cut, packets arrive within microseconds
@@ -75,8 +76,8 @@ class Partition:
         asked = list(self._goes_on(controls, arrivals))
         _need_none({link for link in asked if not _went_on(arrived[link])}, "beside what was cut")
         silence_ms = SILENT_TRIES * TRY_S * 1000
-        seen = f", and {_count(asked)} beside them went on" if asked else ""
-        return f"{_count(silent)} silent for {silence_ms:.0f} ms{seen}"
+        seen = f", and {amount(len(asked), 'link')} beside them went on" if asked else ""
+        return f"{amount(len(silent), 'link')} silent for {silence_ms:.0f} ms{seen}"
 
     async def heal(self) -> None:
         self._scene.links.mend(self)
@@ -127,10 +128,6 @@ def _need_none(mute: set[Link], when: str) -> None:
 
 def _words(links: Iterable[Link]) -> str:
     return ", ".join(f"{link.sender} to {link.receiver}" for link in links)
-
-
-def _count(links: list[Link]) -> str:
-    return "1 link" if len(links) == 1 else f"{len(links)} links"
 
 
 def _strike(step: Step, nodes: tuple[str, ...], scene: Scene) -> Partition:
