@@ -26,12 +26,12 @@ KEPT_ALIVE = (*SESSION, *MEMBERS_KILLED)
 DISK_FAILS = unharmed("disk", "disk:read-only")
 
 # Of a lock on a majority of several servers, however they are partitioned.
-HALVED = Expected("partition:halves", "ok")  # a minority grants nothing and forgets nothing
-# Any two majorities have a server in common.
-IN_A_RING = Expected("partition:majorities-ring", "ok")
-MEMBERS_CUT = (
-    # The leader of a minority grants nothing, and the others elect another one.
-    Expected("partition:leader", "ok"),
-    HALVED,
-    IN_A_RING,
+MAJORITY_CUT = (
+    Expected("partition:halves", "ok"),  # a minority grants nothing and forgets nothing
+    Expected("partition:majorities-ring", "ok"),  # any two majorities have a server in common
 )
+# The leader of a minority grants nothing, and the others elect another one.
+MEMBERS_CUT = (Expected("partition:leader", "ok"), *MAJORITY_CUT)
+
+# No session ends by a follower's clock.
+FOLLOWER_JUMPS = Expected("clock:follower,jump=+30s", "ok", SHORT)

@@ -13,9 +13,9 @@ import time
 from collections.abc import Callable
 
 from lockcheck.backends.base import Claim, Promises
-from lockcheck.backends.clock_expected import FOLLOWER_JUMPS, LEADER_JUMPS, LEADER_JUMPS_BY_THE_WALL
 from lockcheck.backends.etcd.etcd_leased import MEMBERS, LeasedLock, QueueKey, on_etcd, put_on
-from lockcheck.backends.expected_usual import DISK_FAILS, KEPT_ALIVE, MEMBERS_CUT
+from lockcheck.backends.expected import SHORT, Expected, forgotten
+from lockcheck.backends.expected_usual import DISK_FAILS, FOLLOWER_JUMPS, KEPT_ALIVE, MEMBERS_CUT
 from lockcheck.backends.keeper import KeptAlive
 from lockcheck.history import Refusal
 from lockcheck.servers.wire import Refused, WireFailure
@@ -99,8 +99,10 @@ BACKEND = on_etcd(
         *KEPT_ALIVE,
         *MEMBERS_CUT,
         *DISK_FAILS,
-        LEADER_JUMPS,
+        # Only the leader times leases, by its monotonic clock. A jump ends all of them at once, in
+        # the queue, too, and clients need time to come back.
+        forgotten("clock:leader,jump=+30s,for=1s,gap=1s", ("--think", "800ms", "--ttl", "2s")),
         FOLLOWER_JUMPS,
-        LEADER_JUMPS_BY_THE_WALL,
+        Expected("clock:leader,jump=+30s,wall", "ok", SHORT),
     ),
 )

@@ -20,9 +20,8 @@ CUT_OFF = Expected(
 )
 # A client that checks its lease stops in time.
 LOOKS_WHEN_CUT_OFF = Expected("partition:holder", "ok", ("--check-validity", *SHORT))
-FENCED_WHEN_CUT_OFF = replace(FENCED, nemesis="partition:holder")
-# A client whose renewals are not answered is notified before its lease is over.
-NOTIFIED_WHEN_CUT_OFF = Expected("partition:holder", "ok", SHORT)
+# Work long enough that each jump of a clock meets a holder and waiting clients.
+JUMPS_MEET_HOLDERS = ("--think", "200ms")
 
 
 def in_turn(aim: str) -> tuple[Expected, ...]:

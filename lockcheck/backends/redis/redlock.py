@@ -6,16 +6,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from lockcheck.backends.base import Backend, Claim, Grant, Lock, LockSettings, Promises
-from lockcheck.backends.clock_expected import (
-    CLIENT_IS_HARDLY_LATE,
-    CLIENT_IS_LATE,
-    MAJORITY_JUMPS,
-    MINORITY_JUMPS,
-)
-from lockcheck.backends.expected import SHORT, Expected
-from lockcheck.backends.expected_usual import HALVED, IN_A_RING
+from lockcheck.backends.expected import LIMIT, SHORT, Expected, forgotten
+from lockcheck.backends.expected_usual import MAJORITY_CUT
 from lockcheck.backends.redis.redis_expected import (
     CUT_OFF,
+    JUMPS_MEET_HOLDERS,
     LOOKS_WHEN_CUT_OFF,
     WITHOUT_TOKEN,
     in_turn,
@@ -29,6 +24,7 @@ from lockcheck.servers.wire import Address, ErrorRow, Phase, Refused, WireFailur
 
 CLOCK_DRIFT_FACTOR = 0.01
 CLOCK_DRIFT_EXTRA_MS = 2.0  # the precision with which Redis expires a key, and a little
+BY_THE_WALL = ("--check-validity", "--lease-clock", "wall")
 
 
 def node_timeout_ms(ttl_ms: int) -> float:
@@ -121,12 +117,20 @@ BACKEND = Backend(
         *in_turn("majority"),
         CUT_OFF,
         LOOKS_WHEN_CUT_OFF,
-        HALVED,
-        IN_A_RING,
-        MAJORITY_JUMPS,
-        MINORITY_JUMPS,
-        CLIENT_IS_LATE,
-        CLIENT_IS_HARDLY_LATE,
+        *MAJORITY_CUT,
+        # Three of five servers forget their grants; the other three still know the holder.
+        forgotten("clock:majority,jump=+30s", JUMPS_MEET_HOLDERS),
+        Expected("clock:minority,jump=+30s,when=schedule", "ok", SHORT),
+        # By its own clock half of the lease is left when it is over.
+        Expected(
+            "clock:client,for=5s,drift=0.5",
+            "violation",
+            (*BY_THE_WALL, "--think", "1500ms", "--clients", "2", LIMIT, "30s"),
+            findings=("overlap",),
+            blame="holder",
+        ),
+        # The lock's allowance for drifting clocks covers it.
+        Expected("clock:holder,drift=0.995", "ok", (*BY_THE_WALL, *SHORT)),
     ),
 )
 

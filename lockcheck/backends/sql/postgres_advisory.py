@@ -6,9 +6,8 @@
   holder took its own before, or will after the release.
 - A lock that a session took twice has to be released twice, so a session that does not answer in
   time is closed.
-- The lock of a dead client is freed by the end of its connection: at once when the process ends. A
-  client that is cut off is detected by TCP, which the server lets be silent for a TTL, but at least
-  two seconds, the finest setting. A stopped process still has a connection, and keeps its lock.
+- The end of a dead client's connection frees its lock. TCP may be silent for a TTL, but at least
+  for two seconds, the finest setting. A stopped process still has a connection, and keeps its lock.
 """
 
 from __future__ import annotations

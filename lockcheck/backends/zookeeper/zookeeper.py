@@ -7,8 +7,8 @@ watches the node right before its own.
 from __future__ import annotations
 
 from lockcheck.backends.base import Mode, Promises
-from lockcheck.backends.clock_expected import FOLLOWER_JUMPS, LEADER_JUMPS_BEFORE_A_WRITE
-from lockcheck.backends.expected_usual import DISK_FAILS, KEPT_ALIVE, MEMBERS_CUT
+from lockcheck.backends.expected import forgotten
+from lockcheck.backends.expected_usual import DISK_FAILS, FOLLOWER_JUMPS, KEPT_ALIVE, MEMBERS_CUT
 from lockcheck.backends.zookeeper.zookeeper_nodes import MEMBERS, on_zookeeper
 from lockcheck.backends.zookeeper.zookeeper_queue import QueueLock
 
@@ -28,5 +28,13 @@ BACKEND = on_zookeeper(
     summary=f"{MEMBERS} servers, a queue of ephemeral nodes, as kazoo's recipe",
     promises=Promises(session=True, fencing=True, fair=True, waits=True, tells_validity=False),
     connect=ZooKeeperLock,
-    expected=(*KEPT_ALIVE, *MEMBERS_CUT, *DISK_FAILS, LEADER_JUMPS_BEFORE_A_WRITE, FOLLOWER_JUMPS),
+    expected=(
+        *KEPT_ALIVE,
+        *MEMBERS_CUT,
+        *DISK_FAILS,
+        # Only the leader times sessions. A client that learns at once of the end of its session
+        # does no harm, unless it is about to write: there it is kept for a quarter of its TTL.
+        forgotten("clock:leader,jump=+30s,for=1s,gap=1s,when=write", ("--ttl", "4s")),
+        FOLLOWER_JUMPS,
+    ),
 )

@@ -73,22 +73,24 @@ def _chart(clock: str, place: int, read: list[tuple[int, Offsets]], end_ns: int)
         for name, offsets in by_node.items():
             if (off_ms := offsets[place]) is not None:
                 points.setdefault(name, []).append(Point(time_ns, off_ms))
-    off = {name: found for name, found in points.items() if any(map(_is_off, found))}
+    furthest = {
+        name: max((point.off_ms for point in found), key=abs) for name, found in points.items()
+    }
+    off = {name: points[name] for name, off_ms in furthest.items() if abs(off_ms) >= OFF_MS}
     every = [point.off_ms for found in off.values() for point in found]
     low, high = min(0.0, *every, 0.0), max(0.0, *every, 0.0)
     names = sorted(off, key=natural)[:MOST_NODES]
     lines = tuple(
         Line(
-            plain(name, 24), n % COLOURS + 1, _path(off[name], end_ns, low, high), _most(off[name])
+            name=plain(name, 24),
+            colour=n % COLOURS + 1,
+            path=_path(off[name], end_ns, low, high),
+            furthest=_seconds(furthest[name]),
         )
         for n, name in enumerate(names)
     )
     zero = _height(0.0, low, high)
     return Chart(clock, lines, len(points) - len(off), zero, _seconds(high), _seconds(low))
-
-
-def _is_off(point: Point) -> bool:
-    return abs(point.off_ms) >= OFF_MS
 
 
 def _path(points: list[Point], end_ns: int, low: float, high: float) -> str:
@@ -105,10 +107,6 @@ def _path(points: list[Point], end_ns: int, low: float, high: float) -> str:
 def _height(off_ms: float, low: float, high: float) -> float:
     """From the top."""
     return round((high - off_ms) / ((high - low) or 1.0) * HEIGHT, 1)
-
-
-def _most(points: list[Point]) -> str:
-    return _seconds(max((point.off_ms for point in points), key=abs))
 
 
 def _seconds(ms: float) -> str:
