@@ -16,7 +16,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -24,7 +24,7 @@ import msgspec
 
 from lockcheck.agent.by_hand import FaultsByHand
 from lockcheck.agent.fleet import Fleet
-from lockcheck.agent.link import NO_REPLY, Message, Request
+from lockcheck.agent.link import NO_REPLY, Handler, Message, Request, taking
 from lockcheck.agent.orders import (
     NEMESIS_FILE,
     STORAGE_FILE,
@@ -54,10 +54,7 @@ from lockcheck.storage.base import Guard, ledger_events
 
 class Agent:
     def __init__(
-        self,
-        folder: OwnFolder | Path,
-        networks: list[Network],
-        send: Callable[[Message], None],
+        self, folder: OwnFolder | Path, networks: list[Network], send: Callable[[Message], None]
     ):
         self._own_folder = folder if isinstance(folder, OwnFolder) else None
         self._workdir = workdir = folder.place if isinstance(folder, OwnFolder) else folder
@@ -69,37 +66,36 @@ class Agent:
         self._own_events: EventWriter | None = None
         self._watch: Watch | None = None
         self._by_hand: FaultsByHand | None = None
-        self.requests: dict[str, Callable[[object], Awaitable[object]]] = {
-            "launch": self._launch,
+        self.requests: dict[str, Handler] = {
+            "launch": taking(list[NodeOrders], self._launch),
             "networks": self._networks,
             "await_ready": self._await_ready,
-            "nemesis": self._take_nemesis,
-            "begin": self._begin,
-            "end": self._end,
-            "by_hand": self._take_faults_by_hand,
+            "nemesis": taking(NemesisOrders, self._take_nemesis),
+            "begin": taking(BeginOrders, self._begin),
+            "end": taking(EndOrders, self._end),
+            "by_hand": taking(Plan, self._take_faults_by_hand),
             **Streams(self._fleet, workdir, send).requests,
         }
 
     # --- before the run -----------------------------------------------------------------------
 
-    async def _launch(self, body: object) -> object:
+    async def _launch(self, orders: list[NodeOrders]) -> dict[str, str]:
         if self._own_folder is not None:
             self._own_folder.mount()
-        return await self._fleet.launch(msgspec.convert(body, list[NodeOrders]))
+        return await self._fleet.launch(orders)
 
-    async def _networks(self, _body: object) -> object:
+    async def _networks(self, _body: object) -> dict[str, str]:
         """Where the nodes' network namespaces are found in the agent's /proc, by their names."""
         own = f"/proc/{os.getpid()}/fd"
         return {name: f"{own}/{node.network}" for name, node in self._nodes.items()}
 
-    async def _await_ready(self, _body: object) -> object:
+    async def _await_ready(self, _body: object) -> dict[str, str]:
         """The addresses of the nodes, by their names."""
         await self._fleet.await_ready()
         return {name: node.address for name, node in self._nodes.items()}
 
-    async def _take_nemesis(self, body: object) -> object:
+    async def _take_nemesis(self, orders: NemesisOrders) -> None:
         """Takes the faults; raises a UserError if the machine lacks what one needs."""
-        orders = msgspec.convert(body, NemesisOrders)
         sequences = [tuple(map(step_of, sequence)) for sequence in orders.sequences]
         check_machine(sequences)
         self._nemesis = Nemesis(
@@ -112,12 +108,10 @@ class Agent:
             now_ns=self._now_ns,
             record=self._record,
         )
-        return None
 
     # --- the run -----------------------------------------------------------------------------
 
-    async def _begin(self, body: object) -> object:
-        orders = msgspec.convert(body, BeginOrders)
+    async def _begin(self, orders: BeginOrders) -> None:
         if self._nemesis is None:
             raise ClusterError("the run cannot begin before its faults are known")
         self._fleet.check_clocks()
@@ -137,7 +131,6 @@ class Agent:
         )
         self._nemesis.start()
         self._watch.start()
-        return None
 
     def _now_ns(self) -> int:
         return time.monotonic_ns() - self._origin_ns
@@ -153,8 +146,7 @@ class Agent:
             self._send(Message(ended="the agent", last_words=words, cure=cure))
         self._send(Message(event=event))
 
-    async def _end(self, body: object) -> object:
-        orders = msgspec.convert(body, EndOrders)
+    async def _end(self, orders: EndOrders) -> Ended:
         if self._nemesis is None or self._watch is None:
             raise ClusterError("the run cannot end before it has begun")
         await self._nemesis.finish(at_once=orders.at_once)
@@ -206,12 +198,10 @@ class Agent:
 
     # --- instead of a run --------------------------------------------------------------------
 
-    async def _take_faults_by_hand(self, body: object) -> object:
+    async def _take_faults_by_hand(self, plan: Plan) -> None:
         """From now on the library's user begins and ends faults."""
-        plan = msgspec.convert(body, Plan)
         self._by_hand = FaultsByHand(self._fleet, self._workdir, plan, self._send)
         self.requests |= self._by_hand.requests
-        return None
 
     async def leave(self) -> None:
         """On every way out: heals, and ends the nodes."""

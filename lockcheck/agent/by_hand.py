@@ -9,10 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import msgspec
-
 from lockcheck.agent.fleet import Fleet
-from lockcheck.agent.link import Message
+from lockcheck.agent.link import Message, taking
 from lockcheck.agent.orders import StrikeOrders, Struck
 from lockcheck.errors import FaultError
 from lockcheck.history import Event, EventType, Notice
@@ -76,11 +74,13 @@ class FaultsByHand:
         self._choices = random.Random(plan.seed)
         self._active: dict[int, Active] = {}
         self._cancelled: set[int] = set()
-        self.requests = {"strike": self._strike, "heal": self._heal}
+        self.requests = {
+            "strike": taking(StrikeOrders, self._strike),
+            "heal": taking(int, self._heal),
+        }
 
-    async def _strike(self, body: object) -> object:
+    async def _strike(self, orders: StrikeOrders) -> Struck:
         """Replies once the fault is proven. If it cannot be proven, it is healed first."""
-        orders = msgspec.convert(body, StrikeOrders)
         step = step_of(orders.step)
         if orders.nodes:
             step = at_nodes(step, orders.nodes)
@@ -125,19 +125,17 @@ class FaultsByHand:
         self._scene.struck.update(nodes)
         return self._active[number]
 
-    async def _heal(self, body: object) -> object:
+    async def _heal(self, number: int) -> None:
         """Replies once it is healed; harmless if it never struck, or is healed already."""
-        number = msgspec.convert(body, int)
         self._cancelled.add(number)
         if (active := self._active.get(number)) is None:
-            return None
+            return
         await active.under_way.end()
         self._active.pop(number, None)
         others = (name for each in self._active.values() for name in each.nodes)
         self._scene.struck -= {*active.nodes}.difference(others)
         if active.events.why_not_healed:
             raise FaultError(f"it was not healed: {active.events.why_not_healed}")
-        return None
 
     async def finish(self) -> None:
         """Heals all at the same time: a restarted node may need nodes that are still struck."""

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from itertools import count
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import msgspec
 
@@ -40,6 +40,15 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True):
     data: bytes = b""
     over: bool = False  # the stream has ended ...
     code: int | None = None  # ... and the exit code of its program
+
+
+T = TypeVar("T")
+Handler = Callable[[object], Awaitable[object]]
+
+
+def taking(kind: type[T], handle: Callable[[T], Awaitable[object]]) -> Handler:
+    """Handles requests whose bodies are of this kind."""
+    return lambda body: handle(msgspec.convert(body, kind))
 
 
 class ByteReader(Protocol):

@@ -15,10 +15,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
-import msgspec
-
 from lockcheck.agent.fleet import Fleet, its_program
-from lockcheck.agent.link import Message
+from lockcheck.agent.link import Message, taking
 from lockcheck.agent.orders import ConnectOrders, Piece, ProgramOrders, Signal
 from lockcheck.client.worker import OUTPUT
 from lockcheck.errors import UserError
@@ -45,16 +43,15 @@ class Streams:
         self._send = send
         self._open: dict[int, Stream] = {}
         self.requests = {
-            "run": self._run,
-            "connect": self._connect,
-            "send": self._take,
-            "signal": self._signal,
+            "run": taking(ProgramOrders, self._run),
+            "connect": taking(ConnectOrders, self._connect),
+            "send": taking(Piece, self._take),
+            "signal": taking(Signal, self._signal),
         }
         self._following: set[asyncio.Task[None]] = set()
 
-    async def _run(self, body: object) -> object:
+    async def _run(self, orders: ProgramOrders) -> None:
         """Replies once the program is started and faults can strike it."""
-        orders = msgspec.convert(body, ProgramOrders)
         node = self._fleet.nodes[orders.node]
         if node.down:
             raise UserError(f"{orders.node} is down", cure="heal the fault that has ended it first")
@@ -67,16 +64,14 @@ class Streams:
         following = asyncio.create_task(self._follow(orders.stream, program))
         self._following.add(following)
         following.add_done_callback(self._following.discard)
-        return None
 
     async def _follow(self, stream: int, program: RunningProgram) -> None:
         code = await program.follow(lambda data: self._send(Message(stream=stream, data=data)))
         self._open.pop(stream, None)
         self._send(Message(stream=stream, over=True, code=code))
 
-    async def _connect(self, body: object) -> object:
+    async def _connect(self, orders: ConnectOrders) -> None:
         """Returns when the connection is closed."""
-        orders = msgspec.convert(body, ConnectOrders)
         nodes = self._fleet.nodes
         connection = ForwardedConnection()
         self._open[orders.stream] = connection
@@ -88,20 +83,15 @@ class Streams:
         )
         self._open.pop(orders.stream, None)
         self._send(Message(stream=orders.stream, over=True))
-        return None
 
-    async def _take(self, body: object) -> object:
-        piece = msgspec.convert(body, Piece)
+    async def _take(self, piece: Piece) -> None:
         if stream := self._open.get(piece.stream):  # otherwise it has ended already
             stream.take(piece.data)
-        return None
 
-    async def _signal(self, body: object) -> object:
-        orders = msgspec.convert(body, Signal)
+    async def _signal(self, orders: Signal) -> None:
         program = self._open.get(orders.stream)
         if isinstance(program, RunningProgram):
             program.signal(signal.Signals(orders.number))
-        return None
 
 
 class RunningProgram:

@@ -27,12 +27,11 @@ from lockcheck.library.programs import Program
 from lockcheck.library.switchboard import Switchboard
 from lockcheck.nemesis import Plan
 from lockcheck.nodes.node import NodeSpec, Role
-from lockcheck.run.experiment import await_ready
+from lockcheck.run.experiment import await_ready, ending
 from lockcheck.run.resolve import as_faults_see, client_nodes, servers_in_versions, under_faketime
 from lockcheck.runs.store import Store
 from lockcheck.servers.kind import Kind
 from lockcheck.servers.versions import check_versions
-from lockcheck.signals import ignoring_signals
 
 RUNTIME_VARIABLE = "LOCKCHECK_RUN_RUNTIME"
 MOST_CLIENTS = 100
@@ -134,8 +133,7 @@ def cluster(
         held = stack.enter_context(store.held())
         plan = ClusterPlan(store.run_id, specs, held, idle_clients=True, client_image=image)
         forwarding = stack.enter_context(closing(Forwarding()))
-        nodes = chosen.start(plan, say)
-        stack.enter_context(_ending(nodes, collect=folder is not None))
+        nodes = stack.enter_context(ending(chosen.start(plan, say), collect=folder is not None))
         check_versions(kinds, nodes.versions)
         await_ready(nodes)
         nodes.agent.ask("by_hand", faults)
@@ -176,14 +174,3 @@ def _servers(text: str, number: int | None) -> Iterator[NodeSpec]:
     kind = Kind.parse(text)
     letter = "n" if text[0] in "cs" else text[0]  # clients are c1, c2 ..., and the storage is s1
     return (NodeSpec(f"{letter}{n}", Role.SERVER, kind) for n in range(1, (number or 1) + 1))
-
-
-@contextmanager
-def _ending(nodes: Nodes, *, collect: bool) -> Iterator[None]:
-    """Ends the nodes on every way out; a second Ctrl-C is ignored meanwhile."""
-    try:
-        yield
-    finally:
-        with ignoring_signals(), closing(nodes):
-            if collect:
-                nodes.collect()

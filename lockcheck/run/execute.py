@@ -5,8 +5,8 @@ from __future__ import annotations
 import platform
 import shlex
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Iterable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -20,14 +20,14 @@ from lockcheck.check.patience import FOR_A_RUN_MS, patient_for
 from lockcheck.check.recheck import judged
 from lockcheck.checker.finding import Judgement
 from lockcheck.compose.choose import choose_runtime
-from lockcheck.compose.runtime import Cluster, ClusterPlan, Runtime
+from lockcheck.compose.runtime import ClusterPlan, Runtime
 from lockcheck.config import RunConfig
 from lockcheck.errors import LockcheckError, UserError
 from lockcheck.formats import ReadOptions
 from lockcheck.results.publish import publish
 from lockcheck.results.story.narrative import Narrative
 from lockcheck.results.story.settings import Rows
-from lockcheck.run.experiment import await_ready, conduct, keep_running
+from lockcheck.run.experiment import await_ready, conduct, ending, keep_running
 from lockcheck.run.notes import Judged, LeaseOutlived, Planned, Preparing, Ready, Watcher, silent
 from lockcheck.run.orders import nemesis_orders
 from lockcheck.run.plan import RunPlan
@@ -137,7 +137,7 @@ class _Attempt:
         with ExitStack() as stack:
             nodes = ClusterPlan(store.run_id, plan.nodes, stack.enter_context(store.held()))
             started = self.runtime.start(nodes, lambda line: watcher(Preparing(line)))
-            cluster = stack.enter_context(_collecting(started))
+            cluster = stack.enter_context(ending(started))
             self.servers = cluster.versions
             check_versions(plan.kinds, cluster.versions)
             cluster.agent.ask("nemesis", nemesis_orders(plan))
@@ -199,16 +199,3 @@ def _own_versions(kinds: Iterable[Kind]) -> Rows:
         *(row for row in dict.fromkeys(drivers) if row[1] != NOT_INSTALLED),
         ("kernel", f"{platform.system()} {platform.release()} {platform.machine()}"),
     )
-
-
-# --- ways out ------------------------------------------------------------------------------------
-
-
-@contextmanager
-def _collecting(cluster: Cluster) -> Iterator[Cluster]:
-    """Fetches the cluster's files and ends it on every way out; a second Ctrl-C is ignored."""
-    try:
-        yield cluster
-    finally:
-        with ignoring_signals(), closing(cluster):
-            cluster.collect()

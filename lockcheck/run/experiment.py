@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 
 import msgspec
 
@@ -14,8 +16,20 @@ from lockcheck.run.monitor import Monitor
 from lockcheck.run.notes import Kept, Stop, Stopping, Watcher
 from lockcheck.run.orders import begin_orders, end_orders
 from lockcheck.run.plan import RunPlan
+from lockcheck.signals import ignoring_signals
 
 LOOK_S = 0.1  # between two looks at the state of the run
+
+
+@contextmanager
+def ending(cluster: Cluster, *, collect: bool = True) -> Iterator[Cluster]:
+    """Fetches the cluster's files and ends it on every way out; a second Ctrl-C is ignored."""
+    try:
+        yield cluster
+    finally:
+        with ignoring_signals(), closing(cluster):
+            if collect:
+                cluster.collect()
 
 
 def await_ready(cluster: Cluster) -> dict[str, str]:
