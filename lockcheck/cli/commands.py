@@ -20,6 +20,7 @@ from lockcheck.signals import interrupted_once, unwinding_when_terminated
 
 if TYPE_CHECKING:
     from lockcheck.check.recheck import Checked
+    from lockcheck.config import RunConfig
     from lockcheck.results.summary import VerdictSummary
     from lockcheck.run.execute import RunOutcome
 
@@ -64,12 +65,15 @@ def run_command(
     context: click.Context, /, again: str | None, as_json: bool, **given: object
 ) -> int:
     """Run a lock under faults, and judge what happened."""
+    stored = stored_config(again, _out_of_runs()) if again is not None else None
+    return _run_and_print(config_from(context, given, stored), as_json=as_json)
+
+
+def _run_and_print(config: RunConfig, *, as_json: bool) -> int:
     from lockcheck.cli.progress import Terminal
     from lockcheck.cli.terminal import print_verdict
     from lockcheck.run.execute import execute
 
-    stored = stored_config(again, _out_of_runs()) if again is not None else None
-    config = config_from(context, given, stored)
     with closing(Terminal()) as terminal, interrupted_once():
         outcome = execute(config, terminal.show)
     if as_json:
