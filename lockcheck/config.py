@@ -35,7 +35,7 @@ class Setting:
     """How a field of `RunConfig` is given: an option of the command line, and what that takes."""
 
     help: str
-    choices: str = ""  # the registry that it names an entry of
+    choices: Collection[str] | None = None  # it names one of them
     low: int | None = None
     high: int | None = None
     metavar: str | None = None
@@ -45,7 +45,7 @@ class Setting:
 
 class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
     backend: Annotated[
-        str, Setting("The lock under test: see lockcheck list.", choices="backend", metavar="LOCK")
+        str, Setting("The lock under test: see lockcheck list.", choices=BACKENDS, metavar="LOCK")
     ]
     version: Annotated[
         tuple[str, ...],
@@ -57,7 +57,7 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
     workload: Annotated[
         str,
         Setting(
-            "What clients do under the lock. [default: what the lock is for]", choices="workload"
+            "What clients do under the lock. [default: what the lock is for]", choices=WORKLOADS
         ),
     ] = ""  # never stays empty: the backend's usual one
     nemesis: Annotated[
@@ -70,7 +70,7 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
     ] = ("pause",)
     runtime: Annotated[
         str,
-        Setting("Where nodes come from: network namespaces, or Docker Compose.", choices="runtime"),
+        Setting("Where nodes come from: network namespaces, or Docker Compose.", choices=RUNTIMES),
     ] = "auto"
     clients: Annotated[int, Setting("The number of clients.", low=1, high=100)] = 5
     keys: Annotated[int, Setting("The number of locks.", low=1, high=1000)] = 1
@@ -94,7 +94,7 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
         Setting(
             "What the storage checks of a write: nothing, its fencing token, or that nobody wrote "
             "in between.",
-            choices="guard",
+            choices=tuple(Guard),
         ),
     ] = Guard.NONE
     check_validity: Annotated[
@@ -104,7 +104,7 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
         Clock,
         Setting(
             "The clock by which clients measure their lease; many published clients use wall.",
-            choices="lease clock",
+            choices=tuple(Clock),
         ),
     ] = Clock.MONOTONIC
     stop_on_violation: Annotated[
@@ -181,12 +181,3 @@ def _as_options(name: str, value: object) -> Iterator[str]:
     for each in value if isinstance(value, tuple) else (value,):
         yield option
         yield duration_words(each) if name.endswith(IN_MS) else str(each)
-
-
-REGISTRIES: dict[str, Collection[str]] = {
-    "backend": BACKENDS,
-    "workload": WORKLOADS,
-    "runtime": RUNTIMES,
-    "guard": tuple(Guard),
-    "lease clock": tuple(Clock),
-}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from importlib import import_module
 from pathlib import Path
 
@@ -80,7 +80,7 @@ def _as_typed(parameter: click.Parameter, value: object, where: str) -> object:
     return texts if parameter.multiple else texts[0]
 
 
-# The registries whose names an option takes; those of `run` are in `config.REGISTRIES`.
+# The registries whose names an option takes, which are imported only when they are needed.
 CHOICES = {
     "format": ("lockcheck.formats", "FORMATS"),
     "export": ("lockcheck.formats.exports.export", "EXPORTS"),
@@ -89,27 +89,26 @@ CHOICES = {
 }
 
 
-def choices_of(registry: str) -> list[str]:
-    if registry in CHOICES:
-        module, name = CHOICES[registry]
-        return list(getattr(import_module(module), name))
-    from lockcheck.config import REGISTRIES
-
-    return list(map(str, REGISTRIES[registry]))
-
-
 class LateChoice(click.ParamType):  # type: ignore[type-arg,unused-ignore]
-    """A choice from a registry, which is imported only when it is needed."""
+    """A choice of these, or of those in CHOICES."""
 
-    def __init__(self, registry: str) -> None:
-        self.name = registry
+    def __init__(self, name: str, choices: Collection[str] | None = None) -> None:
+        self.name = name
+        self._choices = choices
+
+    def _known(self) -> Collection[str]:
+        if self._choices is not None:
+            return self._choices
+        module, name = CHOICES[self.name]
+        choices: Collection[str] = getattr(import_module(module), name)
+        return choices
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:  # noqa: ARG002
-        return f"[{'|'.join(choices_of(self.name))}]"
+        return f"[{'|'.join(self._known())}]"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        if value not in choices_of(self.name):
-            known = ", ".join(choices_of(self.name))
+        if value not in self._known():
+            known = ", ".join(self._known())
             self.fail(f"unknown {self.name} {value!r}; choose from: {known}", param, ctx)
         return value
 

@@ -52,8 +52,11 @@ def _option(field: str, setting: Setting) -> click.Option:
     if isinstance(default, bool):
         names = name if not setting.repeated else f"{name}/{name.replace('--', '--no-', 1)}"
         return click.Option([names], is_flag=True, show_default=default, **details)
-    if setting.choices:
-        details |= {"type": LateChoice(setting.choices), "default": default and str(default)}
+    if setting.choices is not None:
+        details |= {
+            "type": LateChoice(field.replace("_", " "), setting.choices),
+            "default": default and str(default),
+        }
     elif field.endswith(IN_MS):
         details |= {"type": DURATION, "default": duration_words(default)}
     elif setting.folder:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from lockcheck.backends.base import Grant, Mode, Renewal
+from lockcheck.backends.base import Grant, LockSettings, Mode, Renewal
 from lockcheck.client.aims import LATEST_AT_WORK
 from lockcheck.client.recorder import Recorder
 from lockcheck.errors import InternalError
@@ -31,12 +31,11 @@ class RecordedClaim:
 
     key: str
     mode: Mode
-    ttl_ms: int
+    settings: LockSettings
     recorder: Recorder
     errors: tuple[ErrorRow, ...]
     stopping: threading.Event
     wake: Callable[[], None]  # wakes the client from its work, on a loss
-    now: Callable[[], float] = time.monotonic  # by which the client measures its lease, only
     process: int = field(init=False)
     gives_up_at: float = field(init=False)
     since: float = field(init=False)
@@ -49,8 +48,8 @@ class RecordedClaim:
 
     def __post_init__(self) -> None:
         self.process = self.recorder.process
-        self.gives_up_at = time.monotonic() + PATIENCE_TTLS * self.ttl_ms / 1000
-        self.since = self.now()
+        self.gives_up_at = time.monotonic() + PATIENCE_TTLS * self.settings.ttl_ms / 1000
+        self.since = self.settings.now_s()
 
     # --- for the backend ---------------------------------------------------------------------
 
@@ -73,8 +72,8 @@ class RecordedClaim:
         self.wake()
 
     def renewing(self) -> Renewal:
-        since = self.now()  # before it is sent, so that a delay shortens the validity
-        invoke = self.recorder.keeper_renews(self.key, self.ttl_ms, of=self.process)
+        since = self.settings.now_s()  # before it is sent, so that a delay shortens the validity
+        invoke = self.recorder.keeper_renews(self.key, self.settings.ttl_ms, of=self.process)
         return RecordedRenewal(self, invoke, since)
 
     # --- for the client ----------------------------------------------------------------------
@@ -83,7 +82,7 @@ class RecordedClaim:
         """Its validity runs from before the request, or from now if it waited in a queue."""
         with self._guard:
             if valid_ms is not None:
-                since = self.now() if self.waited else self.since
+                since = self.settings.now_s() if self.waited else self.since
                 self.valid_until = since + valid_ms / 1000
             self.held = True
 
@@ -95,11 +94,11 @@ class RecordedClaim:
             self.valid_until = since + valid_ms / 1000
 
     def still_valid(self) -> bool:
-        return self.valid_until is None or self.now() < self.valid_until
+        return self.valid_until is None or self.settings.now_s() < self.valid_until
 
     def is_early(self) -> bool:
         """Whether a tenth of the lease is left, or the lock reports no validity."""
-        rest_s = (1 - LATEST_AT_WORK) * self.ttl_ms / 1000
+        rest_s = (1 - LATEST_AT_WORK) * self.settings.ttl_ms / 1000
         return self.valid_until is None or time.monotonic() < self.valid_until - rest_s
 
     def end(self) -> None:

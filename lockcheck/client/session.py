@@ -105,7 +105,15 @@ class Session:
         within a section it raises SectionOver."""
         shared = mode is Mode.SHARED
         pending = self.recorder.invoke(F.ACQUIRE, key, ttl_ms=self.settings.ttl_ms, shared=shared)
-        claim = self._claim(key, mode)  # before it is sent, so that a delay shortens the validity
+        claim = RecordedClaim(  # before it is sent, so that a delay shortens the validity
+            key,
+            mode,
+            settings=self.settings,
+            recorder=self.recorder,
+            errors=self.backend.errors,
+            stopping=self.stopping,
+            wake=self._notified.set,
+        )
         try:
             grant = self.lock.acquire(claim)
         except (Refused, WireFailure) as failure:
@@ -118,18 +126,6 @@ class Session:
         held = Held(claim, grant)
         self._held.append(held)
         return held
-
-    def _claim(self, key: str, mode: Mode) -> RecordedClaim:
-        return RecordedClaim(
-            key=key,
-            mode=mode,
-            ttl_ms=self.settings.ttl_ms,
-            recorder=self.recorder,
-            errors=self.backend.errors,
-            stopping=self.stopping,
-            wake=self._notified.set,
-            now=self.settings.now_s,
-        )
 
     def release(self, held: Held) -> bool:
         """Releases; whether it was confirmed. The lock of a retired process expires instead."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lockcheck.backends import BACKENDS, Backend
-from lockcheck.config import IN_MS, REGISTRIES, RunConfig, Setting, option_of, settings
+from lockcheck.config import IN_MS, RunConfig, Setting, option_of, settings
 from lockcheck.durations import duration_words
 from lockcheck.errors import UserError
 from lockcheck.servers.base import Clock
@@ -34,9 +34,9 @@ def check(config: RunConfig, lock: Backend, workload: Workload) -> None:
 
 
 def _check_setting(name: str, setting: Setting, value: object) -> None:
-    if setting.choices and str(value) not in REGISTRIES[setting.choices]:
-        known = ", ".join(REGISTRIES[setting.choices])
-        raise UserError(f"unknown {setting.choices} {value!r}", cure=f"choose from: {known}")
+    if setting.choices is not None and str(value) not in setting.choices:
+        known = ", ".join(setting.choices)
+        raise UserError(f"unknown {name.replace('_', ' ')} {value!r}", cure=f"choose from: {known}")
     if not isinstance(value, int) or isinstance(value, bool):
         return
     low, high = setting.low, setting.high
