@@ -1,8 +1,7 @@
 """A history's bytes: from a file or standard input, packed or not.
 
 Packed bytes are unpacked as they are read, with limits: what unpacks to more than any history has,
-or from less than any history packs to, is refused before it fills memory or disk. So is a pipe that
-does not end.
+or from less than any history packs to, is refused. So is a pipe that does not end.
 """
 
 from __future__ import annotations

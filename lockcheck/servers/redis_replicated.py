@@ -1,10 +1,6 @@
 """A Redis primary and its replicas: the first server is the primary at the start, and Sentinel may
-promote another.
-
-Each has a configuration file, which it rewrites when its role changes: so a promoted replica
-restarts as a primary, and so does a former primary, until Sentinel, a moment later, makes it a
-replica. It is the same in production.
-"""
+promote another. Each rewrites its configuration file when its role changes, so it restarts in that
+role; a former primary is one until Sentinel, a moment later, makes it a replica."""
 
 from __future__ import annotations
 

@@ -32,10 +32,8 @@ def forgiven_keys(
 ) -> frozenset[int]:
     """The keys for which something else may explain the mistake, so that it proves nothing.
 
-    A release that was refused (`not-owner`) shows that the caller's lock was gone by then: perhaps
-    by a lease that the history does not mention, or by the same release, sent twice. And if a
-    production log mentions no lease at all, a holder without further operations may have lost the
-    lock by one.
+    A refused release shows that the lock was gone by then: perhaps by a lease, or by the same
+    release, sent twice. Where a production log mentions no lease, a holder may have had one.
     """
     rows = np.flatnonzero(np.isin(table.key, keys))
     part = table.take(rows)

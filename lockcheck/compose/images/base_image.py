@@ -1,8 +1,5 @@
-"""The base of our images: suites of Debian, from a registry or from a Debian mirror.
-
-If no registry answers (at an air-gapped site), debootstrap builds it from this host's Debian mirror
-and the engine imports it: that takes half a minute, once.
-"""
+"""The base of our images: suites of Debian, from a registry, or else made by debootstrap from this
+host's Debian mirror and imported: that takes half a minute, once."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""The code that is written into a vDSO, for each processor: vdso_*.S as bytes, and its entries.
-
-The vDSO is the kernel's code in each process that reads the clocks. A jump at the beginning of each
-of its functions redirects it to our code.
-"""
+"""The code that is written into a vDSO, for each processor: vdso_*.S as bytes, and its entries."""
 
 from __future__ import annotations
 

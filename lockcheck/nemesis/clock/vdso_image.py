@@ -1,8 +1,4 @@
-"""The vDSO that the kernel maps into every process, and the room in it for our code.
-
-All processes of a machine have the same one: a process is changed only if its vDSO equals that of
-this process, and is restored to it.
-"""
+"""The vDSO that the kernel maps, the same into every process, and the room in it for our code."""
 
 from __future__ import annotations
 

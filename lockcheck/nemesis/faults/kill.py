@@ -1,7 +1,6 @@
 """SIGKILL to all processes of a node, which is restarted later with or without its data.
 
-Several nodes go down at once, or `rolling`: one after the other, each up again before the next. A
-rolling restart happens while a lock is held: its holder is kept from releasing it.
+Several nodes go down at once, or `rolling`: in turn, while a client is kept from releasing a lock.
 """
 
 from __future__ import annotations

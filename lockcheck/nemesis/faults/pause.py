@@ -1,7 +1,4 @@
-"""Stops all processes of a node by SIGSTOP: their connections stay open, and they do not run.
-
-A garbage collection, swapping, a suspended virtual machine or a busy host have the same effect.
-"""
+"""Stops all processes of a node by SIGSTOP: their connections stay open, and they do not run."""
 
 from __future__ import annotations
 

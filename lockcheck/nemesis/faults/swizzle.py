@@ -1,8 +1,4 @@
-"""Cuts links one by one in a random order, and mends them one by one in another.
-
-So servers and clients see all states between a whole network and a partition, each for a moment:
-links in one direction only, a leader that half of the others can still hear.
-"""
+"""Cuts links one by one in a random order, and mends them one by one in another."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""Limits the rate (tbf) or delays (netem) the packets that leave a node.
+"""Limits the rate (tbf) or delays (netem) the packets that leave a node, by a queue of its own.
 
-By a queueing discipline (qdisc) of the interface in the node's own network, made by a netlink
-message. Packets that wait in it are lost when it is removed.
+Packets that wait in the queue are lost when it is removed.
 """
 
 from __future__ import annotations

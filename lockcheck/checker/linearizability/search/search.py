@@ -10,7 +10,7 @@ from lockcheck.checker.linearizability.answer import Answer, Patience, endless
 from lockcheck.checker.linearizability.calls import calls_of
 from lockcheck.checker.linearizability.either import either
 from lockcheck.checker.linearizability.leases import leased
-from lockcheck.checker.linearizability.models import Model
+from lockcheck.checker.linearizability.models import SEARCH, Model
 from lockcheck.checker.linearizability.search.evidence import answer_from
 from lockcheck.checker.linearizability.search.native import native_search
 from lockcheck.checker.linearizability.search.plan import Transitions, plan_of
@@ -19,7 +19,6 @@ from lockcheck.checker.linearizability.search.window import SIZES, Window, windo
 from lockcheck.history.table import NEVER, Ints, Outcome, Table
 from lockcheck.native import core
 
-ENGINE = "search"
 BRIEF = 50  # calls of `may_go_on` before a window of the history is tried
 
 
@@ -81,7 +80,7 @@ def _searched(
 ) -> tuple[Answer, int]:
     """The answer, and when the operation returned that no order got past so far."""
     if not patience.may_go_on():
-        return Answer(linearizable=None, engine=ENGINE, reason="patience ran out before"), 0
+        return Answer(linearizable=None, engine=SEARCH, reason="patience ran out before"), 0
     calls = calls_of(table, model, until)
     plan, transitions = plan_of(calls), Transitions(model, calls)
     library = core()
@@ -90,10 +89,10 @@ def _searched(
     else:
         found = native_search(library, plan, transitions, patience)
     if found.linearizable:
-        return Answer(linearizable=True, engine=ENGINE), 0
+        return Answer(linearizable=True, engine=SEARCH), 0
     stuck_ns = int(plan.time[found.place])
     if found.linearizable is None:
         stopped = "its memory was used up (--memory)" if found.exhausted else "it was stopped"
         reason = f"{stopped} when {found.place} of {len(plan.kind)} answers were explained"
-        return Answer(linearizable=None, engine=ENGINE, reason=reason), stuck_ns
+        return Answer(linearizable=None, engine=SEARCH, reason=reason), stuck_ns
     return answer_from(table, calls, plan, transitions, found), stuck_ns

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lockcheck.checker.linearizability.answer import Answer
-from lockcheck.checker.linearizability.models import Call, Illegal, Model, permits_of
+from lockcheck.checker.linearizability.models import SWEEP, Call, Illegal, Model, permits_of
 from lockcheck.checker.linearizability.sweep.clients import NOWHERE, Clients, Spots, relevant
 from lockcheck.checker.linearizability.sweep.holds import SweepHolds, holds_of
 from lockcheck.checker.linearizability.sweep.order import (
@@ -31,7 +31,6 @@ from lockcheck.checker.linearizability.sweep.tokens import (
 from lockcheck.history.ordering import order_by
 from lockcheck.history.table import Ints, Op, Outcome, Table
 
-SWEEP = "sweep"
 NEEDS_SEARCH = Answer(None, SWEEP, "it takes a search to decide")
 ONE_OF_MANY = "its answers exclude each other; so many objects are like this that none are named"
 MOST_EVIDENCE = 1_000  # keys; the others are only counted as not linearizable
