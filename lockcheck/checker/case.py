@@ -13,7 +13,7 @@ from lockcheck.checker.evidence.rivals import Reentries
 from lockcheck.checker.evidence.versions import Knowledge, Versions, read_versions
 from lockcheck.checker.evidence.writes import Ledger, Stretches, read_ledger
 from lockcheck.checker.whole_run.together import Together, together
-from lockcheck.history import History, Hold, Operation, Terms
+from lockcheck.history import F, History, Hold, Operation, Terms
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,10 @@ class Case:
     def holds_by_key(self) -> dict[str, list[Hold]]:
         """Each key's holds in the order of their starts."""
         return by_key(self.holds)
+
+    @cached_property
+    def acquires_by_key(self) -> dict[str, list[Operation]]:
+        return by_key(operation for operation in self.operations if operation.f == F.ACQUIRE)
 
     @cached_property
     def together(self) -> Together:

@@ -55,14 +55,7 @@ def _definition(
 ) -> Definition:
     engines = each.decision.engines
     engine = answer.engine if answer else max(engines, key=lambda e: engines[e], default="")
-    return Definition(
-        key=name,
-        model=each.model.name,
-        engine=engine,
-        linearizable=_verdict(answer),
-        overlaps=overlaps,
-        reason=reason,
-    )
+    return Definition(name, each.model.name, engine, _verdict(answer), overlaps, reason)
 
 
 def _verdict(answer: Answer | None) -> Verdict:

@@ -62,8 +62,7 @@ def judge_scan(scan: Scan, patience: Patience = endless) -> Judgement:
     writes = bool(suspected and suspected.stretches)
     screened = {code: check.screen for code, check in CHECKS.items()}
     trial.check(case, [c for c, s in screened.items() if c in places or (writes and s.of_writes)])
-    most = (MOST_PLACES, MOST_IN_A_RUN)
-    many = any(len(groups) in most for groups in places.values())
+    many = any(len(groups) in (MOST_PLACES, MOST_IN_A_RUN) for groups in places.values())
     more = many and (scan.terms.backend or not trial.is_violation)
     if more or soundness.aims_missed(case.history):
         # There may be more to find than where we looked, and it would change what is reported.

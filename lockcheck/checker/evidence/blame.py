@@ -1,18 +1,10 @@
-"""Why the later holder was let in while the earlier one still believed.
+"""Why the later holder was let in while the earlier one still believed; docs/design/verdicts.md
+has the rules.
 
-The promise of a lease runs at least until the invocation of the acquire, or of the last granted
-renewal, + TTL. A grant to another client before that: the service broke its promise. After: the
-holder outlived its lease. Neither is accused if something else explains the overlap: a blind
-release by a third client, a jump of the host's clock, a stall of the machine.
-
-The lease of an acquire that waited is promised from its turn (see `promise`). A granted renewal
-that was under way at the later grant binds the service, too: it was granted before, or it had to be
-refused.
-
-A session lasts as long as its client keeps it alive. If the history has renewals, nothing else
-keeps it alive. If it has none, its client renewed it unseen: the service is accused after the
-timeout only if neither a fault nor a stall can have prevented that, and if the client records its
-stalls.
+Neither service nor holder is accused if something else explains the overlap: a blind release by a
+third client, a jump of the host's clock, a stall of the machine. Of a session without renewals in
+the history the service is accused after the timeout only if its client records its stalls, and
+neither those nor a fault can have kept it from renewing.
 """
 
 from __future__ import annotations

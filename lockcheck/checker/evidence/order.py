@@ -12,6 +12,7 @@ from typing import Generic, TypeVar
 from lockcheck.history import Hold, Operation
 
 T = TypeVar("T")
+Keyed = TypeVar("Keyed", Hold, Operation)
 
 
 def granted_before(first: Hold, second: Hold) -> bool:
@@ -47,10 +48,10 @@ class HoldIndex:
         return holds[position - 1] if position else None
 
 
-def by_key(holds: Iterable[Hold]) -> dict[str, list[Hold]]:
-    groups: dict[str, list[Hold]] = {}
-    for hold in holds:
-        groups.setdefault(hold.key, []).append(hold)
+def by_key(found: Iterable[Keyed]) -> dict[str, list[Keyed]]:
+    groups: dict[str, list[Keyed]] = {}
+    for each in found:
+        groups.setdefault(each.key, []).append(each)
     return groups
 
 

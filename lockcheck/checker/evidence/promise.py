@@ -1,8 +1,5 @@
-"""From when on, and until when, a grant is promised.
-
-A lease runs from the invocation of the acquire: the service may have begun to count then. But an
-acquire that waited in a queue was granted when its turn came, after the last holder's release. So
-its promise runs from the later of both moments.
+"""From when on, and until when, a grant is promised: from the invocation of its acquire; or from
+its turn, the release by the last holder, if that is later.
 
 That the last holder kept the lock until it sent its release is certain only if the release was
 confirmed and removed something. That it was granted the lock before the waiting client is certain

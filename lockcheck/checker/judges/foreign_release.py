@@ -12,7 +12,7 @@ from lockcheck.checker.evidence.order import Spans
 from lockcheck.checker.evidence.releases import BlindRelease
 from lockcheck.checker.finding import Blame, Code, Culprit, Finding, Reason
 from lockcheck.checker.wording import Words
-from lockcheck.history import F, Hold, Operation
+from lockcheck.history import Hold, Operation
 
 WHOSE_IS_UNCERTAIN = "What it removed was certainly not its own; whose it was, is not certain."
 LET_IN = "So {hold.node} was let in while {holds[1].node} still held it."
@@ -21,16 +21,13 @@ LET_IN = "So {hold.node} was let in while {holds[1].node} still held it."
 def find(case: Case) -> Iterator[Finding]:
     for key, suspects in case.releases.items():
         holds = case.holds_by_key[key]
-        asked = Spans((o.start_ns, o.end_ns, o) for o in case.operations if _may_be_granted(o, key))
+        may_be_granted = (o for o in case.acquires_by_key[key] if not o.failed)
+        asked = Spans((o.start_ns, o.end_ns, o) for o in may_be_granted)
         for release in suspects:
             victim = _victim(release, holds)
             if victim is not None:
                 third = _let_in_by_it(case, release, victim)
                 yield _finding(case, release, victim, third, asked)
-
-
-def _may_be_granted(operation: Operation, key: str) -> bool:
-    return operation.f == F.ACQUIRE and operation.key == key and not operation.failed
 
 
 def _victim(release: BlindRelease, holds: list[Hold]) -> Hold | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +13,7 @@ from lockcheck.checker.columns.screen import Screen
 from lockcheck.checker.evidence.stalls import clipped, total_ns
 from lockcheck.checker.finding import Blame, Code, Culprit, Finding, Reason
 from lockcheck.checker.wording import NAMED_AT_MOST, Words
-from lockcheck.history import Ending, F, Hold, Operation, Refusal, Terms
+from lockcheck.history import Ending, Hold, Operation, Refusal, Terms
 from lockcheck.history.event import NS_PER_MS
 from lockcheck.history.scan import Scan
 from lockcheck.history.table import Op, Outcome
@@ -44,21 +44,14 @@ def find(case: Case) -> Iterator[Finding]:
     if None in healed:
         return
     healed_ns = max((time_ns for time_ns in healed if time_ns is not None), default=0)
-    asked = {key: acquires for key, acquires in _asked_by_key(case) if _refused(acquires)}
-    for key, acquires in asked.items():
+    for key, acquires in case.acquires_by_key.items():
+        if not _refused(acquires):
+            continue
         free = _free(case.terms, acquires, case.holds_by_key.get(key, []), healed_ns)
         if free is not None:
             later = [acquire for acquire in acquires if acquire.start_ns > free.since_ns]
             if _refuses_for_ever(later, free.needed_ns):
                 yield _finding(case, free, later)
-
-
-def _asked_by_key(case: Case) -> Iterable[tuple[str, list[Operation]]]:
-    asked: dict[str, list[Operation]] = {}
-    for operation in case.operations:
-        if operation.f == F.ACQUIRE:
-            asked.setdefault(operation.key, []).append(operation)
-    return asked.items()
 
 
 def _refused(acquires: list[Operation]) -> bool:

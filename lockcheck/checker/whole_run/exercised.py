@@ -37,13 +37,10 @@ class _Effects:
         self._clients = case.history.clients
         self._asking = _under_way(o for o in case.operations if in_the_lock or o.f in OF_THE_LOCK)
         by_node: defaultdict[str, list[Operation]] = defaultdict(list)
-        acquires: defaultdict[str, list[Operation]] = defaultdict(list)
         for operation in case.operations:
             by_node[operation.node].append(operation)
-            if operation.f == F.ACQUIRE:
-                acquires[operation.key].append(operation)
         self._by_node = {node: _under_way(its) for node, its in by_node.items()}
-        self._acquires = {key: _under_way(its) for key, its in acquires.items()}
+        self._acquires = {key: _under_way(its) for key, its in case.acquires_by_key.items()}
         self._holds = Spans((h.start_ns, self._gone_ns(h), h) for h in case.holds)
 
     def had_any(self, fault: FaultSpan) -> bool:

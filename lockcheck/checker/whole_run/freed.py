@@ -31,9 +31,6 @@ def freed(case: Case) -> tuple[Freed, ...]:
 class _Grants:
     def __init__(self, holds_by_key: dict[str, list[Hold]], permits: int) -> None:
         self._by_key = holds_by_key
-        self._starts = {
-            key: [hold.start_ns for hold in holds] for key, holds in holds_by_key.items()
-        }
         self._permits = permits
         self._of_node: defaultdict[str, list[Hold]] = defaultdict(list)
         for hold in (hold for holds in holds_by_key.values() for hold in holds):
@@ -58,7 +55,7 @@ class _Grants:
         is free by then. A shared grant beside a shared hold does not show that."""
         holds = self._by_key[gone.key]
         one_alone = self._permits == 1  # any later grant shows it
-        first = bisect_right(self._starts[gone.key], since_ns) if one_alone else 0
+        first = bisect_right(holds, since_ns, key=lambda h: h.start_ns) if one_alone else 0
         ends: list[int] = []  # of those that hold it
         for number in range(first, len(holds)):
             hold = holds[number]

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from lockcheck.checker.case import Case
 from lockcheck.checker.doubt import Doubt, DoubtCode
 from lockcheck.checker.finding import Code, Finding
-from lockcheck.history import F, Operation
 
 FEWEST_REFUSED = 5
 
@@ -18,13 +17,10 @@ def doubts(case: Case, findings: list[Finding]) -> Iterator[Doubt]:
     if since_ns is None:
         return
     stuck = {finding.key for finding in findings if finding.code == Code.STUCK}
-    asked: dict[str, list[Operation]] = {}
-    for operation in case.operations:
-        if operation.f == F.ACQUIRE and operation.key not in stuck:
-            asked.setdefault(operation.key, []).append(operation)
-    for key, acquires in asked.items():
+    for key, acquires in case.acquires_by_key.items():
         ended = [acquire for acquire in acquires if acquire.last_ns >= since_ns]
-        if len(ended) >= FEWEST_REFUSED and not any(acquire.ok for acquire in ended):
+        in_vain = len(ended) >= FEWEST_REFUSED and not any(acquire.ok for acquire in ended)
+        if in_vain and key not in stuck:
             yield Doubt(
                 DoubtCode.NOT_GRANTED_AFTER_HEALING,
                 key,

@@ -58,9 +58,8 @@ def _in_turn(operations: list[Operation]) -> Iterator[Step]:
     for operation in operations:
         if identity(operation) not in skipped:
             kind = Kind.LOCK if operation.f in LOCKING else Kind.DATA
-            yield Step(
-                operation.start_ns, plain(operation.node), _call_and_answer(operation), kind, WEIGHT
-            )
+            who, text = plain(operation.node), _call_and_answer(operation)
+            yield Step(operation.start_ns, who, text, kind, WEIGHT)
     if left_out:
         what = "attempts" if attempts else "operations"
         nodes = {operation.node for operation in left_out}
