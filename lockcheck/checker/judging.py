@@ -9,7 +9,6 @@ from functools import partial
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lockcheck.checker.case import Case
 from lockcheck.checker.columns import screens
@@ -31,7 +30,6 @@ from lockcheck.checker.whole_run.exercised import not_exercised
 from lockcheck.checker.whole_run.freed import freed
 from lockcheck.checker.whole_run.together import Together
 from lockcheck.history import FaultSpan, History
-from lockcheck.history.ordering import order_by
 from lockcheck.history.scan import Scan
 from lockcheck.history.table import NOTHING, Ints, Op, Outcome
 
@@ -151,7 +149,9 @@ def _amounts(scan: Scan, written: Stored | None) -> soundness.Amounts:
     # A process without a node is a node by itself: see `Operation.node`.
     whose = np.where(node == NOTHING, -2 - table.process[holds.granted], node)
     key = table.key[holds.granted]
-    pairs = _distinct(key, whose)
+    # Each pair of a key and a holder that occurs, as one number: the key is in its upper half.
+    pairs = np.unique(key.astype(np.int64) << 32 | whose.astype(np.uint32))
+    clients = np.bincount((pairs >> 32) + 1)  # by key, the first of which may be -1
     return soundness.Amounts(
         operations=len(table),
         answered=int(np.count_nonzero(table.outcome != Outcome.INFO)),
@@ -159,18 +159,9 @@ def _amounts(scan: Scan, written: Stored | None) -> soundness.Amounts:
         asked=int(np.count_nonzero(table.f == Op.ACQUIRE)),
         granted=len(key),
         holders=len(np.unique(whose)),
-        shared_keys=int(np.count_nonzero(np.bincount(pairs + 1) >= soundness.FEWEST_HOLDERS)),
+        shared_keys=int(np.count_nonzero(clients >= soundness.FEWEST_HOLDERS)),
         accepted=0 if written is None else int(np.count_nonzero(written.accepted)),
     )
-
-
-def _distinct(key: NDArray[np.int32], whose: NDArray[np.int32]) -> NDArray[np.int32]:
-    """The key of each pair of a key and a holder that occurs."""
-    order = order_by(key, whose)
-    key, whose = key[order], whose[order]
-    fresh = np.append(True, (key[1:] != key[:-1]) | (whose[1:] != whose[:-1]))[: len(key)]
-    found: NDArray[np.int32] = key[fresh]
-    return found
 
 
 def _together(scan: Scan, looked_at: Case) -> Together:

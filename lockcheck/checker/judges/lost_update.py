@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lockcheck.checker.case import Case
-from lockcheck.checker.check import Check
+from lockcheck.checker.check import GUARDS, Check
 from lockcheck.checker.columns.screen import WRITES
 from lockcheck.checker.evidence.rivals import exclude
 from lockcheck.checker.evidence.versions import Versions
@@ -13,7 +13,6 @@ from lockcheck.checker.evidence.writes import StoredWrite
 from lockcheck.checker.finding import Blame, Code, Culprit, Finding, Reason
 from lockcheck.checker.wording import NOT_EXCLUSIVE, Words
 from lockcheck.history import Hold, Operation
-from lockcheck.history.event import TRANSACTION
 
 UNCONFIRMED = "Its client never learned that it was accepted; another was based on the same value."
 WRITTEN_WITHOUT_LOCK = "It was written without the lock."
@@ -114,7 +113,7 @@ With a guard at the storage this is a violation whatever the lock did. `--guard 
     find=find,
     words=Words(one="lost write", many="lost writes", by_holds=True),
     screen=WRITES,
-    kept_out_by=frozenset({"fence", "cas", TRANSACTION}),
+    kept_out_by=GUARDS,
     damages_data=True,
     endangers_data=True,
     by_storage=True,
