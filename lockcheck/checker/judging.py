@@ -61,7 +61,8 @@ def judge_scan(scan: Scan, patience: Patience = endless) -> Judgement:
     screened = {code: check.screen for code, check in CHECKS.items()}
     trial.check(case, [c for c, s in screened.items() if c in places or (writes and s.of_writes)])
     many = any(len(groups) in (MOST_PLACES, MOST_IN_A_RUN) for groups in places.values())
-    more = many and (scan.terms.backend or not trial.is_violation)
+    violated = any(finding.effect is Verdict.VIOLATION for finding in trial.findings)
+    more = many and (scan.terms.backend or not violated)
     if more or soundness.aims_missed(case.history):
         # There may be more to find than where we looked, and it would change what is reported.
         return judge(scan.rows(), patience)
@@ -105,10 +106,6 @@ class _Trial:
 
     def doubt(self, name: str, doubts: Callable[[], Iterable[Doubt]]) -> None:
         self.doubts += self._guarded(f"of the {name}", doubts)
-
-    @property
-    def is_violation(self) -> bool:
-        return any(finding.effect is Verdict.VIOLATION for finding in self.findings)
 
     def _guarded(self, check: str, found: Callable[[], Iterable[T]]) -> list[T]:
         try:

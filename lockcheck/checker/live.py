@@ -22,11 +22,10 @@ MANY = 1_000
 
 
 class OverlapWatch:
-    def __init__(self, terms: Terms | None = None) -> None:
-        """`terms`: of the run; without them clients are assumed not to check their validity."""
+    def __init__(self, terms: Terms) -> None:
         self.overlaps = 0
-        self._terms = terms or Terms()
-        self._following = LiveHolds(self._terms)
+        self._terms = terms
+        self._following = LiveHolds(terms)
         self._open: list[OpenHold] = []
         self._ended: defaultdict[str, list[OpenHold]] = defaultdict(list)  # sorted by their ends
         self._suspected: list[tuple[OpenHold, OpenHold]] = []

@@ -73,14 +73,14 @@ def test_a_client_that_watches_its_validity() -> None:
 
 def test_files_that_are_read_one_after_the_other() -> None:
     told = events(BOTH, "1 release 5-6", "2 release 6-7")
-    watch = OverlapWatch()
+    watch = OverlapWatch(Terms())
     for event in sorted(told, key=lambda event: str(event.process), reverse=True):
         watch.feed(event)
     assert watch.overlaps == 1
 
 
 def test_it_remembers_little_in_a_long_run() -> None:
-    watch = OverlapWatch()
+    watch = OverlapWatch(Terms())
     for n in range(5_000):
         for event in events(
             f"1 acquire {n * 10}-{n * 10 + 1} \n 1 release {n * 10 + 2}-{n * 10 + 3}"
@@ -155,7 +155,7 @@ def test_a_keeper_extends_the_validity_of_its_client() -> None:
 def test_a_refusal_that_is_read_late_ends_the_hold_when_it_came() -> None:
     """The keeper's file is read after that of its client."""
     told = events("1 acquire 0-1 \n 1 write 8-9 a \n 9 renew 2-3! of=1")
-    watch = OverlapWatch()
+    watch = OverlapWatch(Terms())
     for event in sorted(told, key=lambda event: str(event.process)):
         watch.feed(event)
     for event in events("2 acquire 5-6 \n 2 release 10-11"):
@@ -175,7 +175,7 @@ def test_a_keeper_under_its_clients_name() -> None:
             (5, EventType.OK, "write"),
         )
     ]
-    watch = OverlapWatch()
+    watch = OverlapWatch(Terms())
     for event in told:
         watch.feed(event)
     assert watch.holders() == {}

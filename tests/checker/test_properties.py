@@ -193,7 +193,7 @@ def test_the_watch_counts_what_the_judge_finds(world: World, choices: object) ->
     files: dict[object, list[Event]] = {}
     for event in events:
         files.setdefault(event.process, []).append(event)
-    watch = OverlapWatch()
+    watch = OverlapWatch(Terms())
     queues = list(files.values())
     while queues:
         queue = choices.choice(queues)  # type: ignore[attr-defined]
@@ -206,7 +206,7 @@ def test_the_watch_counts_what_the_judge_finds(world: World, choices: object) ->
 @given(wild_worlds())
 def test_the_watch_forgets_what_is_settled_without_harm(world: World) -> None:
     events = [event for event in world.events() if event.process != "storage"]
-    watch = OverlapWatch()
+    watch = OverlapWatch(Terms())
     for event in events:
         watch.feed(event)
         watch.settle(event.time)
