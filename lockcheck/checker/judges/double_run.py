@@ -12,7 +12,7 @@ from lockcheck.checker.columns.screen import Screen
 from lockcheck.checker.evidence.rivals import exclude
 from lockcheck.checker.evidence.writes import canonical
 from lockcheck.checker.finding import Blame, Code, Culprit, Finding, Reason
-from lockcheck.checker.wording import NOT_EXCLUSIVE, Last, Words
+from lockcheck.checker.wording import NOT_EXCLUSIVE, Words
 from lockcheck.history import F, Hold, Operation
 from lockcheck.history.table import Op
 from lockcheck.words import listed, plain
@@ -84,10 +84,6 @@ def _second(finding: Finding) -> str:
     return plain(finding.operations[-1].node)
 
 
-def _last(finding: Finding) -> Last:
-    return _second(finding), f"the {_job(finding)} ran once more"
-
-
 def _did(finding: Finding) -> str:
     """Of a server there is more to say: how early it let the second holder in."""
     by_server = finding.blame.who is Culprit.SERVICE
@@ -99,7 +95,7 @@ WORDS = Words(
     many="double runs",
     precedence=10,
     title=_title,
-    last=_last,
+    last=lambda f: (_second(f), f"the {_job(f)} ran once more"),
     did=_did,
     blamed=lambda f: f"client {_second(f)}",
     cure=(

@@ -116,15 +116,13 @@ def _refuses_for_ever(acquires: list[Operation], needed_ns: int) -> bool:
     if not answered or not all(acquire.failed for acquire in answered):
         return False
     refused = [acquire for acquire in answered if acquire.refusal is Refusal.HELD]
-    if _one_after_the_other(refused) < FEWEST_REFUSED or _lasted_ns(refused) < needed_ns:
+    if _one_after_the_other(refused) < FEWEST_REFUSED:
+        return False
+    if max(acquire.last_ns for acquire in refused) - refused[0].start_ns < needed_ns:
         return False
     alone = [acquire for acquire in _undisturbed(acquires) if acquire.refusal is Refusal.HELD]
     waited = [acquire for acquire in refused if acquire.last_ns - acquire.start_ns > needed_ns]
     return len(alone) + len(waited) >= FEWEST_UNDISTURBED
-
-
-def _lasted_ns(refused: list[Operation]) -> int:
-    return max(acquire.last_ns for acquire in refused) - refused[0].start_ns if refused else 0
 
 
 def _one_after_the_other(refused: list[Operation]) -> int:
