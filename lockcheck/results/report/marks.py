@@ -16,7 +16,6 @@ from lockcheck.results.story.incidents import (
     foreign_releases,
     identity,
     losses,
-    stale_writes,
 )
 from lockcheck.results.story.narrative import Narrative
 from lockcheck.words import LOCKING, call, label
@@ -120,7 +119,7 @@ def _harmful(judgement: Judgement, incidents: Iterable[Incident]) -> dict[Identi
     for loss in lost:
         blamed = loss.overwriting.process in blamed_for.get(identity(loss.overwriting), ())
         found[identity(loss.overwriting)] = _OVERWROTE if blamed else _UNAWARES
-    found.update((identity(w), _STALE) for w in stale_writes(judgement.of(Code.STALE_WRITE)))
+    found.update((identity(f.operations[-1]), _STALE) for f in judgement.of(Code.STALE_WRITE))
     return found | {identity(r): _TOOK for r in foreign_releases(incidents)}
 
 

@@ -112,7 +112,7 @@ class Incident:
     @cached_property
     def stale(self) -> tuple[Operation, ...]:
         """The writes that came too late and were accepted."""
-        return stale_writes(self.of(Code.STALE_WRITE))
+        return _in_order(f.operations[-1] for f in self.of(Code.STALE_WRITE))
 
     @cached_property
     def losses(self) -> tuple[Loss, ...]:
@@ -170,11 +170,6 @@ class Loss:
     @property
     def acknowledged(self) -> bool:
         return all(write.ok for write in self.lost)
-
-
-def stale_writes(findings: Iterable[Finding]) -> tuple[Operation, ...]:
-    """The writes of these stale writes, each once: several findings may be about one."""
-    return _in_order(f.operations[-1] for f in findings)
 
 
 def losses(findings: Iterable[Finding]) -> tuple[Loss, ...]:

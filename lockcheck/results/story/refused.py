@@ -6,7 +6,7 @@ from bisect import bisect_right
 from dataclasses import dataclass
 
 from lockcheck.checker.case import Case
-from lockcheck.history import F, Hold, Operation
+from lockcheck.history import F, Operation
 from lockcheck.words import plain
 
 
@@ -41,8 +41,12 @@ def _refused(case: Case, write: Operation, reason: str) -> RefusedWrite:
     holds = case.holds_by_key.get(write.key, [])
     begun = bisect_right(holds, at_ns, key=lambda hold: hold.start_ns)
     last = holds[begun - 1] if begun else None
-    superseded = own is not None and last is not None and last.process != own.process
-    until_ns = _promised_ns(case, own, last if superseded else None)
+    newer = last if own and last and last.process != own.process else None
+    until_ns = None
+    if own and newer:  # as it stood when the newer holder was let in
+        until_ns = case.attribution.promised_until_ns(own, newer)
+    elif own:
+        until_ns = case.attribution.promised_in_all_ns(own)
     return RefusedWrite(
         time_ns=at_ns,
         node=plain(write.node),
@@ -51,14 +55,5 @@ def _refused(case: Case, write: Operation, reason: str) -> RefusedWrite:
         token=write.invoke.token,
         reason=plain(reason or (answer.error if answer else "") or "", 160),
         late_ns=None if until_ns is None else max(0, at_ns - until_ns),
-        newer_holder=plain(last.node) if last and superseded else "",
+        newer_holder=plain(newer.node) if newer else "",
     )
-
-
-def _promised_ns(case: Case, own: Hold | None, newer: Hold | None) -> int | None:
-    """As it stood when the newer holder was let in; else until when its last lease ran."""
-    if own is None:
-        return None
-    if newer is not None:
-        return case.attribution.promised_until_ns(own, newer)
-    return case.attribution.promised_in_all_ns(own)
