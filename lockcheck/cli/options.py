@@ -96,12 +96,12 @@ class LateChoice(click.ParamType):  # type: ignore[type-arg,unused-ignore]
         self.name = name
         self._choices = choices
 
-    def _known(self) -> Collection[str]:
+    def _known(self) -> list[str]:
+        """All of them: what an installed package adds and cannot be used is refused, too."""
         if self._choices is not None:
-            return self._choices
+            return list(self._choices)
         module, name = CHOICES[self.name]
-        choices: Collection[str] = getattr(import_module(module), name)
-        return choices
+        return list(getattr(import_module(module), name))
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:  # noqa: ARG002
         return f"[{'|'.join(self._known())}]"
