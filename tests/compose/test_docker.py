@@ -211,7 +211,7 @@ def test_a_second_run_of_the_same_id_does_not_harm_the_first(
         with pytest.raises(ClusterError, match="already in the Docker engine"):
             runtime.start(plan, print)
         assert things_of(plan.run_id) == before
-        cluster.agent.ask("nodes")
+        cluster.agent.ask("networks")
 
 
 def test_a_subnet_that_is_taken_is_seen_and_one_taken_meanwhile_is_survived(
@@ -254,7 +254,7 @@ def test_a_killed_lockcheck_is_cleaned_and_a_live_one_is_not_touched(
         assert f"the run {living.run_id} is left alone: it is under way" in spared
         assert things_of(killed.run_id) == []
         assert things_of(living.run_id) == before
-        cluster.agent.ask("nodes")
+        cluster.agent.ask("networks")
 
 
 def kill_outright(plan: ClusterPlan, engine: docker.DockerClient) -> None:

@@ -95,8 +95,8 @@ class Rate(Queued):
         waiting_s = queues.limit_of(self.bytes_per_s) / self.bytes_per_s
         timeout_s = self._takes_s + waiting_s + SPARE_S  # behind what others send
         took = await arrivals.burst(link, packets, size, timeout_s, at_once=packets)
-        # Even a queue that is full of other packets lets one in now and then.
-        if not took and not await arrivals.all_arrive([link], timeout_s, at_once=packets):
+        # Even a queue that is full of other packets lets one in now and then, to wait as long
+        if not took and not await arrivals.all_arrive([link], 2 * timeout_s, at_once=packets):
             took = [timeout_s]
         return Seen(packets, tuple(took))
 
