@@ -33,6 +33,8 @@ class Promises:
     commits: bool = False
     excludes: bool = True  # else there is no lock: every client is let in
     tells_validity: bool = True  # a client can know how long its hold is valid
+    # A session ends at once with its "connection", or with its "server"; empty: it outlives both.
+    ends_with: str = ""
     # The servers end a session or lease at most this many TTLs after its last renewal.
     lapses_after: float = 1.0
     ttl_step_ms: int = 1  # the resolution of leases, or of session timeouts, of the server
@@ -46,6 +48,7 @@ class Promises:
         words += [f"{self.permits} permits"] if self.permits > 1 else []
         words += ["waits in a queue" if self.fair else "waits"] if self.waits else []
         words += ["release commits"] if self.commits else []
+        words += [f"ends with its {self.ends_with}"] if self.ends_with else []
         return ", ".join(words)
 
 

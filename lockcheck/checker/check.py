@@ -13,6 +13,7 @@ from lockcheck.history import Terms
 from lockcheck.history.event import TRANSACTION
 
 GUARDS = frozenset({"fence", "cas", TRANSACTION})
+EXCUSING = frozenset({Culprit.MACHINE, Culprit.CLOCKS})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,4 +43,4 @@ class Check:
         """
         if terms.guard in GUARDS and not self.despite_guards:
             return Verdict.VIOLATION if terms.guard in self.kept_out_by else Verdict.OK
-        return Verdict.UNKNOWN if blame.who is Culprit.MACHINE else Verdict.VIOLATION
+        return Verdict.UNKNOWN if blame.who in EXCUSING else Verdict.VIOLATION

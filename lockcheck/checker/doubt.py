@@ -36,6 +36,8 @@ class DoubtCode(StrEnum):
     # The machine explains a finding:
     MACHINE_STALLED = "machine-stalled"  # `check`, `key`, `length_ns`; `node`, where one held it
     CLOCK_JUMPED = "clock-jumped"  # `check`, `key`, `node`
+    # The difference of two clocks does:
+    CLOCKS_DRIFT = "clocks-drift"  # `check`, `key`, `node` that was let in, `length_ns`
     # The storage's ledger:
     LEDGER_MISSING = "ledger-missing"
     WRITE_NOT_REMEMBERED = "write-not-remembered"  # `node`, `key`, `seq`
@@ -47,6 +49,7 @@ class DoubtCode(StrEnum):
     MAYBE_REENTRANT = "maybe-reentrant"  # `key`, `model`, `instead`
     MAYBE_LEASED = "maybe-leased"  # `key`; or held before the history began
     MAYBE_RELEASED = "maybe-released"  # `key`; by a release that was refused
+    MAYBE_UNLOGGED = "maybe-unlogged"  # `key`, `node`: what was under way when the log was cut
 
 
 TOO_SHORT = frozenset(

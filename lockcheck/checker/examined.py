@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -11,11 +12,13 @@ from lockcheck.checker.columns.subject import Subject
 from lockcheck.checker.evidence.promise import promised_until
 from lockcheck.checker.linearizability import Answer, Decision, Model, Patience, decide
 from lockcheck.checker.logs.beforehand import explained
-from lockcheck.checker.logs.forgiven import forgiven_keys, without_blind_releases
+from lockcheck.checker.logs.excuses import Excuse, Excuses
 from lockcheck.checker.logs.midway import cleaned, implicit_releases, with_optional_releases
+from lockcheck.checker.logs.releases import as_proven
+from lockcheck.checker.logs.unlogged import last_rows
 from lockcheck.checker.modelling import is_lock, misfit, models_for, nested_instead
-from lockcheck.history import Terms
-from lockcheck.history.table import Ints, Table
+from lockcheck.history import Refusal, Terms
+from lockcheck.history.table import Ints, Mask, Table
 from lockcheck.words import by_node
 
 MOST_REPORTED = 100  # objects that are reported one by one
@@ -26,7 +29,7 @@ class Examined:
     """The engines' answers about one kind of object in a history."""
 
     decision: Decision
-    forgiven: frozenset[int] = frozenset()  # keys whose answers refused releases explain
+    excused: Mapping[int, tuple[Excuse, ...]] = field(default_factory=dict)  # keys, and why
     nested: frozenset[int] = frozenset()  # keys whose answers a reentrant lock explains
 
     @property
@@ -35,7 +38,8 @@ class Examined:
 
     def wrong(self) -> Iterator[tuple[int, Answer]]:
         for key, answer in self.decision.answers.items():
-            if answer.linearizable is False and key not in self.forgiven | self.nested:
+            excused = key in self.excused or key in self.nested
+            if answer.linearizable is False and not excused:
                 yield key, answer
 
     def undecided(self) -> Iterator[tuple[int, Answer]]:
@@ -44,14 +48,15 @@ class Examined:
 
 
 def examine(subject: Subject, patience: Patience) -> list[Examined]:
-    table, terms = without_blind_releases(subject.table), subject.terms
+    table, terms = as_proven(subject.table, subject.terms), subject.terms
     if misfit(table, terms):
         return []
     models = models_for(terms, table)
-    until = promised_until(table, terms, subject.losses, subject.ends)
+    until = promised_until(table, terms, subject.losses, subject.ends, subject.undated)
     if subject.shared:  # there is no model of a lock that some share
         models = [model for model in models if not is_lock(model)]
-    return [_examined(table, model, until, terms, patience) for model in models]
+    examination = _Examination(subject, terms, patience)
+    return [examination.of(table, model, until) for model in models]
 
 
 def reason_of(subject: Subject, answer: Answer) -> str:
@@ -59,30 +64,55 @@ def reason_of(subject: Subject, answer: Answer) -> str:
     return by_node(answer.reason, subject.operations(answer.named))
 
 
-def _examined(
-    table: Table, model: Model, until: Ints | None, terms: Terms, patience: Patience
-) -> Examined:
-    until = until if is_lock(model) else None
-    judged, counted = table, until
-    if terms.partial and is_lock(model):
-        counted = until if model.reentrant else implicit_releases(table, until)
-        once = model.owners and not model.reentrant
-        judged = cleaned(table) if once else with_optional_releases(table)
-    decision = decide(judged, model, counted, patience)
-    if terms.partial:
-        decision = explained(decision, judged, model, counted, patience)
-    wrong = [key for key, _ in Examined(decision).wrong()]
-    if not wrong or not model.owners:
-        return Examined(decision)
-    counted = counted if until is not None else None
-    forgiven = forgiven_keys(judged, model, counted, wrong, patience, partial=terms.partial)
-    accused, nested = frozenset(wrong) - forgiven, nested_instead(model, terms)
-    if not accused or nested is None:
-        return Examined(decision, forgiven)
-    rows = np.flatnonzero(np.isin(table.key, [*accused]))
-    promised = None if until is None else until[rows]
-    instead = _examined(table.take(rows), nested, promised, terms, patience)
-    return Examined(decision, forgiven, accused - dict(instead.wrong()).keys())
+@dataclass(frozen=True)
+class _Examination:
+    subject: Subject
+    terms: Terms
+    patience: Patience
+
+    def of(self, table: Table, model: Model, until: Ints | None) -> Examined:
+        terms, patience = self.terms, self.patience
+        until = until if is_lock(model) else None
+        judged, counted = table, until
+        if terms.partial and is_lock(model):
+            counted = until if model.reentrant else implicit_releases(table, until)
+            once = model.owners and not model.reentrant
+            judged = cleaned(table) if once else with_optional_releases(table)
+        decision = decide(judged, model, counted, patience)
+        if terms.partial:
+            decision = explained(decision, judged, model, counted, patience)
+        wrong = [key for key, _ in Examined(decision).wrong()]
+        if not wrong:
+            return Examined(decision)
+        counted = counted if until is not None else None
+        excuses = Excuses(
+            judged, counted, model, terms, patience, self._last_rows, self._may_be_done
+        )
+        excused, nested = excuses.of(wrong), nested_instead(model, terms)
+        accused = frozenset(wrong) - excused.keys()
+        if not accused or nested is None:
+            return Examined(decision, excused)
+        rows = np.flatnonzero(np.isin(table.key, [*accused]))
+        instead = self.of(table.take(rows), nested, None if until is None else until[rows])
+        return Examined(decision, excused, accused - dict(instead.wrong()).keys())
+
+    @cached_property
+    def _last_rows(self) -> dict[int, int]:
+        return last_rows(self.subject.table)
+
+    def _may_be_done(self, rows: Ints) -> Mask:
+        """Which of these refused releases may have been done, since a client repeats what is not
+        answered. In a run of ours that takes a fault, and a server that cannot be reached says so.
+        """
+        if self.terms.partial or not self.terms.backend:
+            return np.ones(len(rows), np.bool_)
+        disturbing = self.subject.promises.disturbing
+        may_be = (
+            release.refusal is not Refusal.UNAVAILABLE
+            and bool(disturbing(release.node, release.start_ns, release.last_ns))
+            for release in self.subject.operations(rows.tolist())
+        )
+        return np.fromiter(may_be, np.bool_, len(rows))
 
 
 def key_name(table: Table, key: int) -> str:

@@ -54,6 +54,8 @@ class Culprit(StrEnum):
     HOLDER = "holder"  # it outlived its lease
     MACHINE = "machine"  # it stalled, or its clock stepped: no injected fault, and not the lock's
     CLIENT = "client"  # it took away, or overwrote, what was not its own
+    CLOCKS = "clocks"  # nobody for certain: clocks that differ a little explain it
+    NOBODY = "nobody"  # it cannot be told: from when the promise counted is not known
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,7 @@ class Blame:
     stalls: tuple[Stall, ...] = ()  # the machine's own hiccups that explain it
     release: Operation | None = None  # of another client's lock
     released_by: Hold | None = None
+    ended_by: FaultSpan | None = None  # the end of the server, with which the session ended
 
 
 @dataclass(frozen=True, slots=True)

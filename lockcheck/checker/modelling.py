@@ -47,11 +47,6 @@ def is_lock(model: Model) -> bool:
     return model.operations == LOCKING
 
 
-def is_leased(table: Table, terms: Terms, key: int) -> bool:
-    """Whether the terms or the history say how long grants of this key last."""
-    return bool(terms.ttl_ms or (table.ttl_ms[table.key == key] > 0).any())
-
-
 def misfit(table: Table, terms: Terms) -> str:
     """Why the history cannot be judged by the model of its terms; empty if it can."""
     if not terms.model:

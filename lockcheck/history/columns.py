@@ -32,6 +32,7 @@ PIECE = 1 << 20
 EXTRA_COLUMNS = (("node", np.int32), ("invoked_at", np.int64), ("answered_at", np.int64))
 SPECIAL_AT, SEEN_LAST, SYMBOL_AT, ODD_SYMBOL, NUMBERED, NUMBER, BASED, BASE = range(15, 23)
 RARE = ("argument", "second", "result", "ttl_ms", "node")  # columns that may be empty
+REFUSED = ("blind", "unsaid")  # fields that the compiled reader does not accept
 VALUES = ("argument", "second", "result")
 LEDGER_VALUES = ("value", "base")
 
@@ -121,7 +122,7 @@ class _Reader:
 
     def columns(self) -> Columns:
         symbols = _ReaderSymbols(self)
-        names = [*((name, TYPES[name]) for name in TYPES if name != "blind"), *EXTRA_COLUMNS]
+        names = [*((n, TYPES[n]) for n in TYPES if n not in REFUSED), *EXTRA_COLUMNS]
         read = {name: self.column(which, kind) for which, (name, kind) in enumerate(names)}
         for name in RARE:
             if not len(read[name]):
@@ -135,8 +136,8 @@ class _Reader:
         base = self.column(BASE, np.int32)
         values = [*(read[name] for name in VALUES), *(ledger[name] for name in LEDGER_VALUES), base]
         self._make_canonical(symbols, values)
-        # The compiled reader refuses the field itself.
         read["blind"] = blind_by_value(read["f"], read["result"], symbols)
+        read["unsaid"] = np.broadcast_to(np.False_, len(read["f"]))
         extra = {name: read.pop(name) for name, _ in EXTRA_COLUMNS}
         return Columns(
             table=Table(**read, symbols=symbols),

@@ -118,6 +118,7 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     since: Time | None = None  # of a fault's proof: when the fault took effect
     refused: Refusal | None = None  # of an answer `fail`; `error` has the details in words
     blind: bool = False  # of a release's answer: it did not check whose lock it removed
+    unsaid: bool = False  # of a release's answer: it is `ok` whether or not the lock was still held
 
     @property
     def struck(self) -> tuple[str, ...]:
@@ -174,8 +175,11 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, renam
     own_lease_clock: bool = msgspec.field(default=False, name="own-clocks")
     model: str = ""  # the name of the lock's or object's model; empty: guessed
     permits: Permits = 1  # of a semaphore: how many clients may hold it at once
+    tells_release: bool = True  # a release is confirmed only if the lock was still held
     fair: bool = False  # the lock promises first come, first served
     session: bool = False  # a hold lasts as long as its holder's session; `ttl_ms` is its timeout
+    ends_with: str = ""  # a session ends at once with its "connection", or its "server"
+    lock_nodes: tuple[str, ...] = ()  # the servers that grant the lock, where sessions end so
     stores: bool = False  # clients write to a storage under the lock; that is judged, too
     fewest: Length = 0  # acquisitions (and accepted writes) that suffice; 0: the default
     partial: bool = False  # a production log: it may begin or end in the middle

@@ -5,7 +5,8 @@ from __future__ import annotations
 from bisect import bisect_right, insort
 from dataclasses import dataclass, field, replace
 
-from lockcheck.history.event import Event, F, Terms
+from lockcheck.history.clocks import slack_ns
+from lockcheck.history.event import NS_PER_MS, Event, F, Terms
 from lockcheck.history.model import Ending, Hold, Operation, believed_until_ns, promised_until_ns
 
 
@@ -149,9 +150,18 @@ class Holding:
         end_ns = seen_ns
         if self.terms.partial:
             seen_on_key_ns = self.seen_on_key_ns[process, key]
-            promised_ns = promised_until_ns(held.acquire, held.renewals, self.terms.ttl_ms)
-            end_ns = min(seen_ns, max(seen_on_key_ns, promised_ns or seen_on_key_ns))
+            end_ns = min(seen_ns, max(seen_on_key_ns, self._sure_ns(held) or seen_on_key_ns))
         self._close(process, key, end_ns, Ending.LAST_SEEN, None)
+
+    def _sure_ns(self, held: OpenHold) -> int | None:
+        """Until when it was promised, whatever the clocks did; None: it has no lease."""
+        acquire, default_ms = held.acquire, self.terms.ttl_ms
+        until_ns = promised_until_ns(acquire, held.renewals, default_ms)
+        if until_ns is None:
+            return None
+        lease_ns = (acquire.invoke.ttl_ms or default_ms or 0) * NS_PER_MS
+        request_ns = acquire.last_ns - acquire.start_ns
+        return until_ns - slack_ns(lease_ns, request_ns, self.terms)
 
     def _cut_at_validity(self, hold: Hold) -> Hold:
         if not self.terms.check_validity:

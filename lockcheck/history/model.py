@@ -88,6 +88,11 @@ class Operation:
             return False
         return self.answer.blind or says_blind(self.answer.value)
 
+    @property
+    def unsaid(self) -> bool:
+        """A release whose answer does not tell whether the lock was still held."""
+        return self.f == F.RELEASE and self.answer is not None and self.answer.unsaid
+
 
 class Ending(StrEnum):
     """Why a client stopped holding a lock for certain."""

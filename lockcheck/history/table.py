@@ -112,6 +112,7 @@ class Table:
     ttl_ms: Codes  # the lease that was asked for, or NOTHING
     owner: Codes  # the process whose hold it concerns: of a keeper's renewal the client
     blind: Mask  # a release that did not check whose lock it removed
+    unsaid: Mask  # a release that was confirmed whether or not the lock was still held
     symbols: Symbols
 
     def __len__(self) -> int:
@@ -183,6 +184,7 @@ def _row(operation: Operation, symbols: Symbols) -> tuple[int, ...]:
         NOTHING if invoke.ttl_ms is None else invoke.ttl_ms,
         symbols.number(operation.owner if operation.f == F.RENEW else operation.process),
         operation.blind,
+        operation.unsaid,
     )
 
 

@@ -65,7 +65,7 @@ typedef struct {
 
 enum field {
     TIME, PROCESS_, TYPE, F_, KEY_, VALUE_, NODE_, TOKEN_, SEQ_, TTL_, SHARED_, ERROR_, BASE_,
-    VALID_, FAULT_, OF_, REFUSED_, BLIND_, REST, FIELDS
+    VALID_, FAULT_, OF_, REFUSED_, BLIND_, UNSAID_, REST, FIELDS
 };
 
 /* The kinds that each field may have, besides absent. An unknown field may be anything. */
@@ -89,6 +89,7 @@ static const int ALLOWED[FIELDS] = {
     [OF_] = MAY(INTEGER) | MAY(TEXT) | MAY(NULLED),
     [REFUSED_] = MAY(TEXT) | MAY(NULLED),
     [BLIND_] = 0, /* the same: releases that did not check the owner */
+    [UNSAID_] = 0, /* the same: releases whose answer says nothing */
     [REST] = ~0,
 };
 
@@ -267,6 +268,7 @@ static enum field field_named(Span name) {
     case 's':
         if (IS("seq")) return SEQ_;
         return IS("shared") ? SHARED_ : REST;
+    case 'u': return IS("unsaid") ? UNSAID_ : REST;
     default: return REST;
     }
 }

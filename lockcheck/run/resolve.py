@@ -163,12 +163,18 @@ def _terms(
         check_validity=config.check_validity,
         own_lease_clock=config.lease_clock is not Clock.MONOTONIC,
         session=promises.session,
+        ends_with=promises.ends_with,
+        lock_nodes=_servers(nodes) if promises.ends_with else (),
         fair=promises.fair,
         permits=promises.permits if promises.excludes else UNLIMITED_PERMITS,
         model=reentrant if promises.reentrant else "",
         stores=workload.stores,
         fewest=workload.fewest,
     )
+
+
+def _servers(nodes: Iterable[NodeSpec]) -> tuple[str, ...]:
+    return tuple(node.name for node in nodes if node.role is Role.SERVER)
 
 
 def _granting(nodes: Iterable[NodeSpec]) -> str:

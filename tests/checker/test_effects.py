@@ -269,13 +269,20 @@ def test_whether_a_fault_that_is_aimed_at_holders_struck_one(
 
 
 @pytest.mark.parametrize(
-    ("asked_ms", "said"), [("33.9", [NOT_HELD]), ("34", []), ("39", []), ("39.1", [NOT_HELD])]
+    ("asked", "said"),
+    [
+        ("33-33.9", [NOT_HELD]),
+        ("33.9-39.5", []),  # it waited for it
+        ("34-39.5", []),
+        ("39-39.5", []),
+        ("39.1-39.5", [NOT_HELD]),
+    ],
 )
 def test_somebody_must_want_the_lock_while_it_is_in_effect(
-    asked_ms: str, said: list[DoubtCode]
+    asked: str, said: list[DoubtCode]
 ) -> None:
     line = f"fault cut n1 31-39 asked={CUT} since=34 proven=38"
-    assert missed(line, f"2 acquire {asked_ms}-39.5!") == said
+    assert missed(line, f"2 acquire {asked}!") == said
 
 
 def test_only_what_is_aimed_at_holders_has_to_strike_one() -> None:

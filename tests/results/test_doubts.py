@@ -145,6 +145,13 @@ SENTENCES = [
         ),
     ),
     (
+        Doubt(DoubtCode.CLOCKS_DRIFT, "k", "n2", check="overlap", length_ns=9_000_000),
+        (
+            "n2 was let in to 'k' 0.0090 s before the lease of its last holder was over, and two"
+            " clocks may drift apart by that much: so the overlap proves nothing"
+        ),
+    ),
+    (
         Doubt(DoubtCode.LEDGER_MISSING),
         "the storage's ledger is missing, so the fate of unanswered writes is unknown",
     ),
@@ -188,6 +195,13 @@ SENTENCES = [
             f"{NO_ORDER} the lock has a lease the history does not mention, or was already held"
             " when it began: if it has a lease, say how long (--ttl); if neither is so, it is a"
             " violation"
+        ),
+    ),
+    (
+        Doubt(DoubtCode.MAYBE_UNLOGGED, "k", "a"),
+        (
+            f"{NO_ORDER} an operation of a is missing that was under way when the log was cut:"
+            " nothing is heard of it afterwards. A longer log would tell"
         ),
     ),
     (

@@ -94,7 +94,12 @@ BACKEND = Backend(
     name="mariadb-get-lock",
     summary="one MariaDB, GET_LOCK, bound to the connection",
     promises=Promises(
-        session=True, fencing=False, waits=True, ttl_step_ms=500, lapses_after=SERVER_WAITS
+        session=True,
+        fencing=False,
+        waits=True,
+        ends_with="connection",
+        lapses_after=SERVER_WAITS,
+        ttl_step_ms=500,
     ),
     servers=(NodeSpec("m1", Role.SERVER, Kind("mariadb")),),
     connect=GetLock,

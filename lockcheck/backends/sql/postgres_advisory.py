@@ -96,7 +96,7 @@ ENDED_BY = (
 BACKEND = Backend(
     name="postgres-advisory",
     summary="one PostgreSQL, pg_try_advisory_lock in a session",
-    promises=Promises(session=True, fencing=True),
+    promises=Promises(session=True, fencing=True, ends_with="connection"),
     servers=(NodeSpec("p1", Role.SERVER, Kind("postgres")),),
     connect=AdvisoryLock,
     errors=POSTGRES_ERRORS,

@@ -17,7 +17,7 @@ from lockcheck.servers.wire.postgres import POSTGRES_ERRORS
 BACKEND = Backend(
     name="postgres-advisory-pooled",
     summary="the same through PgBouncer, which lends sessions by the transaction",
-    promises=Promises(session=True, fencing=True),
+    promises=Promises(session=True, fencing=True, ends_with="connection"),
     servers=(
         NodeSpec("p1", Role.SERVER, Kind("postgres")),
         NodeSpec("b1", Role.SERVER, Kind("pgbouncer")),

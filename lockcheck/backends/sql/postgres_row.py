@@ -107,7 +107,7 @@ def _transaction(grant: Grant) -> Transaction:
 BACKEND = on_postgres(
     name="postgres-row",
     summary="one PostgreSQL, SELECT ... FOR UPDATE, and the data in the same transaction",
-    promises=Promises(session=True, fencing=False, commits=True),
+    promises=Promises(session=True, fencing=False, commits=True, ends_with="connection"),
     connect=RowLock,
     ended_by=(
         "the end of the process, at once; or idle_in_transaction_session_timeout = TTL since the "

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
 
+import numpy as np
+
 from lockcheck.checker.case import Case
 from lockcheck.checker.evidence.promise import ClientEnd
-from lockcheck.history import Effect, Event, Notice, Operation, Terms
+from lockcheck.checker.evidence.promised import Promises
+from lockcheck.history import Effect, Event, F, Notice, Operation, Terms
 from lockcheck.history.scan import Scan
-from lockcheck.history.table import NEVER, Ints, Table
+from lockcheck.history.table import NEVER, Ints, Mask, Table
 
 
 class Subject(Protocol):
@@ -32,7 +35,15 @@ class Subject(Protocol):
 
     @property
     def ends(self) -> list[ClientEnd]:
-        """Faults that ended clients, whose sessions ended with them."""
+        """Faults that ended clients, or servers, with which sessions ended."""
+
+    @property
+    def undated(self) -> Mask | None:
+        """The grants of sessions of which nobody knows when they were last kept alive."""
+
+    @property
+    def promises(self) -> Promises:
+        """With the faults that may have disturbed a client."""
 
     def operations(self, rows: Iterable[int]) -> list[Operation]:
         """The operations of these rows of the table, in the order in which they are named."""
@@ -66,6 +77,8 @@ class EventSubject:
         processes: defaultdict[str, set[int | str]] = defaultdict(set)
         for operation in self.case.operations:
             processes[operation.node].add(operation.owner)
+        servers = self.terms.lock_nodes if self.terms.ends_with else ()
+        processes.update(dict.fromkeys(servers, set().union(*processes.values())))
         ended = [fault for fault in self.case.history.faults if fault.effect is Effect.ENDS]
         return [
             ClientEnd(frozenset(processes[node]), fault.start_ns, fault.worked_by_ns or NEVER)
@@ -74,11 +87,26 @@ class EventSubject:
             if node in processes
         ]
 
+    @property
+    def undated(self) -> Mask | None:
+        if not self.terms.session:
+            return None
+        return np.array([_is_undated(operation) for operation in self.case.operations], np.bool_)
+
+    @property
+    def promises(self) -> Promises:
+        return self.case.attribution.promises
+
     def operations(self, rows: Iterable[int]) -> list[Operation]:
         return [self.case.operations[row] for row in rows]
 
     def around(self, groups: Iterable[Ints]) -> Case:  # noqa: ARG002 - all of it is at hand
         return self.case
+
+
+def _is_undated(operation: Operation) -> bool:
+    answer = operation.answer
+    return operation.f == F.ACQUIRE and answer is not None and answer.valid_ms is None
 
 
 @dataclass(frozen=True)
@@ -100,7 +128,15 @@ class ColumnSubject:
 
     @property
     def ends(self) -> list[ClientEnd]:
-        return []  # histories with faults are judged event by event
+        return []  # histories with sessions are judged event by event
+
+    @property
+    def undated(self) -> Mask | None:
+        return None
+
+    @cached_property
+    def promises(self) -> Promises:
+        return Promises(replace(self.scan.context, known_clients=self.scan.clients))
 
     def operations(self, rows: Iterable[int]) -> list[Operation]:
         return self.scan.operations(rows)

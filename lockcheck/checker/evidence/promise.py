@@ -16,18 +16,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lockcheck.history import Terms
+from lockcheck.history.clocks import DRIFT_OF_ONE, DRIFT_OF_TWO, LONGEST_REQUEST
 from lockcheck.history.event import NS_PER_MS, Event
 from lockcheck.history.ordering import order_by
 from lockcheck.history.table import NEVER, NO_TOKEN, NOTHING, Ints, Op, Outcome, Table
 
-DRIFT = 100  # clocks may drift by less than one part in so many
+# Heartbeats within a session's timeout: a stall shorter than one interval cannot end the session.
+HEARTBEATS = 3
 
 Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
 class ClientEnd:
-    """A client was killed at some moment between these; the processes that it had been by then."""
+    """At some moment between these the sessions of these processes may have ended: their client
+    was killed, or the server with which they end."""
 
     processes: frozenset[int | str]
     since_ns: int
@@ -35,28 +38,39 @@ class ClientEnd:
 
 
 def promised_until(
-    table: Table, terms: Terms, losses: Iterable[Event], ends: Iterable[ClientEnd] = ()
+    table: Table,
+    terms: Terms,
+    losses: Iterable[Event],
+    ends: Iterable[ClientEnd] = (),
+    undated: Mask | None = None,
 ) -> Ints | None:
     """Until when each grant and renewal was promised; None if no promise has a known end.
 
-    The service's clock may be a little faster than the history's. Without a lease, a client that
-    learned of its loss (its session expired, its renewal was refused) had the promise until then.
+    The service's clock may be a little faster than the history's. A client that learned of its loss
+    (its session expired, its connection ended) had the promise until then; one whose renewal was
+    refused, too, if there was no lease: within a lease the refusal breaks the promise. `undated`:
+    the grants of sessions of which nobody knows when they were last kept alive.
 
     A killed client keeps no session alive, which may end as soon as the service notices. It was
     alive to record its last grant, but perhaps no longer.
     """
     lease = lease_ns(table, terms.ttl_ms)
+    kept = lease - _slacks_ns(lease, table.end - table.start, terms)
     granted = (table.outcome == Outcome.OK) & ((table.f == Op.ACQUIRE) | (table.f == Op.RENEW))
     leased = granted & (lease > 0)
     since = promised_from(table, terms) if leased.any() else table.start
-    until = np.where(leased, since + lease - lease // DRIFT, NEVER)
-    endless = granted & ~leased
-    refused = (table.f == Op.RENEW) & (table.outcome == Outcome.FAIL)
-    lost = [(table.owner[row], table.key[row], table.end[row]) for row in np.flatnonzero(refused)]
-    lost += [(table.symbols.number(e.process), table.symbols.number(e.key), e.time) for e in losses]
-    for loss in lost if endless.any() else ():
-        rows = _granted_before(table, *loss)
-        until[rows[until[rows] == NEVER]] = loss[2]
+    until = np.where(leased, since + kept, NEVER)
+    if undated is not None:
+        until = np.where(leased & undated, until - lease // HEARTBEATS, until)
+    granting, refused = _ByClient(table, granted), _ByClient(table, _refused_renewals(table))
+    for row in refused.rows.tolist() if (granted & ~leased).any() else ():
+        held = granting.since_last_grant(table.owner[row], table.key[row], table.end[row])
+        until[held[until[held] == NEVER]] = table.end[row]
+    for loss in losses:
+        whose = table.symbols.number(loss.process), table.symbols.number(loss.key)
+        held = granting.since_last_grant(*whose, loss.time)
+        if len(held) and not (refused.before(*whose, loss.time) > held[0]).any():
+            until[held] = np.minimum(until[held], loss.time)
     for end in ends if terms.session else ():
         theirs = np.isin(table.owner, [table.symbols.number(process) for process in end.processes])
         rows = np.flatnonzero(granted & theirs & (table.start <= end.by_ns))
@@ -65,17 +79,46 @@ def promised_until(
     return until if (until < NEVER).any() else None
 
 
-def _granted_before(table: Table, owner: int, key: int, time_ns: int) -> Ints:
-    """The last grant before that moment, and the renewals since."""
-    rows = np.flatnonzero(
-        (table.owner == owner)
-        & (table.key == key)
-        & np.isin(table.f, (Op.ACQUIRE, Op.RENEW))
-        & (table.outcome == Outcome.OK)
-        & (table.end <= time_ns)
-    )
-    grants = np.flatnonzero(table.f[rows] == Op.ACQUIRE)
-    return rows[grants[-1] :] if len(grants) else rows[:0]
+def _refused_renewals(table: Table) -> Mask:
+    refused: Mask = (table.f == Op.RENEW) & (table.outcome == Outcome.FAIL)
+    return refused
+
+
+class _ByClient:
+    """Some rows: of each client and key those that were answered by a moment."""
+
+    def __init__(self, table: Table, which: Mask) -> None:
+        rows = np.flatnonzero(which)
+        self._width = int(table.owner.max(initial=0)) + 1
+        client = (table.key[rows].astype(np.int64) + 1) * self._width + table.owner[rows]
+        order = order_by(client, table.end[rows])
+        self.rows, self._clients = rows[order], client[order]
+        self._ends = table.end[self.rows]
+        acquires = table.f[self.rows] == Op.ACQUIRE
+        at = np.where(acquires, np.arange(len(rows)), -1)
+        self._last_acquire = np.maximum.accumulate(at) if len(rows) else at
+
+    def _places(self, owner: int, key: int, time_ns: int) -> tuple[int, int]:
+        client = (int(key) + 1) * self._width + int(owner)
+        first, past = (int(np.searchsorted(self._clients, client, s)) for s in ("left", "right"))
+        return first, first + int(np.searchsorted(self._ends[first:past], time_ns, "right"))
+
+    def before(self, owner: int, key: int, time_ns: int) -> Ints:
+        return self.rows[slice(*self._places(owner, key, time_ns))]
+
+    def since_last_grant(self, owner: int, key: int, time_ns: int) -> Ints:
+        """The last acquire before that moment, and what came after it."""
+        first, past = self._places(owner, key, time_ns)
+        last = int(self._last_acquire[past - 1]) if past > first else -1
+        return self.rows[last if last >= first else past : past]
+
+
+def _slacks_ns(lease: Ints, request: Ints, terms: Terms) -> Ints:
+    """As `slack_ns`, of many."""
+    if terms.backend:
+        return lease // DRIFT_OF_ONE
+    slacks: Ints = lease // DRIFT_OF_TWO + np.minimum(request, lease // LONGEST_REQUEST)
+    return slacks
 
 
 def lease_ns(table: Table, default_ttl_ms: int | None) -> Ints:
@@ -102,7 +145,9 @@ def turn_came(table: Table, terms: Terms, shared: Mask | None = None) -> Ints:
         return table.start
     granted, before = _last_to_leave(table, granted, left)
     before, of = left[before], acquired[before]
-    certain = _certainly_before(table, of, granted, lease_ns(table, terms.ttl_ms)[granted])
+    lease = lease_ns(table, terms.ttl_ms)[granted]
+    lease -= _slacks_ns(lease, table.end[granted] - table.start[granted], terms)
+    certain = _certainly_before(table, of, granted, lease)
     certain &= table.process[of] != table.process[granted]
     if shared is not None:
         certain &= ~(shared[of] & shared[granted])
@@ -148,9 +193,9 @@ def _last_to_leave(table: Table, granted: Ints, left: Ints) -> tuple[Ints, Ints]
 
 
 def _certainly_before(table: Table, one: Ints, other: Ints, lease: Ints) -> Mask:
+    """`lease`: how long each of the others would have been promised the lock, at least."""
     tokens = (table.token[one] != NO_TOKEN) & (table.token[other] != NO_TOKEN)
     by_token = tokens & (table.token[one] < table.token[other])
-    kept_ns = table.start[other] + lease - lease // DRIFT
-    by_promise = ~tokens & (table.end[one] < kept_ns)
+    by_promise = ~tokens & (table.end[one] < table.start[other] + lease)
     certain: Mask = (table.end[one] < table.start[other]) | by_token | by_promise
     return certain

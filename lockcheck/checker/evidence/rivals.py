@@ -7,8 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from lockcheck.checker.evidence.order import certainly_earlier, concurrent
-from lockcheck.checker.evidence.promise import DRIFT
 from lockcheck.history import F, History, Hold, Terms
+from lockcheck.history.clocks import slack_ns
 from lockcheck.history.event import NS_PER_MS
 
 
@@ -63,4 +63,5 @@ class Rivals:
         if hold.token is not None and other.token is not None:
             return False
         lease_ns = (other.acquire.invoke.ttl_ms or self._terms.ttl_ms or 0) * NS_PER_MS
-        return hold.start_ns < other.acquire.start_ns + lease_ns - lease_ns // DRIFT
+        asked_ns, request_ns = other.acquire.start_ns, other.start_ns - other.acquire.start_ns
+        return hold.start_ns < asked_ns + lease_ns - slack_ns(lease_ns, request_ns, self._terms)

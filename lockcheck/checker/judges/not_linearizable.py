@@ -15,11 +15,13 @@ from lockcheck.checker.doubt import Doubt, DoubtCode
 from lockcheck.checker.examined import MOST_REPORTED, Examined, examine, key_name, reason_of
 from lockcheck.checker.finding import Blame, Code, Culprit, Finding, Proof, Verdict
 from lockcheck.checker.linearizability import Answer, Model, endless
-from lockcheck.checker.modelling import is_leased, is_lock, misfit, nested_instead
+from lockcheck.checker.logs.excuses import Excuse
+from lockcheck.checker.modelling import is_lock, misfit, nested_instead
 from lockcheck.checker.wording import Words
 from lockcheck.history import F, Hold, Operation
+from lockcheck.history.model import name_of
 from lockcheck.history.table import NOTHING, Table
-from lockcheck.words import by_node, full_stop, operation_words, plain
+from lockcheck.words import by_node, full_stop, names, operation_words, plain
 
 MOST_STEPS = 12  # of an order or a cycle that are written out
 MOST_LOOKED_BACK = 1_000  # operations, for what stands in the way of one
@@ -46,10 +48,14 @@ def doubts(subject: Subject, examined: Iterable[Examined]) -> Iterator[Doubt]:
             for key in sorted(each.nested)[:MOST_REPORTED]:
                 name = _name(table, key)
                 yield Doubt(DoubtCode.MAYBE_REENTRANT, name, model=model, instead=instead.name)
-        for key in sorted(each.forgiven)[:MOST_REPORTED]:
-            leased = is_leased(table, terms, key)
-            code = DoubtCode.MAYBE_RELEASED if leased else DoubtCode.MAYBE_LEASED
-            yield Doubt(code, _name(table, key))
+        for key in sorted(each.excused)[:MOST_REPORTED]:
+            for excuse in each.excused[key]:
+                yield _doubt(table, key, excuse)
+
+
+def _doubt(table: Table, key: int, excuse: Excuse) -> Doubt:
+    clients = (table.symbols.value(client) for client in excuse.clients)
+    return Doubt(excuse.code, _name(table, key), names(map(name_of, clients)))
 
 
 def _finding(subject: Subject, examined: Examined, key: int, answer: Answer) -> Finding:
@@ -102,7 +108,9 @@ def _blame(
         return tuple(holds), service
     earlier, later = case.attribution.in_order(*holds)
     blame = case.attribution.blame(earlier, later)
-    return (earlier, later), blame if blame.who is not Culprit.HOLDER else service
+    # The engines were lenient with leases and clocks: those do not explain it.
+    explained = blame.who in (Culprit.SERVICE, Culprit.CLIENT, Culprit.MACHINE)
+    return (earlier, later), blame if explained else service
 
 
 def _grants(operation: Operation) -> bool:

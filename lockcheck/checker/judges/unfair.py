@@ -13,6 +13,7 @@ from lockcheck.checker.evidence.rivals import exclude
 from lockcheck.checker.finding import Blame, Code, Culprit, Finding, Reason
 from lockcheck.checker.wording import Last, Words
 from lockcheck.history import Hold
+from lockcheck.history.clocks import slack_ns
 from lockcheck.history.event import NS_PER_MS
 from lockcheck.words import lock_name, plain
 
@@ -67,7 +68,8 @@ class _Queue:
             # A client out of touch may have lost its session, or a grant it did not know of yet.
             return not self._outages.out_of_touch({waiter.node}, asked_ns, waiter.start_ns)
         # Had it been granted before, it would have held it now: its lease was still running.
-        return passing.start_ns - asked_ns < lease_ms * NS_PER_MS
+        lease_ns, request_ns = lease_ms * NS_PER_MS, waiter.start_ns - asked_ns
+        return passing.start_ns - asked_ns < lease_ns - slack_ns(lease_ns, request_ns, self._terms)
 
 
 def _asked_ns(hold: Hold) -> int:

@@ -64,7 +64,7 @@ def _beginning_with(
     time_ns = int(table.start[rows].min()) - 1
     keys = [key for key, way in before.items() for _ in way]
     what = np.array([symbol for way in before.values() for symbol in way], np.int32)
-    given = {"start": time_ns, "end": time_ns, "token": NO_TOKEN, "blind": False}
+    given = {"start": time_ns, "end": time_ns, "token": NO_TOKEN, "blind": False, "unsaid": False}
     if model.operations == LOCKING:
         given |= {"f": Op.ACQUIRE, "outcome": Outcome.INFO, "end": NEVER}
     else:

@@ -30,10 +30,16 @@ def doubts(case: Case) -> Iterator[Doubt]:
 
 
 def doubts_of_findings(findings: Iterable[Finding]) -> Iterator[Doubt]:
-    """One for each anomaly that the machine itself explains."""
+    """One for each anomaly that the machine itself, or the drift of clocks, explains."""
     for finding in findings:
-        if finding.blame.who is Culprit.MACHINE and finding.effect is Verdict.UNKNOWN:
+        if finding.effect is not Verdict.UNKNOWN:
+            continue
+        if finding.blame.who is Culprit.MACHINE:
             yield _machine(finding)
+        elif finding.blame.who is Culprit.CLOCKS:
+            node, early_ns = finding.holds[1].node, finding.blame.by_ns
+            code, check = DoubtCode.CLOCKS_DRIFT, finding.code
+            yield Doubt(code, finding.key, node, check=check, length_ns=early_ns)
 
 
 def _machine(finding: Finding) -> Doubt:
@@ -106,12 +112,14 @@ def _struck_during(history: History, hold: Hold, fault: FaultSpan) -> bool:
 
 
 def _was_wanted(history: History, hold: Hold, fault: FaultSpan) -> bool:
-    """Whether another client requested the lock during the fault: else the fault shows nothing."""
+    """Whether another client wanted the lock during the fault: else the fault shows nothing. In a
+    queue it may have asked for it long before."""
     since_ns, healed_ns = fault.worked_from_ns, fault.healed_ns
     return any(
         o.f == F.ACQUIRE and o.key == hold.key and o.node != hold.node
         for o in history.operations
-        if o.start_ns >= since_ns and (healed_ns is None or o.start_ns <= healed_ns)
+        if (o.answer is None or o.answer.time >= since_ns)
+        and (healed_ns is None or o.start_ns <= healed_ns)
     )
 
 

@@ -168,6 +168,7 @@ class RowEvents:
             ttl_ms=np.maximum(self._ttl_ms[at], NOTHING).astype(np.int32),
             owner=process[np.where(rows.owner == NOTHING, rows.client, rows.owner)[at]],
             blind=blind_by_value(f[at], result, symbols),
+            unsaid=np.broadcast_to(np.False_, len(at)),
             symbols=symbols,
         )
         times = np.concatenate((rows.start, rows.answered))[self._numbers]

@@ -135,7 +135,7 @@ class _Lasting:
                 us(hold.acquire.start_ns),
                 us(hold.start_ns),
                 us(hold.end_ns),
-                or_none(self.judgement.case.attribution.promised_in_all_ns(hold)),
+                or_none(self.judgement.case.attribution.promises.in_all_ns(hold)),
                 us(gone),
                 -1 if hold.token is None else hold.token,
                 int(hold.shared),

@@ -46,7 +46,7 @@ def _refused(case: Case, write: Operation, reason: str) -> RefusedWrite:
     if own and newer:  # as it stood when the newer holder was let in
         until_ns = case.attribution.promised_until_ns(own, newer)
     elif own:
-        until_ns = case.attribution.promised_in_all_ns(own)
+        until_ns = case.attribution.promises.in_all_ns(own)
     return RefusedWrite(
         time_ns=at_ns,
         node=plain(write.node),

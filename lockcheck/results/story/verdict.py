@@ -31,6 +31,8 @@ _CAUSES = {
     Culprit.SERVICE: "the lock server is to blame",
     Culprit.CLIENT: "a client is to blame",
     Culprit.MACHINE: "the machine itself had stalled",
+    Culprit.CLOCKS: "the difference of two clocks explains it",
+    Culprit.NOBODY: "it cannot be told who is to blame",
 }
 
 

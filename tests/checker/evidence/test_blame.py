@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lockcheck.checker import Blame, Culprit, Finding, Verdict
+from lockcheck.checker import Blame, Code, Culprit, Finding, Verdict
 from lockcheck.checker.doubt import DoubtCode
 from lockcheck.results.story.wording.codes import note
 from tests.checker.dsl import judged, ns
@@ -44,11 +44,37 @@ def test_the_service_broke_its_promise() -> None:
 
 @pytest.mark.parametrize(
     ("granted", "who"),
-    [("99.999999", Culprit.SERVICE), ("100", Culprit.HOLDER), ("100.000001", Culprit.HOLDER)],
+    [
+        ("99.699999", Culprit.SERVICE),
+        ("99.7", Culprit.HOLDER),  # 2,000 ppm of drift, and 0.1 ms that the request took
+        ("100.000001", Culprit.HOLDER),
+    ],
 )
-def test_the_promise_ends_at_its_very_last_nanosecond(granted: str, who: Culprit) -> None:
-    lines = f"1 acquire 0-1 \n 2 acquire 98-{granted} \n 1 release 120-121 \n 2 release 130-131"
+def test_the_promise_is_sure_but_for_the_drift_of_two_clocks(granted: str, who: Culprit) -> None:
+    lines = f"1 acquire 0-0.1 \n 2 acquire 98-{granted} \n 1 release 120-121 \n 2 release 130-131"
     assert blame(lines).who is who
+
+
+@pytest.mark.parametrize(
+    ("granted", "who"), [("99.94", Culprit.SERVICE), ("99.96", Culprit.HOLDER)]
+)
+def test_a_run_is_on_one_host_and_its_clocks_drift_less(granted: str, who: Culprit) -> None:
+    lines = f"1 acquire 0-1 \n 2 acquire 98-{granted} \n 1 release 120-121 \n 2 release 130-131"
+    assert overlap(lines, backend="redis").blame.who is who
+
+
+def test_a_holder_that_kept_to_its_lease_is_not_accused_of_what_clocks_explain() -> None:
+    judgement = judged(
+        "1 acquire 0-1",
+        "2 acquire 98-99.9",
+        "1 release 99.95-99.96!",
+        "2 release 130-131",
+        ttl_ms=100,
+    )
+    [found] = judgement.of(Code.OVERLAP)
+    assert (found.blame.who, found.blame.by_ns) == (Culprit.CLOCKS, ns(0.1))
+    assert judgement.verdict is Verdict.UNKNOWN
+    assert [doubt.code for doubt in judgement.doubts] == [DoubtCode.CLOCKS_DRIFT]
 
 
 def test_a_lock_without_a_lease_promises_until_its_release() -> None:

@@ -181,10 +181,14 @@ WRONG: dict[str, tuple[str, dict[str, Any], set[str]]] = {
         2 write 1-2 u
         2 release 2-3
         1 write 4-5 v""", {}, {"unlocked-section"}),
-    "two values of before": ("1 read 0-1 = a \n 2 read 2-3 = b", {}, {"not-linearizable"}),
+    "two values of before": ("""
+        1 read 0-1 = a
+        2 read 2-3 = b
+        1 read 8-9 = b""", {}, {"not-linearizable"}),
     "a value of before, after the first one that was written": ("""
         1 write 0-1 a
-        2 read 2-3 = b""", {}, {"not-linearizable"}),
+        2 read 1.5-2 = b
+        1 read 8-9 = b""", {}, {"not-linearizable"}),
     "a counter that counts wrong": ("""
         1 read 0-1 = 40
         1 add 2-3 1

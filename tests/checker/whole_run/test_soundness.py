@@ -122,7 +122,8 @@ def aimed(*lines: str) -> list[Doubt]:
         ("fault pause n1 32-33", "2 acquire 32-32.5!", True),
         ("fault pause n1 32-33", "2 acquire 33-33.5!", True),
         ("fault pause n1 32-33", "2 acquire 33.1-33.5!", False),  # it ran again
-        ("fault pause n1 32-33", "2 acquire 31.9-33.5!", False),  # asked before
+        ("fault pause n1 32-33", "2 acquire 31.9-33.5!", True),  # it had asked before, and waited
+        ("fault pause n1 32-33", "2 acquire 31.1-31.9!", False),  # and was refused before
         ("fault pause n1 32-33", "2 acquire:other 32-32.5!", False),
         ("fault pause n1 32-33", "1 acquire 32-32.5!", False),
         ("fault pause n1 32-33", "2 read 32-32.5", False),

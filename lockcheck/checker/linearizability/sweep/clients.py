@@ -13,7 +13,17 @@ from numpy.typing import NDArray
 
 from lockcheck.checker.linearizability.leases import NO_PROMISE
 from lockcheck.history.ordering import order_by
-from lockcheck.history.table import NEVER, NO_TOKEN, Bytes, Ints, Mask, Op, Outcome, Table
+from lockcheck.history.table import (
+    NEVER,
+    NO_TOKEN,
+    Bytes,
+    Ints,
+    Mask,
+    Op,
+    Outcome,
+    Table,
+    among,
+)
 
 Spots = NDArray[np.intp]
 
@@ -29,7 +39,7 @@ class Clients:
     f: Bytes
     starts: Spots  # the first spot of each client
     marks: Spots  # the spots of confirmed operations
-    maybe_acquired: Spots  # unconfirmed acquires and releases
+    maybe_acquired: Spots  # acquires and releases that may have had no effect
     maybe_released: Spots
     until: Ints | None  # for each mark: the end of the promise of a grant or renewal
     overlapping: Spots  # those that begin before their client's previous one ended
@@ -39,11 +49,12 @@ class Clients:
     def of(table: Table, until: Ints | None) -> Clients:
         rows, starts = _by_client(table)
         f, ok = table.f[rows], table.outcome[rows] == Outcome.OK
+        answered = ok | (table.outcome[rows] == Outcome.EITHER)
         start, end = table.start[rows], table.end[rows]
         again = np.ones(len(rows), bool)
         again[starts] = False
         again, begun = again[1:], start[1:]
-        before = np.where(ok[:-1], end[:-1], begun)
+        before = np.where(answered[:-1], end[:-1], begun)
         marks = np.arange(len(rows)) if ok.all() else np.flatnonzero(ok)
         release = f[marks] == Op.RELEASE
         return Clients(
@@ -79,8 +90,8 @@ class Clients:
 
 
 def relevant(table: Table) -> Mask:
-    """The confirmed operations on locks, and the unconfirmed ones that may have changed one."""
-    maybe = (table.outcome == Outcome.INFO) & (table.f != Op.RENEW)
+    """The confirmed operations on locks, and those that may have changed one."""
+    maybe = among(table.outcome, (Outcome.INFO, Outcome.EITHER)) & (table.f != Op.RENEW)
     wanted: Mask = (table.f <= Op.RENEW) & ((table.outcome == Outcome.OK) | maybe)
     return wanted
 

@@ -132,7 +132,14 @@ class _Scene:
             text = f"renewed its lease on {key}" if renewal.ok else failed
             weight = WEIGHT if identity(renewal) in self.at_fault else RENEWED[part]
             yield Step(renewal.last_ns, who, text, Kind.LOCK, weight)
-        until_ns = self.case.attribution.promised_in_all_ns(hold)
+        promises = self.case.attribution.promises
+        until_ns = promises.in_all_ns(hold)
+        ended = promises.server_end(hold, hold.end_ns)
+        if ended is not None and ended.worked_from_ns < hold.end_ns:
+            its = plain(self.history.terms.ends_with)
+            text = f"its {its} had ended with the server: {key} may now go to somebody else"
+            yield Step(ended.worked_from_ns, who, text, Kind.LOCK, LEASE_OVER[part])
+            return
         if until_ns is None or self._taken_away_before(hold, until_ns):
             return
         if until_ns < hold.end_ns:

@@ -37,29 +37,70 @@ def blame_of(history: History, incident: Incident) -> str:
 
 
 def _culprit(terms: Terms, incident: Incident, finding: Finding) -> str:
-    blame, holds = finding.blame, finding.holds
-    if blame.who is Culprit.MACHINE:
-        what = f"it stalled for {span(total_ns(blame.stalls))}" if blame.stalls else ""
-        return (
-            f"The machine that ran this test: {what or 'its own clock jumped'}, and nothing that "
-            "was injected did that. It is not counted against the lock."
-        )
-    if (release := blame.release or foreign_release_of(finding)) is not None:
+    release = finding.blame.release or foreign_release_of(finding)
+    if finding.blame.who in _EXCUSED:
+        return _EXCUSED[finding.blame.who](terms, finding)
+    if release is not None:
         return (
             f"The client {plain(release.node)}: it released a lock that was no longer its own, "
             f"and {lock_server(terms)} let it: the release does not check who the owner is."
         )
-    if blame.who is Culprit.CLIENT:
+    if finding.blame.who is Culprit.CLIENT:
         return _client(terms, finding)
-    earlier, later = node_of(holds, 0, "a client"), node_of(holds, 1, "the next client")
-    if blame.who is Culprit.HOLDER:
-        others = f"{later} and others" if len(incident.rivals) > 1 else later
-        return (
-            f"The holder, {earlier}: {_overran(incident, finding)}. "
-            f"{upper_first(lock_server(terms))} was entitled to let {others} in."
-        )
+    if finding.blame.who is Culprit.HOLDER:
+        return _holder(terms, incident, finding)
     server = lock_server(terms) if about_a_lock(finding) else "the server that answered"
     return f"{upper_first(server)}: {_server_did(finding)}."
+
+
+def _machine(_: Terms, finding: Finding) -> str:
+    stalls = finding.blame.stalls
+    what = f"it stalled for {span(total_ns(stalls))}" if stalls else "its own clock jumped"
+    return (
+        f"The machine that ran this test: {what}, and nothing that was injected did that. It is "
+        "not counted against the lock."
+    )
+
+
+def _clocks(_: Terms, finding: Finding) -> str:
+    earlier, later = _pair(finding)
+    return (
+        f"Nobody for certain: {later} was let in {span(finding.blame.by_ns)} before {earlier}'s "
+        "lease was over by the clock of this history, and the lock server counts by its own."
+    )
+
+
+def _nobody(terms: Terms, finding: Finding) -> str:
+    holder, _ = _pair(finding)
+    if terms.session:
+        return (
+            "It cannot be told: the history does not show what kept the session of "
+            f"{holder} alive, so nobody knows until when it lasted."
+        )
+    return (
+        f"It cannot be told: {holder} waited for the lock, and nobody knows when it was granted, "
+        "so neither from when its lease counts."
+    )
+
+
+_EXCUSED = {Culprit.MACHINE: _machine, Culprit.CLOCKS: _clocks, Culprit.NOBODY: _nobody}
+
+
+def _pair(finding: Finding) -> tuple[str, str]:
+    return node_of(finding.holds, 0, "a client"), node_of(finding.holds, 1, "the next client")
+
+
+def _holder(terms: Terms, incident: Incident, finding: Finding) -> str:
+    earlier, later = _pair(finding)
+    others = f"{later} and others" if len(incident.rivals) > 1 else later
+    entitled = f"{upper_first(lock_server(terms))} was entitled to let {others} in."
+    end, late = finding.blame.ended_by, span(finding.blame.by_ns)
+    if end is None:
+        return f"The holder, {earlier}: {_overran(incident, finding)}. {entitled}"
+    return (
+        f"Nobody but this kind of lock: it lasts as long as a {plain(terms.ends_with)}, and that "
+        f"of {earlier} had ended ({fault_name(end)}) {late} before it let go. {entitled}"
+    )
 
 
 def _overran(incident: Incident, finding: Finding) -> str:

@@ -60,6 +60,16 @@ _HOLDER_CURES = {
         "work, and go on when its lease has run out. What helps is {guard}."
     ),
 }
+_EXCUSED_CURES = {
+    Culprit.MACHINE: (
+        "The lock needs no change. Run again on a quieter machine, or with a longer lease (--ttl) "
+        "so that a short stall does not reach its end."
+    ),
+    Culprit.CLOCKS: (
+        "Nothing, if clocks explain it. A client is on the safe side that stops a little before "
+        "its lease is over: by a hundredth of it, say."
+    ),
+}
 _ANY_HOLDER = (
     "No lock server can prevent this: it cannot stop a client whose lease has run out. What "
     "helps is {guard}. A longer lease only makes it rarer."
@@ -87,11 +97,8 @@ def _cure(finding: Finding, guard: str) -> str:
 def _prevention(history: History, incident: Incident, advice: str) -> str:
     blame, guard = incident.main.blame, history.terms.guard
     guarded = guard in {"fence", "cas"}
-    if blame.who is Culprit.MACHINE:
-        return (
-            "The lock needs no change. Run again on a quieter machine, or with a longer lease "
-            "(--ttl) so that a short stall does not reach its end."
-        )
+    if blame.who in _EXCUSED_CURES:
+        return _EXCUSED_CURES[blame.who]
     own = by_evidence(incident.main) and blame.release is None
     if own and not incident.foreign_releases:
         return _cure(incident.main, advice)
@@ -109,10 +116,10 @@ def _prevention(history: History, incident: Incident, advice: str) -> str:
             "Nothing more is needed: no lease can keep a client from outliving it, and the guard "
             f"at the storage (--guard {guard}) is what keeps the data right."
         )
-    return _lock_cure(incident, advice)
+    return _lock_cure(history, incident, advice)
 
 
-def _lock_cure(incident: Incident, guard: str) -> str:
+def _lock_cure(history: History, incident: Incident, guard: str) -> str:
     blame = incident.main.blame
     if incident.foreign_releases or blame.release is not None:
         return _release_cure(incident, guard)
@@ -120,6 +127,17 @@ def _lock_cure(incident: Incident, guard: str) -> str:
         return (
             "Fix the client: it must read under the lock, and write only while it holds it. "
             f"What also helps is {guard}."
+        )
+    if blame.who is Culprit.NOBODY:
+        return (
+            "Record when a lease begins (the validity that the lock tells, its renewals), and it "
+            f"can be told. Whoever it was: what helps is {guard}."
+        )
+    if blame.ended_by is not None:
+        return (
+            f"A lock that lasts as long as a {history.terms.ends_with} is free as soon as that "
+            "ends, and a holder that is cut off does not learn of it. Choose one that outlives its "
+            f"server (a lease that is stored, or consensus). What helps in any case is {guard}."
         )
     if blame.who is Culprit.SERVICE:
         return f"{_service_cure(blame)} Whatever the lock does, data stay safe behind {guard}."

@@ -128,6 +128,10 @@ _WORDS: dict[DoubtCode, Callable[[Doubt], str]] = {
         f"the host's clock jumped while {d.node} held {d.key!r}, and that explains the {d.check}:"
         " run again while nothing sets the clock"
     ),
+    DoubtCode.CLOCKS_DRIFT: lambda d: (
+        f"{d.node} was let in to {d.key!r} {span(d.length_ns)} before the lease of its last holder"
+        f" was over, and two clocks may drift apart by that much: so the {d.check} proves nothing"
+    ),
     DoubtCode.LEDGER_MISSING: lambda _: (
         "the storage's ledger is missing, so the fate of unanswered writes is unknown"
     ),
@@ -153,6 +157,11 @@ _WORDS: dict[DoubtCode, Callable[[Doubt], str]] = {
         f"no order explains the answers about {_object(d)}, unless the lock has a lease the"
         " history does not mention, or was already held when it began: if it has a lease, say how"
         " long (--ttl); if neither is so, it is a violation"
+    ),
+    DoubtCode.MAYBE_UNLOGGED: lambda d: (
+        f"no order explains the answers about {_object(d)}, unless an operation of {d.node} is"
+        " missing that was under way when the log was cut: nothing is heard of it afterwards. A"
+        " longer log would tell"
     ),
     DoubtCode.MAYBE_RELEASED: lambda d: (
         f"no order explains the answers about {_object(d)}, unless a release that was refused had"

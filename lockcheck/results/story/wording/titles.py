@@ -51,11 +51,11 @@ def _held(incident: Incident) -> str:
         who, permits = names(hold.node for hold in incident.crowd), len(main.holds) - 1
         return f"{who} all held one of the {permits} permits of {key}{long}"
     earlier, others = node_of(main.holds, 0, "a client"), let_in(incident)
-    if blame.promised_until_ns is None or blame.who is Culprit.CLIENT:
+    if blame.promised_until_ns is None or blame.who in (Culprit.CLIENT, Culprit.NOBODY):
         if long and not any(hold.shared for hold in main.holds):
             return f"{names(hold.node for hold in main.holds)} both held {key}{long}"
         return f"{earlier} still held {key} while {others}"
-    if blame.who is Culprit.SERVICE:
+    if blame.who in (Culprit.SERVICE, Culprit.CLOCKS):
         early = f"{span(blame.by_ns)} before {earlier}'s lease ran out"
         later = f"{node_of(main.holds, 1, 'another client')} was let in to {key} {early}"
         return f"{later}, and both held it{long}" if long else f"{later} ({others})"
@@ -70,6 +70,8 @@ def outlived(incident: Incident) -> str:
     until_ns = main.blame.promised_until_ns
     if until_ns is not None and (begun := [w for w in late if w.start_ns <= until_ns]):
         return _arrived_late(main.blame.fault, begun[0], until_ns)
+    if main.blame.ended_by is not None:
+        return f"{earlier} held {key} for {by} after its session had ended with its server"
     if not slept(main):
         return f"{earlier} held {key} for {by} beyond its lease"
     then = ", then wrote at once," if late else " and still believed in it"

@@ -1,0 +1,103 @@
+"""What may explain a mistake in the answers of an object, so that it proves nothing.
+
+- What was under way when a production log was cut is missing in it (`unlogged`).
+- A refused release shows that the lock was gone by then: perhaps by the same release, sent twice.
+- Where a production log mentions no lease, a holder may have had one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from lockcheck.checker.doubt import DoubtCode
+from lockcheck.checker.linearizability import Model, Patience, decide
+from lockcheck.checker.logs.releases import unconfirmed
+from lockcheck.checker.logs.unlogged import Unlogged, unlogged, with_unlogged
+from lockcheck.history import Terms
+from lockcheck.history.table import NEVER, Ints, Mask, Op, Outcome, Table
+
+Reading: TypeAlias = tuple[Table, Ints | None]  # operations, and until when each was promised
+
+
+@dataclass(frozen=True, slots=True)
+class Excuse:
+    code: DoubtCode
+    clients: tuple[int, ...] = ()  # symbols of those of which an operation may be missing
+
+
+@dataclass(frozen=True, slots=True)
+class Excuses:
+    table: Table
+    until: Ints | None
+    model: Model
+    terms: Terms
+    patience: Patience
+    last: dict[int, int]  # when the last row of each process was done
+    may_be_done: Callable[[Ints], Mask]  # of rows of refused releases
+
+    def of(self, keys: list[int]) -> dict[int, tuple[Excuse, ...]]:
+        """The keys whose mistakes something explains, and what: the first that does."""
+        rows = np.flatnonzero(np.isin(self.table.key, keys))
+        told = self.table.take(rows), None if self.until is None else self.until[rows]
+        found: dict[int, tuple[Excuse, ...]] = {}
+        lenient = self._leniently(told, rows)
+        if lenient is not None:
+            found = {key: (Excuse(self._code(key)),) for key in self._explained(lenient, keys)}
+        found |= self._unlogged(told, [key for key in keys if key not in found])
+        left = [key for key in keys if key not in found]
+        both = {} if lenient is None else self._unlogged(lenient, left)
+        return found | {key: (Excuse(self._code(key)), *each) for key, each in both.items()}
+
+    def _code(self, key: int) -> DoubtCode:
+        leased = self.until is not None and (self.until[self.table.key == key] < NEVER).any()
+        return DoubtCode.MAYBE_RELEASED if leased else DoubtCode.MAYBE_LEASED
+
+    def _leniently(self, told: Reading, rows: Ints) -> Reading | None:
+        """None: no other reading is known."""
+        table, until = told
+        if not self.model.owners:
+            return None
+        refused = (table.f == Op.RELEASE) & (table.outcome == Outcome.FAIL)
+        refused[refused] = self.may_be_done(rows[refused])
+        leases = self.terms.partial and until is None
+        if not (refused.any() or leases):
+            return None
+        if leases:
+            grants = (table.f == Op.ACQUIRE) & (table.outcome == Outcome.OK)
+            until = np.where(grants, table.end, NEVER)
+        return unconfirmed(table, refused), until
+
+    def _unlogged(self, reading: Reading, keys: list[int]) -> dict[int, tuple[Excuse, ...]]:
+        """What operations explain that may be missing."""
+        if not self.terms.partial or not keys:
+            return {}
+        table, until = reading
+        missing = unlogged(table, self.model, self.last)
+        if not len(missing):
+            return {}
+        explained = self._explained(with_unlogged(table, until, missing, self.model), keys)
+        code = DoubtCode.MAYBE_UNLOGGED
+        return {key: (Excuse(code, self._clients(reading, missing, key)),) for key in explained}
+
+    def _clients(self, reading: Reading, missing: Unlogged, key: int) -> tuple[int, ...]:
+        """Of which of them an operation has to be missing: of one alone, if that suffices."""
+        table, until = reading
+        places = [place for place, on in enumerate(missing.key) if on == key]
+        for place in places:
+            one = with_unlogged(table, until, missing.take([place]), self.model)
+            if self._explained(one, [key]):
+                return (missing.process[place],)
+        return tuple(missing.process[place] for place in places)
+
+    def _explained(self, reading: Reading, keys: list[int]) -> list[int]:
+        """What cannot be decided may be explained, too."""
+        table, until = reading
+        rows = np.flatnonzero(np.isin(table.key, keys))
+        promised = None if until is None else until[rows]
+        answers = decide(table.take(rows), self.model, promised, self.patience).answers
+        wrong = {key for key, answer in answers.items() if answer.linearizable is False}
+        return [key for key in keys if key not in wrong]
