@@ -54,6 +54,13 @@ KNOWN = {
     "semaphore-lease-miss.csv": violation(NO_ORDER, by=Culprit.SERVICE, **SEMAPHORE),
     "touching-lease.jsonl": ok(),
     "tokens-reset-500.csv": violation("token-regression", NO_ORDER, by=Culprit.SERVICE),
+    "drift_min.csv": ok(),
+    "inflight.csv": Known(Verdict.UNKNOWN),
+    "queue_blame.csv": Known(
+        Verdict.VIOLATION,
+        codes=frozenset({"overlap", NO_ORDER}),
+        culprits=frozenset({Culprit.NOBODY, Culprit.SERVICE}),
+    ),
 }
 
 
