@@ -28,6 +28,7 @@ class Promises:
     permits: int = 1  # how many clients may hold it at once
     renews: bool = False  # its keeper renews a hold until it is released
     checks_owner: bool = True  # a release removes its own lock only; else whatever lock is there
+    tells_release: bool = True  # a release is confirmed only if the lock was still held
     waits: bool = False  # an acquire waits for its turn; else it is one attempt
     # Writes under it count when the release is confirmed: both are one transaction.
     commits: bool = False

@@ -54,8 +54,8 @@ class Culprit(StrEnum):
     HOLDER = "holder"  # it outlived its lease
     MACHINE = "machine"  # it stalled, or its clock stepped: no injected fault, and not the lock's
     CLIENT = "client"  # it took away, or overwrote, what was not its own
-    CLOCKS = "clocks"  # nobody for certain: clocks that differ a little explain it
-    NOBODY = "nobody"  # it cannot be told: from when the promise counted is not known
+    CLOCKS = "clocks"  # two clocks that differ a little explain it
+    UNKNOWN = "unknown"  # from when the promise counted is not known, so neither who broke it
 
 
 @dataclass(frozen=True, slots=True)

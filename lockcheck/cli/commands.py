@@ -126,6 +126,11 @@ def _summary(judged: RunOutcome | Checked) -> VerdictSummary:
     "--ttl", type=DURATION, help="The lease of the lock, if the history does not name it."
 )
 @click.option(
+    "--unsaid-releases",
+    is_flag=True,
+    help="An `ok` of a release does not say that the lock was still held.",
+)
+@click.option(
     "--patience",
     type=DURATION,
     default="60s",
@@ -150,6 +155,7 @@ def check_command(
     model: str | None,
     permits: int | None,
     ttl: int | None,
+    unsaid_releases: bool,
     patience: int,
     memory: int,
     report: str | None,
@@ -167,7 +173,13 @@ def check_command(
     from lockcheck.cli.terminal import print_verdict, reading_progress
     from lockcheck.formats import ReadOptions
 
-    asked = ReadOptions(format=format_ or "", model=model or "", permits=permits, ttl_ms=ttl)
+    asked = ReadOptions(
+        format=format_ or "",
+        model=model or "",
+        permits=permits,
+        ttl_ms=ttl,
+        tells_release=not unsaid_releases,
+    )
     with not_collecting():
         with unwinding_when_terminated(), reading_progress() as on_bytes:
             checked = recheck(

@@ -28,7 +28,7 @@ from lockcheck.formats.jepsen.jepsen_text import (
 from lockcheck.formats.opening import ByteStream, name_of, opened, plain_name
 from lockcheck.formats.read_options import ReadOptions, with_terms
 from lockcheck.formats.source import Source
-from lockcheck.formats.tables.csv_rows import read_csv
+from lockcheck.formats.tables.csv_rows import ALSO, read_csv
 from lockcheck.formats.tables.intervals import NEEDED
 from lockcheck.formats.tables.otlp import read_otlp
 from lockcheck.history import Event, History
@@ -106,7 +106,7 @@ def _is_log(head: str) -> bool:
 
 def _is_csv(head: str) -> bool:
     names = {name.strip().strip('"').lower() for name in _first_line(head).split(",")}
-    return len(names & set(NEEDED)) > len(NEEDED) // 2
+    return len({ALSO.get(name, name) for name in names} & set(NEEDED)) > len(NEEDED) // 2
 
 
 FORMATS: dict[str, Format] = {

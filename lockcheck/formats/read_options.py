@@ -20,6 +20,7 @@ class ReadOptions:
     model: str = ""
     permits: int | None = None
     ttl_ms: int | None = None
+    tells_release: bool = True  # what `Terms` says of it
     partial: bool = False  # a production log: it may begin or end in the middle
 
     def terms(self, recorded: Terms, began_ns: int = 0) -> Terms:
@@ -30,6 +31,7 @@ class ReadOptions:
             "model": self.model or None,
             "permits": self.permits,
             "ttl_ms": self.ttl_ms,
+            "tells_release": None if self.tells_release else False,
         }
         known = {name: value for name, value in given.items() if value is not None}
         return msgspec.structs.replace(recorded, **known)

@@ -25,5 +25,10 @@ class Source:
         if time_ns >= SINCE_1970_NS:
             self.began_ns = time_ns
 
+    def note(self, number: int, one: str, many: str) -> None:
+        """Notes what was ignored, if there was any: `many` has the number in it."""
+        if number:
+            self.notes.append(one if number == 1 else many.format(number=f"{number:,}"))
+
     def error(self, reason: str, line: int = 0, column: int | None = None) -> HistoryError:
         return HistoryError(reason, source=self.name, line=line, column=column)

@@ -1,10 +1,10 @@
-"""How much sooner than promised a lease may seem to end although nobody broke a promise: the
+"""How much sooner than promised a lease may seem to end although no promise was broken: the
 service counts it by its own clock, the history by another.
 
 Crystals differ by 20 to 100 ppm, and a clock that is being set right runs up to 500 ppm faster or
 slower than it should. The clients and servers of a run of lockcheck share the clock of one host,
-and clients take their times right where they send. Those of somebody else's log may be on two
-hosts, and its times are as exact as its requests are short.
+and clients take their times right where they send. Those of another program's log may be on
+two hosts, and its times are as exact as its requests are short.
 """
 
 from __future__ import annotations

@@ -14,15 +14,19 @@ from dataclasses import dataclass
 from itertools import count
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict, Unpack
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict, Unpack, get_args
 
 from msgspec import structs
 
-from lockcheck.history import Event, EventType, History, Notice, Terms, write_events
+from lockcheck.errors import UserError
+from lockcheck.history import Event, EventType, History, Notice, Refusal, Terms, write_events
 from lockcheck.history.event import terms_event
 
 if TYPE_CHECKING:
     from lockcheck.checker.finding import Judgement
+
+
+Released: TypeAlias = Literal["true", "false", "unsaid"]
 
 
 class Promised(TypedDict, total=False):
@@ -30,6 +34,9 @@ class Promised(TypedDict, total=False):
 
     ttl_ms: int  # the lease, or the session's timeout, of acquires that do not name their own
     session: bool
+    ends_with: str  # a session ends with its "connection" or "server": see `lock_nodes`
+    lock_nodes: tuple[str, ...]
+    tells_release: bool  # False: a release is `ok` whether or not the lock was still held
     fair: bool
     permits: int
     model: str
@@ -46,10 +53,22 @@ class LoggedOperation:
     valid_ms: float | None = None
     outcome: EventType = EventType.OK
     error: str | None = None
+    unsaid: bool = False  # of a release: it is `ok` whether or not the lock was still held
+    refusal: Refusal | None = None
 
     def refused(self, why: str = "") -> None:
         """The operation certainly did not happen."""
         self.outcome, self.error = EventType.FAIL, why or None
+
+    def released(self, answer: Released) -> None:
+        """What a release answered: `true`, it was held until then; `false`, there was nothing to
+        release; `unsaid`, its answer is the same in both cases."""
+        if answer not in get_args(Released):
+            raise UserError(f"not the answer of a release: {answer!r}", cure="true, false, unsaid")
+        self.unsaid = answer == "unsaid"
+        if answer == "false":
+            self.refused("there was nothing to release")
+            self.refusal = Refusal.NOT_OWNER
 
     def unknown(self, why: str = "") -> None:
         """The operation was not answered: it may have happened or not."""
@@ -140,6 +159,8 @@ class Log:
                 seq=answer.seq,
                 valid_ms=answer.valid_ms,
                 error=answer.error,
+                refused=answer.refusal,
+                unsaid=answer.unsaid and answer.outcome is EventType.OK,
                 ttl_ms=None,
             )
         )

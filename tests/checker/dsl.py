@@ -38,7 +38,7 @@ from lockcheck.history.event import NEMESIS, NS_PER_MS, RUN, STORAGE, WAITED
 from lockcheck.history.model import Operation
 from lockcheck.history.table import NEVER, Ints, Table
 
-ANSWERED = {"token", "seq", "error", "refused", "blind", "valid_ms"}
+ANSWERED = {"token", "seq", "error", "refused", "blind", "unsaid", "valid_ms"}
 OUTCOMES = {"": EventType.OK, "!": EventType.FAIL, "?": EventType.INFO}
 SPAN = re.compile(r"(?P<start>[\d.]+)-(?P<end>[\d.]*)(?P<mark>[!?]?)$")
 UNTIL = re.compile(r" until=(\d+)")

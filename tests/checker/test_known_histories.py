@@ -59,7 +59,7 @@ KNOWN = {
     "queue_blame.csv": Known(
         Verdict.VIOLATION,
         codes=frozenset({"overlap", NO_ORDER}),
-        culprits=frozenset({Culprit.NOBODY, Culprit.SERVICE}),
+        culprits=frozenset({Culprit.UNKNOWN, Culprit.SERVICE}),
     ),
 }
 

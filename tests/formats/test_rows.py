@@ -10,7 +10,7 @@ import pytest
 
 from lockcheck.formats import FORMATS, ReadOptions
 from lockcheck.formats.source import Source
-from lockcheck.history import Ending, Event
+from lockcheck.history import Ending, Event, Refusal
 from tests.formats.texts import NAME, brief, error_in, events_of, history_of, place_and_reason
 
 HEADER = "client,key,op,start_ns,end_ns,outcome,token\n"
@@ -119,6 +119,108 @@ def test_numbers_and_bases_of_writes() -> None:
         *(None, None),  # it is unknown whether the storage accepted it
         None,
     ]
+
+
+RELEASED_HEADER = HEADER.strip() + ",shared,released\n"
+
+
+def test_what_a_release_says() -> None:
+    text = RELEASED_HEADER + (
+        "a,k,acquire,0,1,ok,,,\n"
+        "a,k,release,2,3,ok,,,unsaid\n"
+        "a,k,release,4,5,ok,,,false\n"
+        "a,k,release,6,7,ok,,,TRUE\n"
+        "a,k,release,8,9,fail,,,unsaid\n"
+        "a,k,release,10,11,info,,,false\n"
+    )
+    releases = history_of("csv", text).operations[1:]
+    assert [(o.ok, o.failed, o.unsaid) for o in releases] == [
+        (True, False, True),
+        (False, True, False),  # there was nothing to release
+        (True, False, False),
+        (False, True, False),
+        (False, False, False),
+    ]
+    assert releases[1].refusal is Refusal.NOT_OWNER
+
+
+def test_what_is_shared() -> None:
+    rows = ("r,k,acquire,0,1,ok,,yes,\n", "s,k,acquire,2,3,ok,,0,\n", "t,k,acquire,4,5,ok,,,\n")
+    shared = [
+        o.invoke.shared for o in history_of("csv", RELEASED_HEADER + "".join(rows)).operations
+    ]
+    assert shared == [True, False, False]
+
+
+def test_spans_say_it_too() -> None:
+    text = export(
+        span("acquire", 1, 2, lock__key="k", lock__shared="true"),
+        span("release", 3, 4, lock__key="k", lock__released="unsaid"),
+        service__name="w",
+    )
+    acquire, release = history_of("otlp", text).operations
+    assert (acquire.invoke.shared, release.unsaid) == (True, True)
+
+
+ISO = {
+    "2023-11-14T22:13:20Z": 0,
+    "2023-11-14T22:13:20.123456789Z": 123_456_789,
+    "2023-11-14 22:13:20,5": 500_000_000,
+    "2023-11-14T23:13:20+01:00": 0,
+    "2023-11-14T17:43:20-0430": 0,
+    "2023-11-14t22:13z": -20_000_000_000,
+    "1700000000000000000": 0,
+}
+
+
+@pytest.mark.parametrize(("text", "since_ns"), ISO.items())
+def test_times_may_be_dates(text: str, since_ns: int) -> None:
+    source = Source(NAME)
+    rows = f"a,k,acquire,{text},{text},ok,\n".replace(",5,", ".5,")
+    assert list(FORMATS["csv"].read(BytesIO((HEADER + rows).encode()), source))
+    assert source.began_ns == 1_700_000_000_000_000_000 + since_ns
+
+
+@pytest.mark.parametrize("text", ["2023-13-14T22:13:20Z", "2023-11-14", "22:13:20", "2023-11-14T2"])
+def test_what_is_no_date(text: str) -> None:
+    error = error_in("csv", HEADER + f"a,k,acquire,{text},9,ok,\n")
+    assert "start_ns: " in place_and_reason(error)[2]
+
+
+def test_columns_that_nobody_knows_are_named() -> None:
+    source = Source(NAME)
+    header = HEADER.strip().replace("start_ns", "Start") + ",mood,weather\n"
+    list(
+        FORMATS["csv"].read(BytesIO((header + "a,k,acquire,1,2,ok,,good,fine\n").encode()), source)
+    )
+    assert source.notes == ["columns that lockcheck does not know were ignored: 'mood', 'weather'"]
+    source = Source(NAME)
+    text = export(span("acquire", 1, 2, lock__key="k", lock__mood="good"), service__name="w")
+    list(FORMATS["otlp"].read(BytesIO(text.encode()), source))
+    assert source.notes == ["attributes that lockcheck does not know were ignored: lock.mood"]
+
+
+def test_equal_rows_are_one() -> None:
+    rows = [
+        "a,k,acquire,0,1,ok,7,,\n",
+        "a,k,release,2,3,ok,,,\n",
+        "b,k,acquire,4,4,ok,8,,\n",
+        "a,n,add,9,9,ok,,1,\n",
+    ]
+    header = HEADER.strip() + ",value,node\n"
+    source = Source(NAME)
+    text = header + "".join([*rows, rows[1], *rows[:3], rows[3]])
+    events = list(FORMATS["csv"].read(BytesIO(text.encode()), source))
+    assert source.notes == ["4 rows are copies of others: they were ignored"]
+    once = events_of("csv", header + "".join([*rows, rows[3]]))  # both were added, perhaps
+    assert brief(events) == brief(once)
+
+
+def test_rows_that_differ_are_no_copies() -> None:
+    source = Source(NAME)
+    text = HEADER + "a,k,acquire,0,1,ok,7\nb,k,acquire,0,1,ok,7\na,k,acquire,2,3,ok,7\n"
+    assert len(list(FORMATS["csv"].read(BytesIO(text.encode()), source))) == 6
+    assert source.notes == []
 
 
 def test_a_notice_is_no_operation() -> None:

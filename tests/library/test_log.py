@@ -5,11 +5,13 @@ from __future__ import annotations
 import threading
 from contextlib import suppress
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 import lockcheck
 from lockcheck.history import EventType
+from lockcheck.library.log import LoggedOperation, Released
 
 
 def acquire(log: lockcheck.Log, client: str, *, refused: bool = False, token: int = 0) -> None:
@@ -46,6 +48,23 @@ def test_two_at_once_are_a_violation_and_the_service_let_the_second_in_too_early
     [overlap] = judgement.of(lockcheck.Code.OVERLAP)
     assert overlap.blame.who == "service"
     assert [hold.node for hold in overlap.holds] == ["c1", "c2"]
+
+
+def test_what_a_release_said() -> None:
+    log, words = lockcheck.Log(), get_args(Released)
+    for said in words:
+        acquire(log, "c1")
+        with log.operation("c1", "release", "k") as answer:
+            answer.released(said)
+    with pytest.raises(lockcheck.LockcheckError, match="not the answer of a release: 'maybe'"):
+        LoggedOperation().released("maybe")  # type: ignore[arg-type]
+    told = [o for o in log.judge().case.operations if o.f == "release"]
+    assert [(said, o.ok, o.unsaid) for said, o in zip(words, told, strict=True)] == [
+        ("true", True, False),
+        ("false", False, False),
+        ("unsaid", True, True),
+    ]
+    assert told[1].refusal == "not-owner"
 
 
 def test_a_hold_that_is_never_released_counts_up_to_the_last_sign_of_life() -> None:

@@ -39,7 +39,7 @@ class Subject(Protocol):
 
     @property
     def undated(self) -> Mask | None:
-        """The grants of sessions of which nobody knows when they were last kept alive."""
+        """The grants of sessions whose last heartbeat before the grant is not known."""
 
     @property
     def promises(self) -> Promises:

@@ -3,7 +3,7 @@ has the rules.
 
 Neither service nor holder is accused if something else explains the overlap: a blind release by a
 third client, a jump of the host's clock, a stall of the machine, the drift of two clocks. Where it
-is not known from when a promise counts, nobody is accused.
+is not known from when a promise counts, neither is who broke it.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ class Attribution:
             return Blame(Culprit.CLIENT, by_ns, promise.until_ns)
         if self._let_in_early(earlier, later, promise):
             return self._service(earlier, later, write, promise)
-        nobody = self._nobody(earlier, later, write, promise)
-        return self._holder(earlier, later, write, promise) if nobody is None else nobody
+        neither = self._neither(earlier, later, write, promise)
+        return self._holder(earlier, later, write, promise) if neither is None else neither
 
     def promised_until_ns(self, earlier: Hold, later: Hold) -> int | None:
         """The end of the promise as it stood at `later`'s grant. None: promised until its release
@@ -120,9 +120,9 @@ class Attribution:
         at_the_time = self.promises.faults_at(start_ns, end_ns)
         return [fault for fault in at_the_time if fault.proven_ns is not None]
 
-    # --- nobody: it cannot be told -----------------------------------------------------------
+    # --- neither of them ---------------------------------------------------------------------
 
-    def _nobody(
+    def _neither(
         self, earlier: Hold, later: Hold, write: Operation | None, promise: Promise
     ) -> Blame | None:
         """None: the promise was over, and the holder went on."""
@@ -130,15 +130,15 @@ class Attribution:
         disturbed = self.promises.disturbing(earlier.node, earlier.acquire.start_ns, let_in_ns)
         if until_ns is None or promise.latest_ns is None:
             unknown = not promise.until_its_release and not disturbed
-            return Blame(Culprit.NOBODY) if unknown else None
+            return Blame(Culprit.UNKNOWN) if unknown else None
         if promise.latest_ns > until_ns:  # when it was granted is not known
             within = let_in_ns < promise.latest_ns and acted_ns <= promise.latest_ns
-            return Blame(Culprit.NOBODY, 0, until_ns) if within else None
+            return Blame(Culprit.UNKNOWN, 0, until_ns) if within else None
         early_ns = until_ns - let_in_ns
         if early_ns <= 0:
             return None
         if self._terms.session:
-            return None if disturbed else Blame(Culprit.NOBODY, early_ns, until_ns)
+            return None if disturbed else Blame(Culprit.UNKNOWN, early_ns, until_ns)
         in_time = write is None and acted_ns <= until_ns
         return Blame(Culprit.CLOCKS, early_ns, until_ns) if in_time else None
 

@@ -49,7 +49,7 @@ def promised_until(
     The service's clock may be a little faster than the history's. A client that learned of its loss
     (its session expired, its connection ended) had the promise until then; one whose renewal was
     refused, too, if there was no lease: within a lease the refusal breaks the promise. `undated`:
-    the grants of sessions of which nobody knows when they were last kept alive.
+    the grants of sessions whose last heartbeat before the grant is not known.
 
     A killed client keeps no session alive, which may end as soon as the service notices. It was
     alive to record its last grant, but perhaps no longer.

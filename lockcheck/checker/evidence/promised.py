@@ -89,13 +89,13 @@ class Promises:
         lease_ns, asked_ns = self._lease_ns(earlier), earlier.acquire.start_ns
         slack = slack_ns(lease_ns, earlier.start_ns - asked_ns, self._terms)
         sure_ns, latest_ns = until_ns - slack, until_ns
-        told_ns = validity_end_ns(earlier.acquire, self._terms)
+        valid_ns = validity_end_ns(earlier.acquire, self._terms)
         if any(renewal.ok for renewal in binding):
             pass  # each is a promise of its own
         elif not self._terms.session:
             if self._waited(earlier, later):
-                latest_ns = max(until_ns, told_ns or earlier.start_ns + lease_ns)
-        elif told_ns is None:
+                latest_ns = max(until_ns, valid_ns or earlier.start_ns + lease_ns)
+        elif valid_ns is None:
             if self._terms.ends_with:  # of the connection nothing is known but its faults
                 return NOT_KNOWN
             sure_ns -= lease_ns // HEARTBEATS
@@ -151,7 +151,7 @@ class Promises:
 
     def _waited(self, hold: Hold, later: Hold) -> bool:
         """Whether a third client certainly held the lock while this one asked for it, so that
-        nobody knows when it was granted."""
+        the moment of its grant is not known."""
         held = self._held.get(hold.key)
         others = held.touching(hold.acquire.start_ns, hold.start_ns) if held else ()
         return any(

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from lockcheck.checker.evidence.order import HoldIndex
-from lockcheck.history import F, History, Hold, Operation
+from lockcheck.history import F, History, Hold, Operation, Terms
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,13 @@ class BlindRelease:
         began. One server decides, as it does for every backend with blind releases."""
         began_ns, removed = self.operation.start_ns, self.operation.ok
         return removed and self.may_be_foreign_to(victim) and victim.start_ns < began_ns
+
+
+def gave_back(release: Operation | None, terms: Terms) -> bool:
+    """Whether a release is known to have given its client's own lock back."""
+    if release is None or not release.ok:
+        return False
+    return terms.tells_release and not release.unsaid
 
 
 def removed_blindly(operation: Operation) -> bool:

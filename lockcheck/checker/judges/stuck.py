@@ -10,6 +10,7 @@ import numpy as np
 from lockcheck.checker.case import Case
 from lockcheck.checker.check import Check
 from lockcheck.checker.columns.screen import Screen
+from lockcheck.checker.evidence.releases import gave_back
 from lockcheck.checker.evidence.stalls import clipped, total_ns
 from lockcheck.checker.finding import Blame, Code, Culprit, Finding, Reason
 from lockcheck.checker.wording import NAMED_AT_MOST, Words
@@ -94,7 +95,7 @@ def _longest_lease_ns(acquires: list[Operation], holds: list[Hold], terms: Terms
 def _gone_ns(terms: Terms, hold: Hold, lease_ns: int) -> int | None:
     """When the hold had certainly ended, whatever its client believed; None: not known."""
     release = hold.release
-    if release is not None and release.ok:
+    if release is not None and gave_back(release, terms):
         return release.end_ns
     if not lease_ns:
         return None

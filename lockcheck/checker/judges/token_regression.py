@@ -13,6 +13,7 @@ from lockcheck.checker.case import Case
 from lockcheck.checker.check import Check
 from lockcheck.checker.columns.screen import MOST_PLACES, Screen
 from lockcheck.checker.evidence.order import by_key
+from lockcheck.checker.evidence.releases import gave_back
 from lockcheck.checker.evidence.rivals import exclude
 from lockcheck.checker.finding import Blame, Code, Culprit, Finding
 from lockcheck.checker.wording import Last, Words
@@ -89,9 +90,9 @@ class _SameToken:
 def _same_grant(terms: Terms, one: Hold, other: Hold) -> bool:
     """The client never gave it back in between. In a part of a longer log it may have been inside
     on more levels than the log shows, unless its terms exclude that."""
-    gave_back = one.release is not None and one.release.ok
-    gave_back &= not (terms.partial and (terms.reentrant or not terms.model))
-    return one.process == other.process and not gave_back
+    left = gave_back(one.release, terms)
+    left &= not (terms.partial and (terms.reentrant or not terms.model))
+    return one.process == other.process and not left
 
 
 def _token(hold: Hold) -> int:

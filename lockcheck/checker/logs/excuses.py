@@ -42,12 +42,12 @@ class Excuses:
     def of(self, keys: list[int]) -> dict[int, tuple[Excuse, ...]]:
         """The keys whose mistakes something explains, and what: the first that does."""
         rows = np.flatnonzero(np.isin(self.table.key, keys))
-        told = self.table.take(rows), None if self.until is None else self.until[rows]
+        read = self.table.take(rows), None if self.until is None else self.until[rows]
         found: dict[int, tuple[Excuse, ...]] = {}
-        lenient = self._leniently(told, rows)
+        lenient = self._leniently(read, rows)
         if lenient is not None:
             found = {key: (Excuse(self._code(key)),) for key in self._explained(lenient, keys)}
-        found |= self._unlogged(told, [key for key in keys if key not in found])
+        found |= self._unlogged(read, [key for key in keys if key not in found])
         left = [key for key in keys if key not in found]
         both = {} if lenient is None else self._unlogged(lenient, left)
         return found | {key: (Excuse(self._code(key)), *each) for key, each in both.items()}
@@ -56,9 +56,9 @@ class Excuses:
         leased = self.until is not None and (self.until[self.table.key == key] < NEVER).any()
         return DoubtCode.MAYBE_RELEASED if leased else DoubtCode.MAYBE_LEASED
 
-    def _leniently(self, told: Reading, rows: Ints) -> Reading | None:
+    def _leniently(self, read: Reading, rows: Ints) -> Reading | None:
         """None: no other reading is known."""
-        table, until = told
+        table, until = read
         if not self.model.owners:
             return None
         refused = (table.f == Op.RELEASE) & (table.outcome == Outcome.FAIL)

@@ -24,6 +24,6 @@ def as_proven(table: Table, terms: Terms) -> Table:
 
 
 def unconfirmed(table: Table, rows: Mask) -> Table:
-    """The table with these rows as ones that nobody confirmed."""
+    """The table with these rows as unconfirmed ones."""
     outcome = np.where(rows, Outcome.INFO, table.outcome).astype(np.int8)
     return replace(table, outcome=outcome, end=np.where(rows, NEVER, table.end))

@@ -54,8 +54,8 @@ def last_rows(table: Table) -> dict[int, int]:
 
 
 def unlogged(part: Table, model: Model, last: dict[int, int]) -> Unlogged:
-    """What may be missing of the operations on the objects of `part`. Where anybody may release a
-    lock, nobody can say whose release it is: there everything has to be logged."""
+    """What may be missing of the operations on the objects of `part`. Where any client may release
+    a lock, it is not known whose release is missing: there all of them have to be logged."""
     found: Iterable[tuple[int, int, int, int]] = ()
     if model.operations == LOCKING and model.owners:
         found = _releases(part, last)
@@ -103,7 +103,7 @@ def _releases(part: Table, last: dict[int, int]) -> Iterator[tuple[int, int, int
 
 
 def _writes(part: Table, last: dict[int, int]) -> Iterator[tuple[int, int, int, int]]:
-    """Of values that were seen and that nobody wrote: each by the client that can have written it
+    """Of values that were seen and not written: each by the client that can have written it
     first, of those that were not heard of again."""
     left = sorted(last, key=last.__getitem__)
     for key, value, seen, reader in _unwritten(part):

@@ -6,7 +6,7 @@ faults, no stalls, no notices, no storage ledger. `csv` also has the notices tha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, count
 from typing import IO
@@ -16,8 +16,14 @@ from lockcheck.formats.exports.export_csv import csv_rows, lost_notices
 from lockcheck.formats.exports.export_edn import edn_line
 from lockcheck.formats.exports.export_porcupine import porcupine_lines
 from lockcheck.formats.read_options import opening_terms
-from lockcheck.history import Event, History, Notice
+from lockcheck.history import Event, History, Notice, Terms
 from lockcheck.history.event import NEMESIS, RUN, STORAGE, encode_event, terms_event
+
+# Of the terms.
+PROMISES = (
+    *("ttl_ms", "permits", "model", "session", "ends_with", "tells_release", "fair"),
+    *("check_validity", "guard"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +33,8 @@ class Export:
     chunks: Callable[[History], Iterator[bytes]]
     operations_only: bool = False
     losses: bool = False  # it also has the notices that a lock was lost
+    lacks: tuple[str, ...] = ()  # fields of operations that it has no place for
+    refuses: tuple[str, ...] = ()  # of those: without them it would say something else
 
 
 def _edn(history: History) -> Iterator[bytes]:
@@ -51,12 +59,21 @@ EXPORTS: dict[str, Export] = {
     for each in (
         Export("edn", "Jepsen's history.edn, one operation a line", _edn),
         Export("jsonl", "lockcheck's own JSON Lines", _jsonl),
-        Export("csv", "a row for each operation", csv_rows, operations_only=True, losses=True),
+        Export(
+            "csv",
+            "a row for each operation",
+            csv_rows,
+            operations_only=True,
+            losses=True,
+            lacks=("valid_ms", "refused", "error"),
+        ),
         Export(
             "porcupine",
             "operations of Porcupine, one JSON object a line",
             porcupine_lines,
             operations_only=True,
+            lacks=("node", "ttl_ms", "valid_ms", "seq", "base", "refused", "error"),
+            refuses=("shared", "unsaid"),
         ),
     )
 }
@@ -65,6 +82,13 @@ EXPORTS: dict[str, Export] = {
 def write(history: History, name: str, out: IO[bytes]) -> None:
     if name not in EXPORTS:
         raise UserError(f"unknown export {name!r}", cure=f"choose from: {', '.join(EXPORTS)}")
+    lost = _used(history, EXPORTS[name].refuses)
+    if lost:
+        others = ", ".join(each.name for each in EXPORTS.values() if not each.refuses)
+        raise UserError(
+            f"{name} has no place for what this history says of its operations: {', '.join(lost)}",
+            cure=f"without that it would be another history: export it as {others}",
+        )
     out.writelines(EXPORTS[name].chunks(history))
 
 
@@ -72,6 +96,29 @@ def left_out(history: History, name: str) -> str:
     """A note on what an export leaves out; empty if it contains everything."""
     if not EXPORTS[name].operations_only:
         return ""
+    fields, terms = _used(history, EXPORTS[name].lacks), _terms(history)
+    notes = [
+        _other_events(history, name),
+        f"{name} has no place for {', '.join(fields)}" if fields else "",
+        f"{name} has no place for what a history is judged by: {', '.join(terms)}" if terms else "",
+    ]
+    return "; ".join(filter(None, notes))
+
+
+def _terms(history: History) -> list[str]:
+    """The promises by which it is judged, and not as a history without a word on them."""
+    usual = Terms()
+    given = (name for name in PROMISES if getattr(history.terms, name) != getattr(usual, name))
+    return [name.replace("_", "-") for name in given]
+
+
+def _used(history: History, fields: Iterable[str]) -> list[str]:
+    """The fields that some operation has."""
+    events = [e for o in history.operations for e in (o.invoke, o.answer) if e is not None]
+    return [name for name in fields if any(getattr(e, name) not in (None, False) for e in events)]
+
+
+def _other_events(history: History, name: str) -> str:
     exported = len(lost_notices(history)) if EXPORTS[name].losses else 0
     numbers = (
         (_notices(history) - exported, "notice", "notices"),

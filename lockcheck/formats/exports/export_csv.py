@@ -14,6 +14,7 @@ from functools import partial
 import msgspec
 
 from lockcheck.formats.names import is_lost
+from lockcheck.formats.tables.cells import Released
 from lockcheck.formats.tables.intervals import ANSWERED_TOKEN, COLUMNS
 from lockcheck.history import Event, EventType, F, History, Notice, Operation
 from lockcheck.history.event import NEMESIS, STORAGE
@@ -84,6 +85,8 @@ def _row(operation: Operation) -> tuple[Cell, ...]:
         None if answer is None else answer.seq,
         _json(invoke.base),
         invoke.of if operation.f == F.RENEW else None,
+        "true" if invoke.shared else None,
+        Released.UNSAID.value if operation.unsaid else None,
     )
 
 
@@ -95,7 +98,7 @@ def result_of(answer: Event) -> object:
 def _notice(event: Event) -> tuple[Cell, ...]:
     first = (event.process, event.key, event.f, event.time, None, None, event.token)
     value, base = _json(event.value), _json(event.base)
-    return (*first, value, None, event.ttl_ms, event.node, None, base, None)
+    return (*first, value, None, event.ttl_ms, event.node, None, base, None, None, None)
 
 
 def _token(invoke: Event, answer: Event | None) -> int | None:

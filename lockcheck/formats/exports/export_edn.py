@@ -18,6 +18,7 @@ EXTRA_FIELDS = (
     *("key", "node", "token", "error", "refused", "seq", "base"),
     *("ttl_ms", "valid_ms", "fault", "of"),
 )
+FLAGS = ("shared", "blind", "unsaid")
 NOT_CLIENTS = (NEMESIS, STORAGE, RUN)
 _json = msgspec.json.Encoder(order="deterministic").encode
 
@@ -35,10 +36,7 @@ def edn_line(index: int, event: Event) -> bytes:
         value = getattr(event, name)
         if value is not None:
             parts.append(f":{name.replace('_', '-')} {edn(value)}")
-    if event.shared:
-        parts.append(":shared true")
-    if event.blind:
-        parts.append(":blind true")
+    parts += [f":{name} true" for name in FLAGS if getattr(event, name)]
     return f"{{{', '.join(parts)}}}\n".encode()
 
 

@@ -137,6 +137,8 @@ class _Translation:
             self._token(op, invoke),
             op.error if op.error is not None else _error_in_value(op, invoke),
             of=op.of if op.f == F.RENEW else None,
+            shared=op.shared and op.f == F.ACQUIRE and op.type is INVOKE,
+            unsaid=op.unsaid and op.f == F.RELEASE and op.type is OK,
         )
 
     def _value(self, op: JepsenOp, invoke: JepsenOp | None) -> object:

@@ -34,6 +34,8 @@ class JepsenOp(NamedTuple):
     token: int | None = None
     node: str | None = None
     of: int | str | None = None  # of a renewal: the process whose hold it extends
+    shared: bool = False  # an acquire of a shared lock
+    unsaid: bool = False  # a release that is `ok` whether or not the lock was still held
 
     @property
     def by_client(self) -> bool:
@@ -56,6 +58,8 @@ def op_of_map(fields: dict[str, object], source: str, line: int, column: int) ->
             token_in(fields) if "token" in fields or "fence" in fields else None,
             as_text(fields["node"]) if fields.get("node") is not None else None,
             _process(fields["of"]) if fields.get("of") is not None else None,
+            shared=fields.get("shared") is True,
+            unsaid=fields.get("unsaid") is True,
         )
     except KeyError as error:
         missing = {"process", "type", "f"} - fields.keys()

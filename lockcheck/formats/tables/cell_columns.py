@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from lockcheck.formats.tables.cells import maybe_number
+from lockcheck.formats.tables.cells import maybe_number, time_ns
 from lockcheck.history.table import NOTHING, Codes, Ints, Mask
 
 ABSENT = -(1 << 63)  # stands for a missing number
@@ -79,11 +79,19 @@ def numbers_of(cells: Sequence[str]) -> Ints:
         return _one_by_one(cells)
 
 
-def _one_by_one(cells: Sequence[str]) -> Ints:
+def times_of(cells: Sequence[str]) -> Ints:
+    """The same of times, which may be dates and times as well."""
+    try:
+        return numbers_of(cells)
+    except CellError:
+        return _one_by_one(cells, time_ns)
+
+
+def _one_by_one(cells: Sequence[str], parse: Callable[[str], int | None] = maybe_number) -> Ints:
     found = np.full(len(cells), ABSENT)
     for place, cell in enumerate(cells):
         try:
-            number = maybe_number(cell)
+            number = parse(cell)
         except ValueError as error:
             raise CellError(place, str(error)) from error
         if number is not None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from datetime import date
+from enum import StrEnum
+from functools import lru_cache
 from typing import TypeGuard
 
 import msgspec
@@ -13,7 +17,59 @@ LONGEST_NUMBER = 40  # digits, with leading zeros
 LARGEST_TTL_MS = (1 << 31) - 1
 NOT_LOST = "a notice that the lock was lost cannot have failed"
 NO_RENEWAL = "only a renewal can be for another client's hold"
+NO_RELEASE = "only a release can say what it released"
 NO_PAIR = "a cas without its pair of expected and new value"
+
+
+TRUE, FALSE = ("true", "yes", "1"), ("false", "no", "0")
+ISO_TIME = re.compile(
+    r"(?P<date>\d{4}-\d\d-\d\d)[T ](?P<h>\d\d):(?P<m>\d\d)(:(?P<s>\d\d)([.,](?P<ns>\d{1,9})\d*)?)?"
+    r" ?(Z|(?P<sign>[+-])(?P<zh>\d\d):?(?P<zm>\d\d)?)?",
+    re.ASCII | re.IGNORECASE,
+)
+NS_PER_S = 1_000_000_000
+
+
+class Released(StrEnum):
+    """What a release's answer says of the lock."""
+
+    TRUE = "true"  # it was still held, and is released
+    FALSE = "false"  # it was lost before: there was nothing to release
+    UNSAID = "unsaid"  # it is `ok` in either case
+
+
+def released(text: str) -> Released:
+    word = text.strip().lower()
+    if word in TRUE + FALSE:
+        return Released.TRUE if word in TRUE else Released.FALSE
+    if word != Released.UNSAID:
+        raise ValueError(f"neither true, false nor unsaid: {text[:40]!r}")
+    return Released.UNSAID
+
+
+def flag(text: str) -> bool:
+    word = text.strip().lower()
+    if word not in TRUE + FALSE:
+        raise ValueError(f"neither true nor false: {text[:40]!r}")
+    return word in TRUE
+
+
+def time_ns(text: str) -> int | None:
+    """Nanoseconds: as a number, or as date and time since 1970 (UTC, if it names no zone)."""
+    found = ISO_TIME.fullmatch(text.strip(" "))
+    if found is None:
+        return maybe_number(text)
+    hours, minutes, seconds = (int(found[name] or 0) for name in "hms")
+    day_s = _day_s(found["date"]) + hours * 3600 + minutes * 60 + seconds
+    if found["sign"]:
+        zone_s = int(found["zh"]) * 3600 + int(found["zm"] or 0) * 60
+        day_s -= zone_s if found["sign"] == "+" else -zone_s
+    return day_s * NS_PER_S + int((found["ns"] or "0").ljust(9, "0"))
+
+
+@lru_cache(maxsize=1000)
+def _day_s(text: str) -> int:
+    return (date.fromisoformat(text) - date(1970, 1, 1)).days * 86_400
 
 
 def is_pair(value: object) -> TypeGuard[list[object]]:

@@ -1,6 +1,7 @@
 """Operations as CSV, a row each: the format for logging a lock in production (see docs/logs.md).
 
-The first row names the columns, in any order; columns that `intervals` does not know are ignored.
+The first row names the columns, in any order; those that `intervals` does not know are ignored,
+and noted.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from lockcheck.history.files import LONGEST_LINE
 
 CHUNK = 1 << 20
 CHUNK_ROWS = 4096  # of rows with quoted cells
+
+ALSO = {"start": "start_ns", "end": "end_ns"}
 
 CellLists = list[Sequence[str]]
 
@@ -46,13 +49,19 @@ class _Table:
         self._header = self._known(header)
 
     def _known(self, row: list[str]) -> dict[str, int]:
-        names = [name.strip().lower() for name in row]
+        names = [ALSO.get(name.strip().lower(), name.strip().lower()) for name in row]
         missing = [name for name in NEEDED if name not in names]
         if missing:
             raise self._source.error(f"its header lacks the column {', '.join(missing)}", 1)
         known = [name for name in names if name in NEEDED + OPTIONAL]
         if len(set(known)) != len(known):
             raise self._source.error("its header names a column twice", 1)
+        strange = [name for name in names if name not in known]
+        if strange:
+            listed = ", ".join(repr(name) for name in dict.fromkeys(strange))
+            self._source.notes.append(
+                f"columns that lockcheck does not know were ignored: {listed}"
+            )
         return {name: names.index(name) for name in known}
 
     def cells(self) -> Iterator[Cells]:

@@ -16,21 +16,36 @@ from numpy.typing import NDArray
 
 from lockcheck.errors import HistoryError
 from lockcheck.formats.names import our_row_f
-from lockcheck.formats.tables.cell_columns import ABSENT, CellError, RepeatedTexts, numbers_of
+from lockcheck.formats.tables.cell_columns import (
+    ABSENT,
+    CellError,
+    RepeatedTexts,
+    numbers_of,
+    times_of,
+)
 from lockcheck.formats.tables.cells import (
     LARGEST_TTL_MS,
     NO_PAIR,
+    NO_RELEASE,
     NO_RENEWAL,
     NOT_LOST,
+    Released,
+    flag,
     is_pair,
     json_or_text,
+    released,
 )
 from lockcheck.history.event import EventType, F, Notice
 from lockcheck.history.table import NOTHING, Mask
 
 NEEDED = ("client", "key", "op", "start_ns", "end_ns", "outcome")
-OPTIONAL = ("token", "value", "result", "ttl_ms", "node", "seq", "base", "of")
+OPTIONAL = (
+    *("token", "value", "result", "ttl_ms", "node", "seq", "base", "of"),
+    *("shared", "released"),
+)
 COLUMNS = (*NEEDED, *OPTIONAL)
+TIMES = ("start_ns", "end_ns")
+MIXING = np.uint64(0x9E3779B97F4A7C15)
 ANSWERED_TOKEN = (F.ACQUIRE, F.RENEW)
 OUTCOMES = {kind.value: kind for kind in (EventType.OK, EventType.FAIL, EventType.INFO)}
 
@@ -64,6 +79,8 @@ class Intervals:
     fs: RepeatedTexts[str] = field(default_factory=lambda: RepeatedTexts(our_row_f))
     outcomes: RepeatedTexts[EventType] = field(default_factory=lambda: RepeatedTexts(_outcome))
     values: RepeatedTexts[object] = field(default_factory=lambda: RepeatedTexts(json_or_text))
+    flags: RepeatedTexts[bool] = field(default_factory=lambda: RepeatedTexts(flag))
+    releases: RepeatedTexts[Released] = field(default_factory=lambda: RepeatedTexts(released))
     nodes: RepeatedTexts[str] = field(default_factory=lambda: RepeatedTexts(str))
     paths: RepeatedTexts[str] = field(default_factory=lambda: RepeatedTexts(str))
     _lengths: list[int] = field(default_factory=list)  # of the parts
@@ -85,6 +102,36 @@ class Intervals:
             ]
         )
 
+    def without_copies(self) -> int:
+        """Removes rows that are equal to an earlier one, as log shippers deliver; how many there
+        were. What took no time and adds up may have been done twice."""
+        words = np.concatenate([np.zeros(0, np.uint64), *map(self._words, self._parts)])
+        in_order = np.sort(words)
+        if not (in_order[1:] == in_order[:-1]).any():
+            return 0
+        names = [name for name in COLUMNS if any(name in part for part in self._parts)]
+        names += [name for name in ("line", "path", "number") if name in self._parts[0]]
+        whole = {name: self.column(name) for name in names}
+        order = np.argsort(words, kind="stable")
+        one, other = order[:-1], order[1:]
+        same = words[one] == words[other]
+        same &= ~(self.fs.are(whole["op"], F.ADD) & (whole["start_ns"] == whole["end_ns"]))[other]
+        for name in names:
+            same &= (whole[name][one] == whole[name][other]) | (name not in COLUMNS)
+        kept = np.ones(len(words), np.bool_)
+        kept[other[same]] = False
+        self._parts = [{name: column[kept] for name, column in whole.items()}]
+        self._lengths = [int(np.count_nonzero(kept))]
+        return len(words) - self._lengths[0]
+
+    def _words(self, part: dict[str, Column]) -> NDArray[np.uint64]:
+        """A number for each row, the same for equal ones."""
+        words = np.zeros(len(part["op"]), np.uint64)
+        for name in COLUMNS:
+            column = part.get(name, self._nothing(name))
+            words = (words ^ np.asarray(column).astype(np.uint64)) * MIXING
+        return words
+
     def take(self, cells: Cells) -> None:
         """Adds some rows after checking each."""
         part = {name: self._read(cells, name) for name in COLUMNS if name in cells.columns}
@@ -99,6 +146,8 @@ class Intervals:
     def _read(self, cells: Cells, name: str) -> Column:
         words, column = self._words_of(name), cells.columns[name]
         try:
+            if name in TIMES:
+                return times_of(column)
             return numbers_of(column) if words is None else words.numbers(column)
         except CellError as error:
             raise cells.error(error.place, name, str(error)) from error
@@ -112,6 +161,8 @@ class Intervals:
             "op": self.fs,
             "outcome": self.outcomes,
             "node": self.nodes,
+            "shared": self.flags,
+            "released": self.releases,
             "path": self.paths,
         }
         return known.get(name)
@@ -142,6 +193,8 @@ class Intervals:
         no_lease = (ttl_ms != ABSENT) & ((ttl_ms < 0) | (ttl_ms > LARGEST_TTL_MS))
         if no_lease.any():
             refuse("ttl_ms", no_lease, f"not a lease: {ttl_ms[np.argmax(no_lease)]}")
+        no_release = ~self.fs.are(op, F.RELEASE)
+        refuse("released", (column("released") != NOTHING) & no_release, NO_RELEASE)
         refuse("of", (column("of") != NOTHING) & ~self.fs.are(op, F.RENEW), NO_RENEWAL)
         pairs = self.fs.are(op, F.CAS)
         pairs[pairs] = [

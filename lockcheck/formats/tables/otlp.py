@@ -25,11 +25,13 @@ from lockcheck.history.event import Event, EventType, Notice
 ATTRIBUTE = "lock."
 NEEDED = "a span of a lock has lock.op, lock.key and lock.client among its attributes"
 ERROR_CODES = (2, "2", "STATUS_CODE_ERROR")
+NOT_LOCKS = "{number} spans that are not a lock's were ignored"
 SEPARATOR = re.compile(r"[./:#]")
 CHUNK_SPANS = 4096
 NAMES = {"start_ns": "startTimeUnixNano", "end_ns": "endTimeUnixNano", "node": "host.name"}
 DERIVED = ("client", "op", "start_ns", "end_ns", "outcome", "node")  # see `_derived`
 COPIED = tuple(name for name in COLUMNS if name not in DERIVED)
+KNOWN = frozenset({ATTRIBUTE + name for name in (*COPIED, "op", "outcome", "client")})
 
 
 class _Value(msgspec.Struct, rename="camel"):
@@ -95,8 +97,10 @@ def read_otlp(data: IO[bytes], source: Source) -> Iterable[Event]:
     rows, ignored = spans.rows(), spans.ignored
     if not len(rows):
         raise source.error(f"{_none_of(ignored)}: {NEEDED}")
-    if ignored:
-        source.notes.append(_about(ignored))
+    source.note(ignored, "1 span that is not a lock's was ignored", NOT_LOCKS)
+    if spans.strange:
+        listed = ", ".join(sorted(spans.strange))
+        source.notes.append(f"attributes that lockcheck does not know were ignored: {listed}")
     return RowEvents(Rows(rows, source))
 
 
@@ -108,17 +112,12 @@ def _none_of(spans: int) -> str:
     return f"none of its {spans} spans is a lock's"
 
 
-def _about(spans: int) -> str:
-    if spans == 1:
-        return "1 span that is not a lock's was ignored"
-    return f"{spans} spans that are not a lock's were ignored"
-
-
 class _SpanCollector:
     """Collects the spans of locks as rows, and counts the others."""
 
     def __init__(self, source: Source) -> None:
         self.ignored = 0
+        self.strange: set[str] = set()  # unknown attributes of locks
         self._source = source
         self._rows = Intervals()
         self._attributes: list[dict[str, str]] = []  # of each span
@@ -165,6 +164,7 @@ class _SpanCollector:
             zip(DERIVED, zip(*derived, strict=True), strict=True)
         )
         known = set().union(*spans)
+        self.strange |= {name for name in known - KNOWN if name.startswith(ATTRIBUTE)}
         for name in COPIED:
             key = ATTRIBUTE + name
             if key in known:

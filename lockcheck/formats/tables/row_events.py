@@ -11,12 +11,14 @@ from itertools import repeat
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from lockcheck.formats.tables.cell_columns import ABSENT, RepeatedTexts
+from lockcheck.formats.tables.cells import Released
 from lockcheck.formats.tables.intervals import ANSWERED_TOKEN
 from lockcheck.formats.tables.rows import Rows
 from lockcheck.history.columns import LEDGER, Columns, LedgerColumns
-from lockcheck.history.event import Event, EventType
+from lockcheck.history.event import Event, EventType, Refusal
 from lockcheck.history.table import (
     NEVER,
     NO_TOKEN,
@@ -47,6 +49,10 @@ class RowEvents:
         self._value, self._result = column("value"), column("result")
         self._base, self._node = column("base"), column("node")
         self._token, self._ttl_ms = column("token"), column("ttl_ms")
+        self._shared = words.flags.are(column("shared"), meant=True)
+        released = column("released")
+        self._in_vain = words.releases.are(released, Released.FALSE)
+        self._unsaid = words.releases.are(released, Released.UNSAID)
         self._gains = np.logical_or(*(words.fs.are(rows.op, f) for f in ANSWERED_TOKEN))
         self._numbers = self._in_order()
 
@@ -99,13 +105,14 @@ class RowEvents:
             nothing,
             nothing,
             self._processes(of.owner[rows]),
+            self._shared[rows].tolist(),
         )
 
     def _answered(self, rows: Ints) -> Iterator[Event]:
         of, words = self._rows, self._rows.given
         outcomes = words.outcomes.meanings(of.outcome[rows])
         known = self._outcome()[rows] != Outcome.INFO
-        return map(
+        made = map(
             Event,
             of.answered[rows].tolist(),
             self._processes(of.client[rows]),
@@ -118,6 +125,16 @@ class RowEvents:
             repeat(None),
             _or_none(np.where(known, of.seq[rows], ABSENT)),
         )
+        more = self._unsaid[rows] | self._in_vain[rows]
+        return map(self._completed, made, rows.tolist()) if more.any() else made
+
+    def _completed(self, answer: Event, row: int) -> Event:
+        """The answer of a release, with what it says of the lock."""
+        if answer.type is not EventType.OK:
+            return answer
+        if self._in_vain[row]:
+            return replace(answer, type=EventType.FAIL, refused=Refusal.NOT_OWNER)
+        return replace(answer, unsaid=True) if self._unsaid[row] else answer
 
     def _processes(self, clients: Codes) -> list[int | str | None]:
         processes = self._rows.processes
@@ -128,15 +145,17 @@ class RowEvents:
         meant = self._rows.given.outcomes.meant
         known = np.array([*(OUTCOME_OF[each] for each in meant), Outcome.INFO], np.int8)
         outcome: Bytes = known[self._rows.outcome]
+        outcome[self._in_vain & (outcome == Outcome.OK)] = Outcome.FAIL
         return outcome
 
     # --- as columns --------------------------------------------------------------------------
 
     def columns(self) -> Columns | None:
-        """The rows as columns; None if no model knows some operation: only events can hold it."""
+        """The rows as columns; None if only events can hold them: no model knows some operation, or
+        a lock is shared."""
         rows, words, count = self._rows, self._rows.given, len(self._rows)
         f = np.array([OP_OF.get(f, Op.OTHER) for f in words.fs.meant], np.int8)[rows.op]
-        if ((f == Op.OTHER) & ~rows.lost).any():
+        if ((f == Op.OTHER) & ~rows.lost).any() or self._shared.any():
             return None
         place = np.full(2 * count, -1)
         place[self._numbers] = np.arange(len(self))
@@ -168,7 +187,7 @@ class RowEvents:
             ttl_ms=np.maximum(self._ttl_ms[at], NOTHING).astype(np.int32),
             owner=process[np.where(rows.owner == NOTHING, rows.client, rows.owner)[at]],
             blind=blind_by_value(f[at], result, symbols),
-            unsaid=np.broadcast_to(np.False_, len(at)),
+            unsaid=self._unsaid[at] & (outcome == Outcome.OK),
             symbols=symbols,
         )
         times = np.concatenate((rows.start, rows.answered))[self._numbers]

@@ -21,6 +21,7 @@ from lockcheck.history.event import EventType, F, Notice
 from lockcheck.history.table import NEVER, NOTHING, Ints, Mask
 
 LONGEST_NS = 1 << 60
+COPIES = "{number} rows are copies of others: they were ignored"
 
 
 class Rows:
@@ -30,6 +31,8 @@ class Rows:
         """`given` must have at least one row."""
         self.given = given
         self._source = source
+        copies = given.without_copies()
+        source.note(copies, "1 row is a copy of another: it was ignored", COPIES)
         self._line = given.column("line")
         self._path, self._number = given.column("path"), given.column("number")
         self.op, self.outcome = given.column("op"), given.column("outcome")

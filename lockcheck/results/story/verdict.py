@@ -32,7 +32,7 @@ _CAUSES = {
     Culprit.CLIENT: "a client is to blame",
     Culprit.MACHINE: "the machine itself had stalled",
     Culprit.CLOCKS: "the difference of two clocks explains it",
-    Culprit.NOBODY: "it cannot be told who is to blame",
+    Culprit.UNKNOWN: "who is to blame is not known",
 }
 
 

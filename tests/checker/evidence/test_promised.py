@@ -31,12 +31,12 @@ WAITED = """
 @pytest.mark.parametrize(
     ("granted", "later", "released", "who"),
     [
-        (500, "509-510", "520-521!", Culprit.NOBODY),  # granted between 50 and 500
-        (500, "509-510", "599-600!", Culprit.NOBODY),
+        (500, "509-510", "520-521!", Culprit.UNKNOWN),  # granted between 50 and 500
+        (500, "509-510", "599-600!", Culprit.UNKNOWN),
         (500, "509-510", "610-611!", Culprit.HOLDER),  # it went on even if it was granted last
         (500, "599-601", "602-603!", Culprit.HOLDER),
         (60, "139-145", "190-191!", Culprit.SERVICE),  # before any lease of it can have been over
-        (60, "152-155", "158-159!", Culprit.NOBODY),
+        (60, "152-155", "158-159!", Culprit.UNKNOWN),
     ],
 )
 def test_when_a_grant_was_made_that_was_waited_for_nobody_knows(
@@ -59,7 +59,7 @@ def test_one_that_was_not_let_in_before_it_did_not_make_it_wait() -> None:
     assert overlap(lines, more, ttl_ms=100).blame.who is Culprit.HOLDER
 
 
-# --- a session that its client keeps unseen --------------------------------------------------------
+# --- a session that its client keeps unseen ------------------------------------------------------
 
 SESSION = "1 acquire 0-1 \n 2 acquire 5-{granted} \n 1 release 200-201! \n 2 release 300-301"
 
@@ -70,8 +70,8 @@ SESSION = "1 acquire 0-1 \n 2 acquire 5-{granted} \n 1 release 200-201! \n 2 rel
         (50, "fault odd n1 2-40 effect=stops", Culprit.SERVICE),  # however long ago its heartbeat
         (80, "fault odd n1 2-40 effect=stops", Culprit.HOLDER),  # that was before it was stopped
         (80, "fault odd r1 2-40 effect=ends", Culprit.HOLDER),
-        (80, "stall n1 3-60", Culprit.NOBODY),
-        (80, "9 renew 0.5-0.6 of=9", Culprit.NOBODY),  # renewals are told, and none of its own
+        (80, "stall n1 3-60", Culprit.UNKNOWN),
+        (80, "9 renew 0.5-0.6 of=9", Culprit.UNKNOWN),  # renewals are told, and none of its own
         (101, "9 renew 0.5-0.6 of=9", Culprit.HOLDER),
     ],
 )
@@ -89,7 +89,7 @@ def test_a_session_whose_client_tells_when_it_was_kept_is_dated() -> None:
     assert (found.blame.who, found.blame.promised_until_ns) == (Culprit.SERVICE, ns(100))
 
 
-# --- what ends with its connection -----------------------------------------------------------------
+# --- what ends with its connection ---------------------------------------------------------------
 
 CONNECTED: dict[str, Any] = {
     "session": True,
@@ -139,7 +139,7 @@ def test_the_end_of_another_server_ends_no_connection() -> None:
     assert overlap(lines, RESTARTED, **lasting).blame.who is Culprit.SERVICE
 
 
-# --- a loss that was told, and a release that was refused -------------------------------------------
+# --- a loss that was told, and a release that was refused -----------------------------------------
 
 LEASE: dict[str, Any] = {"ttl_ms": 100, "clients": 2, "fewest": 1}
 
@@ -174,7 +174,13 @@ RELEASED_IN_VAIN = """
 def test_a_service_that_refuses_a_release_within_the_lease_says_that_it_is_over(
     why: str, fault: str, verdict: Verdict
 ) -> None:
-    terms = {"backend": "etcd", "session": True, "ttl_ms": 1_000, "clients": 2, "fewest": 1}
+    terms: dict[str, Any] = {
+        "backend": "etcd",
+        "session": True,
+        "ttl_ms": 1_000,
+        "clients": 2,
+        "fewest": 1,
+    }
     judgement = judged(RELEASED_IN_VAIN.format(why=why), fault, **terms)
     assert judgement.verdict is verdict
     assert all(f.blame.who is Culprit.SERVICE for f in judgement.findings)

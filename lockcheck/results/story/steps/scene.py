@@ -137,7 +137,7 @@ class _Scene:
         ended = promises.server_end(hold, hold.end_ns)
         if ended is not None and ended.worked_from_ns < hold.end_ns:
             its = plain(self.history.terms.ends_with)
-            text = f"its {its} had ended with the server: {key} may now go to somebody else"
+            text = f"its {its} had ended with the server: {key} may now go to another client"
             yield Step(ended.worked_from_ns, who, text, Kind.LOCK, LEASE_OVER[part])
             return
         if until_ns is None or self._taken_away_before(hold, until_ns):
@@ -260,12 +260,12 @@ class _Scene:
         release = hold.release
         if release is not None and identity(release) in self.cast.foreign_releases:
             return self._foreign_release(release)
-        taken_away = self._taken_away_before(hold, hold.end_ns)
+        terms, taken_away = self.history.terms, self._taken_away_before(hold, hold.end_ns)
         by_then = {
-            Ending.RELEASED: texts.released(key, release, taken_away=taken_away),
+            Ending.RELEASED: texts.released(terms, key, release, taken_away=taken_away),
             Ending.LOST: f"learned that it had lost {key}",
             Ending.EXPIRED: f"stopped believing: by its own clock its lease on {key} was over",
-            Ending.LAST_SEEN: f"was last heard of; it never released {key}",
+            Ending.LAST_SEEN: f"was last heard of; no release of this hold of {key} is known",
         }
         return Step(hold.end_ns, who, by_then[hold.ending], Kind.LOCK, ENDED[part])
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from lockcheck.history import F, FaultSpan, Hold, Operation
+from lockcheck.checker.evidence.releases import gave_back
+from lockcheck.history import F, FaultSpan, Hold, Operation, Refusal, Terms
 from lockcheck.results.story.incidents import Loss, identity
 from lockcheck.results.story.steps.cast import Cast
 from lockcheck.results.story.wording.effects import over
@@ -58,12 +59,16 @@ def _lost(cast: Cast, loss: Loss) -> str:
     return f"{many}{f' ({which})' if which else ''} are lost"
 
 
-def released(key: str, release: Operation | None, *, taken_away: bool) -> str:
+def released(terms: Terms, key: str, release: Operation | None, *, taken_away: bool) -> str:
     if release is None or release.ok:
-        return f"released {key}{', which had been taken from it' if taken_away else ''}"
+        unsaid = release is not None and not gave_back(release, terms)
+        more = ", whose answer does not tell whether it was still held" if unsaid else ""
+        return f"released {key}{', which had been taken from it' if taken_away else more}"
     error = plain((release.answer and release.answer.error) or "no answer")
     if release.failed:
         why = f": {error}" if release.answer and release.answer.error else ""
+        if release.refusal is Refusal.UNAVAILABLE:
+            return f"could not release {key}{why}"
         refused = f"the lock server refused{why} (it had lost it before)"
         return f"tried to release {key}; {refused}"
     return f"asked to release {key}; whether it took is unknown: {error}"

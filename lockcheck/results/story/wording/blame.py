@@ -65,25 +65,26 @@ def _machine(_: Terms, finding: Finding) -> str:
 def _clocks(_: Terms, finding: Finding) -> str:
     earlier, later = _pair(finding)
     return (
-        f"Nobody for certain: {later} was let in {span(finding.blame.by_ns)} before {earlier}'s "
-        "lease was over by the clock of this history, and the lock server counts by its own."
+        f"None of them for certain: {later} was let in {span(finding.blame.by_ns)} before "
+        f"{earlier}'s lease was over by the clock of this history, and the lock server counts by "
+        "its own."
     )
 
 
-def _nobody(terms: Terms, finding: Finding) -> str:
+def _unknown(terms: Terms, finding: Finding) -> str:
     holder, _ = _pair(finding)
     if terms.session:
         return (
-            "It cannot be told: the history does not show what kept the session of "
-            f"{holder} alive, so nobody knows until when it lasted."
+            "Not known: the history does not show what kept the session of "
+            f"{holder} alive, so neither until when it lasted."
         )
     return (
-        f"It cannot be told: {holder} waited for the lock, and nobody knows when it was granted, "
-        "so neither from when its lease counts."
+        f"Not known: {holder} waited for the lock, and the history does not show when it was "
+        "granted, so neither from when its lease counts."
     )
 
 
-_EXCUSED = {Culprit.MACHINE: _machine, Culprit.CLOCKS: _clocks, Culprit.NOBODY: _nobody}
+_EXCUSED = {Culprit.MACHINE: _machine, Culprit.CLOCKS: _clocks, Culprit.UNKNOWN: _unknown}
 
 
 def _pair(finding: Finding) -> tuple[str, str]:
@@ -98,7 +99,7 @@ def _holder(terms: Terms, incident: Incident, finding: Finding) -> str:
     if end is None:
         return f"The holder, {earlier}: {_overran(incident, finding)}. {entitled}"
     return (
-        f"Nobody but this kind of lock: it lasts as long as a {plain(terms.ends_with)}, and that "
+        f"This kind of lock: it lasts as long as a {plain(terms.ends_with)}, and that "
         f"of {earlier} had ended ({fault_name(end)}) {late} before it let go. {entitled}"
     )
 

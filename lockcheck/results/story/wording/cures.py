@@ -128,10 +128,10 @@ def _lock_cure(history: History, incident: Incident, guard: str) -> str:
             "Fix the client: it must read under the lock, and write only while it holds it. "
             f"What also helps is {guard}."
         )
-    if blame.who is Culprit.NOBODY:
+    if blame.who is Culprit.UNKNOWN:
         return (
-            "Record when a lease begins (the validity that the lock tells, its renewals), and it "
-            f"can be told. Whoever it was: what helps is {guard}."
+            "Record when a lease begins (the validity that the lock reports, its renewals): then "
+            f"it shows whose fault it was. What helps in any case is {guard}."
         )
     if blame.ended_by is not None:
         return (

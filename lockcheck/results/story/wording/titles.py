@@ -51,7 +51,7 @@ def _held(incident: Incident) -> str:
         who, permits = names(hold.node for hold in incident.crowd), len(main.holds) - 1
         return f"{who} all held one of the {permits} permits of {key}{long}"
     earlier, others = node_of(main.holds, 0, "a client"), let_in(incident)
-    if blame.promised_until_ns is None or blame.who in (Culprit.CLIENT, Culprit.NOBODY):
+    if blame.promised_until_ns is None or blame.who in (Culprit.CLIENT, Culprit.UNKNOWN):
         if long and not any(hold.shared for hold in main.holds):
             return f"{names(hold.node for hold in main.holds)} both held {key}{long}"
         return f"{earlier} still held {key} while {others}"
