@@ -56,7 +56,7 @@ class Case:
 
     @cached_property
     def knowledge(self) -> Knowledge:
-        return Knowledge(self.history)
+        return Knowledge(self.history, self.index)
 
     @cached_property
     def versions(self) -> list[Versions]:

@@ -122,8 +122,19 @@ def _slacks_ns(lease: Ints, request: Ints, terms: Terms) -> Ints:
 
 
 def lease_ns(table: Table, default_ttl_ms: int | None) -> Ints:
-    """The length of the lease that each row asked for; 0: there is none."""
+    """The length of the lease that each row asked for; 0: there is none. A renewal that names none
+    asks for what was granted."""
     asked = np.where(table.ttl_ms > 0, table.ttl_ms, default_ttl_ms or 0)
+    silent = (table.f == Op.RENEW) & (asked == 0)
+    if silent.any() and (asked > 0).any():
+        rows = np.flatnonzero(((table.f == Op.ACQUIRE) & (table.outcome == Outcome.OK)) | silent)
+        rows = rows[order_by(table.key[rows], table.owner[rows])]
+        last = np.maximum.accumulate(np.where(silent[rows], -1, np.arange(len(rows))))
+        granted = rows[last]
+        own = (last >= 0) & (table.owner[granted] == table.owner[rows])
+        own &= table.key[granted] == table.key[rows]
+        renewed = silent[rows] & own
+        asked[rows[renewed]] = asked[granted[renewed]]
     leases: Ints = asked.astype(np.int64) * NS_PER_MS
     return leases
 

@@ -8,16 +8,19 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
+from lockcheck.checker.evidence.order import HoldIndex
 from lockcheck.checker.evidence.writes import Ledger, StoredWrite, canonical
 from lockcheck.history import F, History, Operation
 
 INITIAL = -1  # in place of a write: the value before the first one
+ANY = ("any",)  # in place of a value: whatever was there, of a write without a base
 
 
 class Knowledge:
     """What each process last knew of a register, from its own reads and writes."""
 
-    def __init__(self, history: History) -> None:
+    def __init__(self, history: History, index: HoldIndex) -> None:
+        self._index = index
         self._seen: defaultdict[tuple[int | str, str], list[Operation]] = defaultdict(list)
         self._seen_before: dict[int, int] = {}  # their number when a write was sent
         self._unknown: dict[tuple[str, Hashable], Operation] = {}
@@ -72,7 +75,9 @@ class Knowledge:
             return value
         if unanswered.invoke.base is not None:
             return canonical(unanswered.invoke.base)
-        seen = self._last_before(unanswered)
+        seen, hold = self._last_before(unanswered), self._index.of(unanswered)
+        if hold is not None and (seen is None or seen.start_ns < hold.start_ns):
+            return ANY  # as `is_blind`
         return value if seen is None else canonical(seen_value(seen))
 
     def _last_before(self, write: Operation) -> Operation | None:
@@ -123,7 +128,7 @@ def _parents(
     for i, write in enumerate(writes):
         before = i - 1 if i else INITIAL
         base = _known_base(knowledge, write.key, bases[i], latest)
-        if blind[i]:
+        if blind[i] or base is ANY:
             yield before
         elif base in latest:
             yield latest[base]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
+from math import inf
 
 import numpy as np
 
@@ -40,13 +43,15 @@ class _Link:
 
     wait: _Wait
     hold: Hold
+    gone_ns: float  # when another client was granted what it held
 
     @property
     def end_ns(self) -> int:
         """A client that waits does nothing else: what it held when it asked, it holds until it is
-        answered, unless it learned of a loss."""
+        answered, unless it learned of a loss, or its lease ran out."""
         kept = self.hold.ending is Ending.LAST_SEEN
-        return self.wait.end_ns if kept else min(self.wait.end_ns, self.hold.end_ns)
+        ends_ns = self.wait.end_ns if kept else min(self.wait.end_ns, self.hold.end_ns)
+        return int(min(ends_ns, self.gone_ns))
 
 
 def find(case: Case) -> Iterator[Finding]:
@@ -56,7 +61,7 @@ def find(case: Case) -> Iterator[Finding]:
     active: dict[int | str, _Wait] = {}
     for wait in _waits(history):
         active[wait.acquire.process] = wait
-        circle = _circle(wait, active)
+        circle = _circle(case, wait, active)
         if circle and _lasts(case, circle):
             yield _finding(case, circle)
 
@@ -109,7 +114,7 @@ def _waited_until_ns(history: History, acquire: Operation) -> int:
     return asked_ns if struck else end_ns
 
 
-def _circle(last: _Wait, active: dict[int | str, _Wait]) -> tuple[_Link, ...]:
+def _circle(case: Case, last: _Wait, active: dict[int | str, _Wait]) -> tuple[_Link, ...]:
     """From the wait that began last along who holds what is waited for, back to it.
 
     A step leads to the holders of one lock. A wait that was passed once leads nowhere new.
@@ -118,7 +123,7 @@ def _circle(last: _Wait, active: dict[int | str, _Wait]) -> tuple[_Link, ...]:
     for process in [process for process, wait in active.items() if wait.end_ns <= now_ns]:
         del active[process]
     links: list[_Link] = []
-    choices, seen = [_holders(last, active)], {id(last)}
+    choices, seen = [_holders(case, last, active)], {id(last)}
     while choices:
         if not choices[-1]:
             choices.pop()
@@ -130,15 +135,31 @@ def _circle(last: _Wait, active: dict[int | str, _Wait]) -> tuple[_Link, ...]:
         if id(link.wait) not in seen:
             seen.add(id(link.wait))
             links.append(link)
-            choices.append(_holders(link.wait, active))
+            choices.append(_holders(case, link.wait, active))
     return ()
 
 
-def _holders(wait: _Wait, active: dict[int | str, _Wait]) -> list[_Link]:
+def _holders(case: Case, wait: _Wait, active: dict[int | str, _Wait]) -> list[_Link]:
     """The holders of what is waited for that wait as well."""
     key, shared = wait.acquire.key, wait.acquire.invoke.shared
-    found = [_Link(other, other.holding[key]) for other in active.values() if key in other.holding]
-    return [link for link in found if not (shared and link.hold.shared)]
+    others = ((other, other.holding[key]) for other in active.values() if key in other.holding)
+    return [
+        _Link(other, hold, _gone_ns(case, hold))
+        for other, hold in others
+        if not (shared and hold.shared)
+    ]
+
+
+def _gone_ns(case: Case, hold: Hold) -> float:
+    """When another client was granted what this one held, so that it held it no longer."""
+    holds = case.holds_by_key[hold.key]
+    first = bisect_right(holds, hold.start_ns, key=lambda other: other.start_ns)
+    later = (
+        h.start_ns
+        for h in islice(holds, first, None)
+        if h.process != hold.process and not (h.shared and hold.shared)
+    )
+    return next(later, inf)
 
 
 def _lasts(case: Case, circle: tuple[_Link, ...]) -> bool:

@@ -46,8 +46,9 @@ def find(case: Case) -> Iterator[Finding]:
         return
     healed_ns = max((time_ns for time_ns in healed if time_ns is not None), default=0)
     for key, acquires in case.acquires_by_key.items():
-        if not _refused(acquires):
-            continue
+        before_the_log = case.terms.partial and key not in case.holds_by_key
+        if before_the_log or not _refused(acquires):
+            continue  # somewhere a client may hold it that has not been heard of
         free = _free(case.terms, acquires, case.holds_by_key.get(key, []), healed_ns)
         if free is not None:
             later = [acquire for acquire in acquires if acquire.start_ns > free.since_ns]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
@@ -32,18 +33,19 @@ class _Key:
     """What the operations so far show of one lock, and of what it protects."""
 
     granted_nodes: set[str] = field(default_factory=set)
-    granted_ns: int | None = None  # when a client first was
+    granted_ns: list[int] = field(default_factory=list)  # when clients were, in order
     locked: bool = False  # a client changed something while it held the lock
     unlocked: list[tuple[Operation | None, Operation]] = field(default_factory=list)
 
     def grant(self, acquire: Operation) -> None:
         self.granted_nodes.add(acquire.node)
-        times = (self.granted_ns, acquire.end_ns)
-        self.granted_ns = min((time_ns for time_ns in times if time_ns is not None), default=None)
+        insort(self.granted_ns, acquire.last_ns)
 
-    def gone_by(self, time_ns: int) -> bool:
-        """A hold from before the log began was over: another client was granted the lock since."""
-        return self.granted_ns is not None and self.granted_ns < time_ns
+    def gone_by(self, time_ns: int, since_ns: int) -> bool:
+        """What a client asked for before the log began, and may have been granted up to its first
+        row, it held no longer: another client was granted the lock since."""
+        last = bisect_left(self.granted_ns, time_ns)
+        return last > 0 and self.granted_ns[last - 1] > since_ns
 
     @property
     def accused(self) -> list[tuple[Operation | None, Operation]]:
@@ -63,8 +65,10 @@ def find(case: Case) -> Iterator[Finding]:
 def _read(case: Case) -> dict[str, _Key]:
     keys: dict[str, _Key] = {}
     asked: dict[tuple[int | str, str], Operation] = {}  # what each process asked for last
+    first_ns: dict[int | str, int] = {}  # the first row of each process
     for operation in case.operations:  # in the order of their invocations
         name, who = operation.key, (operation.owner, operation.key)
+        began_ns = first_ns.setdefault(operation.owner, operation.start_ns)
         if operation.f == F.ACQUIRE:
             key = keys.setdefault(name, _Key())
             asked[who] = operation
@@ -72,13 +76,15 @@ def _read(case: Case) -> dict[str, _Key]:
                 key.grant(operation)
         elif operation.f in CHANGING and operation.ok and name in keys:
             hold, acquire = case.index.of(operation), asked.get(who)
-            _look_at(keys[name], operation, hold, acquire, partial=case.terms.partial)
+            since_ns = began_ns if case.terms.partial else None
+            _look_at(keys[name], operation, hold, acquire, since_ns)
     return keys
 
 
 def _look_at(
-    key: _Key, change: Operation, hold: Hold | None, asked: Operation | None, *, partial: bool
+    key: _Key, change: Operation, hold: Hold | None, asked: Operation | None, since_ns: int | None
 ) -> None:
+    """`since_ns`: in a log that may begin at any time, the first row of the client."""
     if hold is not None and change.start_ns <= hold.end_ns:
         key.locked = True
     elif asked is not None:
@@ -87,7 +93,9 @@ def _look_at(
         # So may one that asked again for what it had never released.
         if asked.failed and (hold is None or hold.ending is not Ending.LAST_SEEN):
             key.unlocked.append((asked, change))
-    elif change.node not in key.granted_nodes and (not partial or key.gone_by(change.start_ns)):
+    elif change.node not in key.granted_nodes and (
+        since_ns is None or key.gone_by(change.start_ns, since_ns)
+    ):
         # A client whose process was retired goes on as another process of the same node.
         key.unlocked.append((None, change))
 

@@ -15,10 +15,11 @@ import numpy as np
 
 from lockcheck.checker.doubt import DoubtCode
 from lockcheck.checker.linearizability import Model, Patience, decide
+from lockcheck.checker.logs.beforehand import explained
 from lockcheck.checker.logs.releases import unconfirmed
 from lockcheck.checker.logs.unlogged import Unlogged, unlogged, with_unlogged
 from lockcheck.history import Terms
-from lockcheck.history.table import NEVER, Ints, Mask, Op, Outcome, Table
+from lockcheck.history.table import NEVER, Ints, Mask, Op, Outcome, Table, among
 
 Reading: TypeAlias = tuple[Table, Ints | None]  # operations, and until when each was promised
 
@@ -63,12 +64,15 @@ class Excuses:
             return None
         refused = (table.f == Op.RELEASE) & (table.outcome == Outcome.FAIL)
         refused[refused] = self.may_be_done(rows[refused])
-        leases = self.terms.partial and until is None
-        if not (refused.any() or leases):
+        endless = among(table.f, (Op.ACQUIRE, Op.RENEW)) & (table.outcome == Outcome.OK)
+        if until is not None:
+            endless &= ~np.isin(table.key, table.key[until < NEVER])
+        endless &= self.terms.partial
+        if not (refused.any() or endless.any()):
             return None
-        if leases:
-            grants = (table.f == Op.ACQUIRE) & (table.outcome == Outcome.OK)
-            until = np.where(grants, table.end, NEVER)
+        promised = np.full(len(table), NEVER) if until is None else until
+        if endless.any():
+            until = np.where(endless, table.end, promised)
         return unconfirmed(table, refused), until
 
     def _unlogged(self, reading: Reading, keys: list[int]) -> dict[int, tuple[Excuse, ...]]:
@@ -98,6 +102,10 @@ class Excuses:
         table, until = reading
         rows = np.flatnonzero(np.isin(table.key, keys))
         promised = None if until is None else until[rows]
-        answers = decide(table.take(rows), self.model, promised, self.patience).answers
+        part = table.take(rows)
+        decision = decide(part, self.model, promised, self.patience)
+        if self.terms.partial:
+            decision = explained(decision, part, self.model, promised, self.patience)
+        answers = decision.answers
         wrong = {key for key, answer in answers.items() if answer.linearizable is False}
         return [key for key in keys if key not in wrong]
