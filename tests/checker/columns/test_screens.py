@@ -375,7 +375,7 @@ def test_most_of_it_is_judged_from_columns_and_some_of_it_is_wrong() -> None:
 def test_circles_and_changes_without_the_lock_are_found() -> None:
     """Else the test that compares both ways would show nothing of them."""
     found: Counter[str] = Counter()
-    for seed in range(150):
+    for seed in range(500):
         chaos = Chaos(seed, keys=2, wrong=0.1, patient=True, tempo=1_000, changes=0.1)
         told = scanned(chaos.history(100))
         found.update({finding.code for finding in judge_scan(told).findings})

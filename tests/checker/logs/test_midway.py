@@ -111,6 +111,12 @@ RIGHT: dict[str, tuple[str, dict[str, Any]]] = {
         1 acquire 112-113?
         1 release 114-115
         2 release 120-121""", {"model": "reentrant", "ttl_ms": 100}),
+    "asked for before the log began, and granted in it": ("""
+        2 acquire 0-1
+        2 write 1-2 u
+        2 release 2-3
+        1 write 4-5 v
+        1 release 6-7""", {}),
     "a value of before, and one that it is replaced by": ("1 cas 0-1 [5,6] \n 2 read 2-3 = 6", {}),
     "a value of before that is written again": ("""
         1 read 0-1 = a
@@ -177,13 +183,14 @@ WRONG: dict[str, tuple[str, dict[str, Any], set[str]]] = {
         2 acquire 50-55
         2 release 70-71""", {"ttl_ms": 100}, {"overlap", "not-linearizable"}),
     "written by one that held nothing any more": ("""
+        1 read:j 0-0.5
         2 acquire 0-1
         2 write 1-2 u
         2 release 2-3
         1 write 4-5 v""", {}, {"unlocked-section"}),
     "two values of before": ("""
         1 read 0-1 = a
-        2 read 2-3 = b
+        2 read 1.5-2 = b
         1 read 8-9 = b""", {}, {"not-linearizable"}),
     "a value of before, after the first one that was written": ("""
         1 write 0-1 a
