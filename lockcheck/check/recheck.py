@@ -14,7 +14,7 @@ from lockcheck.check.loading import Loaded, loaded
 from lockcheck.checker import Patience, judge, judge_scan
 from lockcheck.checker.finding import Judgement
 from lockcheck.checker.logs.guess import models_of
-from lockcheck.checker.modelling import SEMAPHORE, misfit
+from lockcheck.checker.modelling import SEMAPHORES, misfit
 from lockcheck.errors import UserError
 from lockcheck.formats import ReadOptions
 from lockcheck.formats.opening import STANDARD_INPUT, name_of
@@ -79,9 +79,11 @@ def recheck(
 
 
 def _refuse_senseless(asked: ReadOptions, report: Path | None, source: str) -> None:
-    if asked.model == SEMAPHORE and asked.permits is None:
-        raise UserError("--model semaphore needs --permits N", cure="give the number of permits")
-    if asked.permits is not None and asked.model not in ("", SEMAPHORE):
+    if asked.model in SEMAPHORES and asked.permits is None:
+        raise UserError(
+            f"--model {asked.model} needs --permits N", cure="give the number of permits"
+        )
+    if asked.permits is not None and asked.model not in ("", *SEMAPHORES):
         raise UserError(
             f"the model {asked.model} has no permits", cure="use --permits with --model semaphore"
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -15,14 +15,14 @@ from lockcheck.checker.modelling import is_lock
 from lockcheck.history.table import Op, Table, among
 from lockcheck.words import amount
 
-SHARED = "shared lock"
+SHARED = "shared lock"  # in place of a model, where there is none
 
 
 def definitions(
-    subject: Subject, examined: Iterable[Examined], overlaps: Counter[str]
+    subject: Subject, examined: Sequence[Examined], overlaps: Counter[str]
 ) -> Iterator[Definition]:
     """`overlaps`: the number of them by key. All objects without a finding share one entry."""
-    if subject.shared:
+    if subject.table.shared.any() and not any(is_lock(each.model) for each in examined):
         yield from _of_shared_locks(subject.table, overlaps)
     for each in examined:
         lock = is_lock(each.model)

@@ -53,8 +53,6 @@ def examine(subject: Subject, patience: Patience) -> list[Examined]:
         return []
     models = models_for(terms, table)
     until = promised_until(table, terms, subject.losses, subject.ends, subject.undated)
-    if subject.shared:  # there is no model of a lock that some share
-        models = [model for model in models if not is_lock(model)]
     examination = _Examination(subject, terms, patience)
     return [examination.of(table, model, until) for model in models]
 

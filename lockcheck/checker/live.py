@@ -11,6 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from itertools import takewhile
 
+from lockcheck.checker.judges.overlap import is_a_moment
 from lockcheck.history import Effect, Event, EventType, Notice, Terms
 from lockcheck.history.event import NEMESIS, NS_PER_MS
 from lockcheck.history.holding import OpenHold
@@ -102,11 +103,19 @@ class OverlapWatch:
         for pair in self._suspected:
             later = max(reversed(pair), key=_start_ns)
             over = [h for h in pair if self._following.certain_until_ns(h) <= _start_ns(later)]
+            if later in over and self._is_a_moment(later, pair):
+                over.remove(later)
             if not over:
                 self._count(later)
             elif all(held.closed is None for held in over):
                 undecided.append(pair)
         self._suspected = undecided
+
+    def _is_a_moment(self, later: OpenHold, pair: tuple[OpenHold, OpenHold]) -> bool:
+        """It was over with its grant: a moment, which may lie within the other one."""
+        if later.closed is None or not is_a_moment(later.closed):
+            return False
+        return min(map(_start_ns, pair)) < _start_ns(later)
 
     def _count(self, later: OpenHold) -> None:
         """A hold of a semaphore that was one too many counts once."""

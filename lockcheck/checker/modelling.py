@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from lockcheck.checker.linearizability import Model
+from lockcheck.checker.linearizability.crowds import owned_permits
 from lockcheck.checker.linearizability.models import (
     FENCED,
     LOCKING,
@@ -18,12 +19,19 @@ from lockcheck.checker.logs.guess import models_of
 from lockcheck.history import Terms
 from lockcheck.history.table import Op, Table
 
-SEMAPHORE = "semaphore"
+SEMAPHORE, OWNER_SEMAPHORE, SHARED = "semaphore", "owner-semaphore", "shared"
+SEMAPHORES = (SEMAPHORE, OWNER_SEMAPHORE)
 STORED = frozenset({Op.READ, Op.WRITE, Op.CAS, Op.ADD})
 
 
 def models_for(terms: Terms, table: Table) -> list[Model]:
-    """The requested model, and for objects of the other family those that their operations fit."""
+    """The requested model, and for objects of the other family those that their operations fit.
+    A lock that counts levels, or that any client releases, has no model if some share it."""
+    if table.shared.any():
+        lock = [] if terms.reentrant or terms.released_by_anyone else [MODELS[SHARED]]
+        return lock + [
+            model for model in map(MODELS.get, models_of(table)) if model and not is_lock(model)
+        ]
     asked = [_model(terms.model, terms.permits)] if terms.model in MODELS else []
     guessed = [_model(name, terms.permits) for name in models_of(table)]
     families = {is_lock(model) for model in asked}
@@ -32,9 +40,10 @@ def models_for(terms: Terms, table: Table) -> list[Model]:
 
 
 def _model(name: str, permits: int) -> Model:
-    if name == SEMAPHORE or (permits > 1 and MODELS[name].operations == LOCKING):
-        return semaphore(max(permits, 1))
-    return MODELS[name]
+    if name == SEMAPHORE:
+        return semaphore(permits)
+    counted = name == OWNER_SEMAPHORE or (permits > 1 and MODELS[name].operations == LOCKING)
+    return owned_permits(permits) if counted else MODELS[name]
 
 
 def nested_instead(model: Model, terms: Terms) -> Model | None:
@@ -53,7 +62,7 @@ def misfit(table: Table, terms: Terms) -> str:
         return ""
     if terms.model not in MODELS:
         return f"unknown model {terms.model!r}: choose from {', '.join(MODELS)}"
-    if terms.permits > 1 and terms.model not in (SEMAPHORE, ""):
+    if terms.permits > 1 and terms.model not in SEMAPHORES:
         return f"the model {terms.model} has no permits: those are a semaphore's"
     model = MODELS[terms.model]
     there = {Op(f) for f in np.unique(table.f).tolist()}

@@ -32,7 +32,7 @@ PIECE = 1 << 20
 EXTRA_COLUMNS = (("node", np.int32), ("invoked_at", np.int64), ("answered_at", np.int64))
 SPECIAL_AT, SEEN_LAST, SYMBOL_AT, ODD_SYMBOL, NUMBERED, NUMBER, BASED, BASE = range(15, 23)
 RARE = ("argument", "second", "result", "ttl_ms", "node")  # columns that may be empty
-REFUSED = ("blind", "unsaid")  # fields that the compiled reader does not accept
+REFUSED = ("blind", "unsaid", "shared")  # fields that the compiled reader does not accept
 VALUES = ("argument", "second", "result")
 LEDGER_VALUES = ("value", "base")
 
@@ -137,7 +137,7 @@ class _Reader:
         values = [*(read[name] for name in VALUES), *(ledger[name] for name in LEDGER_VALUES), base]
         self._make_canonical(symbols, values)
         read["blind"] = blind_by_value(read["f"], read["result"], symbols)
-        read["unsaid"] = np.broadcast_to(np.False_, len(read["f"]))
+        read["unsaid"] = read["shared"] = np.broadcast_to(np.False_, len(read["f"]))
         extra = {name: read.pop(name) for name, _ in EXTRA_COLUMNS}
         return Columns(
             table=Table(**read, symbols=symbols),

@@ -113,6 +113,7 @@ class Table:
     owner: Codes  # the process whose hold it concerns: of a keeper's renewal the client
     blind: Mask  # a release that did not check whose lock it removed
     unsaid: Mask  # a release that was confirmed whether or not the lock was still held
+    shared: Mask  # an acquire of a shared lock
     symbols: Symbols
 
     def __len__(self) -> int:
@@ -185,6 +186,7 @@ def _row(operation: Operation, symbols: Symbols) -> tuple[int, ...]:
         symbols.number(operation.owner if operation.f == F.RENEW else operation.process),
         operation.blind,
         operation.unsaid,
+        invoke.shared,
     )
 
 

@@ -56,6 +56,13 @@ KNOWN = {
     "tokens-reset-500.csv": violation("token-regression", NO_ORDER, by=Culprit.SERVICE),
     "drift_min.csv": ok(),
     "inflight.csv": Known(Verdict.UNKNOWN),
+    "rw_miss.jsonl": violation("overlap", NO_ORDER, by=Culprit.SERVICE),
+    "rw_revived.jsonl": violation("overlap", NO_ORDER, by=Culprit.SERVICE),
+    "shared.csv": ok(),
+    "dup_row.csv": ok(),
+    # An unanswered release of another client excuses nothing where permits have owners; but the
+    # log ends with a client that may have given its permit back.
+    "sem_spare.csv": Known(Verdict.UNKNOWN, {"model": "owner-semaphore", "permits": 2}),
     "queue_blame.csv": Known(
         Verdict.VIOLATION,
         codes=frozenset({"overlap", NO_ORDER}),

@@ -71,10 +71,13 @@ def test_a_hold_that_is_never_released_counts_up_to_the_last_sign_of_life() -> N
     log = lockcheck.Log()
     acquire(log, "c1")
     acquire(log, "c2")
-    release(log, "c1")
     assert not log.judge().of(lockcheck.Code.OVERLAP)
+    release(log, "c1")
+    [moment] = log.judge().of(lockcheck.Code.OVERLAP)
+    assert moment.length_ns == 0
     release(log, "c2")
-    assert log.judge().of(lockcheck.Code.OVERLAP)
+    [overlap] = log.judge().of(lockcheck.Code.OVERLAP)
+    assert overlap.length_ns > 0
 
 
 def test_who_was_told_of_its_loss_holds_nothing() -> None:

@@ -26,10 +26,6 @@ class Subject(Protocol):
     def table(self) -> Table: ...
 
     @property
-    def shared(self) -> bool:
-        """Some operations share a lock on purpose."""
-
-    @property
     def losses(self) -> list[Event]:
         """Notices to clients that they hold the lock no longer."""
 
@@ -63,10 +59,6 @@ class EventSubject:
     @property
     def table(self) -> Table:
         return self.case.history.table
-
-    @cached_property
-    def shared(self) -> bool:
-        return any(operation.invoke.shared for operation in self.case.operations)
 
     @property
     def losses(self) -> list[Event]:
@@ -112,7 +104,6 @@ def _is_undated(operation: Operation) -> bool:
 @dataclass(frozen=True)
 class ColumnSubject:
     scan: Scan
-    shared: bool = False  # the reader of columns leaves shared locks to the other one
 
     @property
     def terms(self) -> Terms:

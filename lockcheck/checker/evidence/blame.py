@@ -43,7 +43,7 @@ class Attribution:
             return first, second
         if first.token is not None and second.token is not None and first.token != second.token:
             return (first, second) if first.token < second.token else (second, first)
-        if self._let_in_early(first, second) and not self._let_in_early(second, first):
+        if self.let_in_early(first, second) and not self.let_in_early(second, first):
             return second, first
         return first, second
 
@@ -53,7 +53,7 @@ class Attribution:
         if write is not None and _had_let_go(earlier, later, write):
             by_ns = max(0, write.start_ns - earlier.end_ns)
             return Blame(Culprit.CLIENT, by_ns, promise.until_ns)
-        if self._let_in_early(earlier, later, promise):
+        if self.let_in_early(earlier, later, promise):
             return self._service(earlier, later, write, promise)
         neither = self._neither(earlier, later, write, promise)
         return self._holder(earlier, later, write, promise) if neither is None else neither
@@ -63,7 +63,8 @@ class Attribution:
         (no lease, or a session kept alive), or not known."""
         return self.promises.of(earlier, later).until_ns
 
-    def _let_in_early(self, earlier: Hold, later: Hold, promise: Promise | None = None) -> bool:
+    def let_in_early(self, earlier: Hold, later: Hold, promise: Promise | None = None) -> bool:
+        """Whether the promise to the earlier one was certainly broken."""
         promise = self.promises.of(earlier, later) if promise is None else promise
         if not promise.until_its_release:
             return promise.sure_ns is not None and later.start_ns < promise.sure_ns

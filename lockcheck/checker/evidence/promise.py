@@ -145,9 +145,9 @@ def promised_from(table: Table, terms: Terms) -> Ints:
     return table.start if terms.session else turn_came(table, terms)
 
 
-def turn_came(table: Table, terms: Terms, shared: Mask | None = None) -> Ints:
+def turn_came(table: Table, terms: Terms) -> Ints:
     """For each row the moment before which it cannot have been granted: its invocation, or later.
-    With blind releases any client may have lost it any time. `shared`: the rows of shared holds."""
+    With blind releases any client may have lost it any time."""
     if terms.permits > 1 or terms.released_by_anyone:
         return table.start
     granted = np.flatnonzero((table.f == Op.ACQUIRE) & (table.outcome == Outcome.OK))
@@ -160,8 +160,7 @@ def turn_came(table: Table, terms: Terms, shared: Mask | None = None) -> Ints:
     lease -= _slacks_ns(lease, table.end[granted] - table.start[granted], terms)
     certain = _certainly_before(table, of, granted, lease)
     certain &= table.process[of] != table.process[granted]
-    if shared is not None:
-        certain &= ~(shared[of] & shared[granted])
+    certain &= ~(table.shared[of] & table.shared[granted])
     since: Ints = table.start.copy()
     since[granted[certain]] = table.start[before[certain]]
     return since

@@ -144,8 +144,7 @@ class Promises:
             table = as_proven(self._history.table, self._terms)
         except OverflowError:  # numbers beyond 64 bits, which no reader accepts
             return {}
-        shared = np.fromiter((o.invoke.shared for o in operations), bool, len(operations))
-        since = turn_came(table, self._terms, shared)
+        since = turn_came(table, self._terms)
         waited = np.flatnonzero(since > table.start).tolist()
         return {id(operations[row]): int(since[row]) for row in waited}
 

@@ -199,9 +199,10 @@ answers that were given, there is no such order, and the object is not lineariza
 at any time since, or never. Intervals are closed: equal times are concurrent.
 
 The models: mutex (anyone may release it), owner-mutex (only its owner), reentrant, fenced (tokens
-grow), reentrant-fenced, semaphore, register, cas-register, set, counter. Which of them a history is
-judged by is seen from its operations, or given by `--model`. A lock with a lease may be taken from
-its holder once the lease has run out; until then it may not.
+grow), reentrant-fenced, shared (readers together, or one writer), semaphore (anyone may release),
+owner-semaphore, register, cas-register, set, counter. Which of them a history is judged by is seen
+from its operations, or given by `--model`. A lock with a lease may be taken from its holder once
+the lease has run out; until then it may not.
 
 Three engines, the fastest that can tell: `sweep` for locks, `zones` for registers whose written
 values are all different, both in little more time than it takes to sort; and `search` for

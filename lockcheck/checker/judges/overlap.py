@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
 
 import numpy as np
@@ -15,22 +16,25 @@ from lockcheck.checker.columns.screen import Screen, most_places
 from lockcheck.checker.evidence.order import concurrent
 from lockcheck.checker.finding import Blame, Code, Culprit, Finding
 from lockcheck.checker.wording import Words
-from lockcheck.history import Hold
-from lockcheck.history.ordering import latest_before
+from lockcheck.history import Ending, Hold
+from lockcheck.history.ordering import BEFORE_ALL, latest_before, order_by
 from lockcheck.history.scan import Scan
-from lockcheck.history.table import Ints
+from lockcheck.history.table import Ints, Op, Outcome
 
 # A hold is reported against this many of those that it found, those that end last. So up to nine
 # at once are reported pair by pair, and a hold that began during another one is always reported.
 PAIRS_EACH = 8
 # Of the pairs in a crowd, the one with the best excuse is reported: the service is not accused
 # where a holder had outlived its lease, nor a holder where the machine explains it.
-EXCUSES = (Culprit.MACHINE, Culprit.CLIENT, Culprit.HOLDER, Culprit.SERVICE)
+EXCUSES = (
+    *(Culprit.MACHINE, Culprit.CLOCKS, Culprit.CLIENT, Culprit.HOLDER),
+    *(Culprit.UNKNOWN, Culprit.SERVICE),
+)
 
 
 def find(case: Case) -> Iterator[Finding]:
     permits = case.terms.permits
-    for holds in case.holds_by_key.values():
+    for holds in (list(map(kept, holds)) for holds in case.holds_by_key.values()):
         if permits > 1:
             for crowd, hold in crowding(holds, permits):
                 yield _finding_of_crowd(case, crowd, hold)
@@ -40,11 +44,20 @@ def find(case: Case) -> Iterator[Finding]:
                 yield _finding(case, pair, case.attribution.blame(*pair))
 
 
+def kept(hold: Hold) -> Hold:
+    """The hold up to the last renewal of its keeper that was granted, if nothing else was heard of
+    it: the service itself took its client for the holder then."""
+    sent_ns = max((renewal.start_ns for renewal in hold.renewals if renewal.ok), default=0)
+    lasting = hold.ending is Ending.LAST_SEEN and sent_ns > hold.end_ns
+    return replace(hold, end_ns=sent_ns) if lasting else hold
+
+
 def overlapping(holds: list[Hold]) -> Iterator[tuple[Hold, Hold]]:
-    """Pairs of holds of different processes with an instant between their starts and ends.
+    """Pairs of holds of different processes with an instant in common.
 
     `holds` are of one key and in the order of their starts. Equal times are concurrent: an end
-    and a start at the same nanosecond are no overlap. Two that share do not exclude each other.
+    and a start at the same nanosecond are no overlap. A hold that is not heard of after its grant
+    is an instant, which lies within another hold or not. Two that share do not exclude each other.
     Forgetting an active hold when there are `PAIRS_EACH` that end later loses no hold: as long as
     it would count, they do.
     """
@@ -53,9 +66,11 @@ def overlapping(holds: list[Hold]) -> Iterator[tuple[Hold, Hold]]:
     for hold in holds:
         _drop_ended(sharing, hold.start_ns)
         _drop_ended(alone, hold.start_ns)
+        against = alone if hold.shared else _last_to_end(alone, sharing)
+        for found in against:
+            if found.process != hold.process and _have_an_instant(found, hold):
+                yield found, hold
         if hold.end_ns > hold.start_ns:
-            against = alone if hold.shared else _last_to_end(alone, sharing)
-            yield from ((found, hold) for found in against if found.process != hold.process)
             _keep(sharing if hold.shared else alone, hold, PAIRS_EACH)
 
 
@@ -64,10 +79,24 @@ def crowding(holds: list[Hold], permits: int) -> Iterator[tuple[tuple[Hold, ...]
     active: list[Hold] = []
     for hold in holds:
         _drop_ended(active, hold.start_ns)
+        crowd = [other for other in active if _have_an_instant(other, hold)]
+        if len(crowd) == permits:
+            yield tuple(crowd), hold
         if hold.end_ns > hold.start_ns:
-            if len(active) == permits:
-                yield tuple(active), hold
             _keep(active, hold, permits)
+
+
+def _have_an_instant(active: Hold, hold: Hold) -> bool:
+    """Whether a hold that goes on when another one begins has an instant in common with it."""
+    if hold.end_ns > hold.start_ns:
+        return True
+    return is_a_moment(hold) and active.start_ns < hold.start_ns
+
+
+def is_a_moment(hold: Hold) -> bool:
+    """It was over with its grant, and its client did not learn that it had ended before."""
+    believed = hold.ending in (Ending.RELEASED, Ending.LAST_SEEN)
+    return believed and hold.end_ns == hold.start_ns
 
 
 def _drop_ended(active: list[Hold], now_ns: int) -> None:
@@ -124,7 +153,7 @@ def _overlapping_in_columns(scan: Scan) -> Iterator[Ints]:
     if len(holds.granted) < 2:
         return
     key = table.key[holds.granted]
-    latest = latest_before(key, holds.end)
+    latest = latest_before(key, np.maximum(holds.end, _kept_until(scan)))
     alone = holds.start >= latest
     if alone.all():
         return
@@ -136,6 +165,25 @@ def _overlapping_in_columns(scan: Scan) -> Iterator[Ints]:
         together = slice(at, at + size)
         rows = np.concatenate((holds.granted[together], holds.ended[together]))
         yield rows[rows >= 0]
+
+
+def _kept_until(scan: Scan) -> Ints:
+    """For each hold when the last renewal was sent that a keeper was granted for it, or later."""
+    table, granted = scan.table, scan.holds.granted
+    until = np.full(len(granted), BEFORE_ALL)
+    renewals = np.flatnonzero((table.f == Op.RENEW) & (table.outcome == Outcome.OK))
+    renewals = renewals[table.owner[renewals] != table.process[renewals]]
+    if len(renewals) == 0:
+        return until
+    both = np.concatenate((granted, renewals))
+    place = np.concatenate((np.arange(len(granted)), np.full(len(renewals), -1)))
+    time = np.concatenate((scan.holds.start, table.start[renewals]))
+    order = order_by(table.key[both], table.owner[both], time, (place < 0).astype(np.int8))
+    last = np.maximum.accumulate(np.where(place[order] >= 0, np.arange(len(order)), 0))
+    renewed = np.flatnonzero(place[order] < 0)
+    of = place[order][last[renewed]]  # of another client's, it only makes that one longer
+    np.maximum.at(until, np.maximum(of, 0), time[order][renewed])
+    return until
 
 
 def _note(finding: Finding) -> Iterator[str]:

@@ -30,10 +30,15 @@ def _revived(case: Case) -> Iterator[tuple[Hold, Hold, Operation]]:
         for hold in holds:
             granted = [renewal for renewal in hold.renewals if renewal.ok]
             other = next(rivals.after(hold, granted[-1].start_ns), None) if granted else None
-            if other is not None:
+            if other is not None and not _overlapped(case, hold, other):
                 renewal = next(r for r in granted if r.start_ns > other.start_ns)
                 if not case.reentries.between(hold, other.start_ns, renewal.start_ns):
                     yield hold, other, renewal
+
+
+def _overlapped(case: Case, hold: Hold, other: Hold) -> bool:
+    """The other one was let in while its keeper renewed in time: so it was not to be let in."""
+    return hold.end_ns <= other.start_ns and case.attribution.let_in_early(hold, other)
 
 
 def _finding(case: Case, hold: Hold, other: Hold, renewal: Operation) -> Finding:
@@ -128,6 +133,8 @@ It is reported where the other client was certainly granted the lock later than 
 asked for it after the first one had it, or tokens tell), and that was answered before the renewal
 was invoked, by the client itself or by its keeper. Only the first renewal of each hold that
 should have been refused is reported.
+
+Where only a keeper renewed, and in time, the mistake is that the other one was let in: see overlap.
 
 The usual cause is a renewal that sets the time to live of whatever lock is there (`PEXPIRE` without
 a look at the owner), or that makes the lock anew where it is gone. Whether the other one was let in

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 GIGABYTE = 1 << 30
+NAMED_OF_ORDER = 50  # the last operations of an order: a reason may mention who holds the lock then
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +43,9 @@ class Answer:
 
     @property
     def named(self) -> set[int]:
-        """The rows that its reason mentions."""
+        """The rows that its reason mentions, and more."""
         ends = [row for link in self.cycle for row in (link.before, link.after)]
-        return {*self.rows, *ends, *self.prefix[-1:]}
+        return {*self.rows, *ends, *self.prefix[-NAMED_OF_ORDER:]}
 
     @property
     def decided(self) -> bool:

@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from lockcheck.checker.linearizability.leases import NO_PROMISE
 from lockcheck.checker.linearizability.models import Call, Model
+from lockcheck.history.ordering import order_by
 from lockcheck.history.table import (
+    NEVER,
     NO_TOKEN,
     NOTHING,
     Codes,
@@ -52,11 +54,14 @@ def calls_of(table: Table, model: Model, until: Ints | None = None) -> Calls:
     confirmed = _confirmed(table)
     known = among(table.f, model.operations)
     matters = known & (confirmed | ((table.outcome == Outcome.INFO) & ~among(table.f, LOOKS)))
+    if model.crowd:  # else such a grant shows nowhere, and would only keep others out
+        matters &= confirmed | (table.f != Op.ACQUIRE) | _mentioned(table)
     rows = np.flatnonzero(matters)
     rows = rows[np.argsort(table.start[rows], kind="stable")]
-    columns = _distinguishing(table.take(rows), model)
+    part = table.take(rows)
+    columns = _distinguishing(part, model)
     if until is not None:
-        columns = np.vstack((columns, _promised(table.take(rows), until[rows])))
+        columns = np.vstack((columns, _promised(part, until[rows])))
     kind, first = _numbered(columns)
     distinct = columns[:, first]
     classes = tuple(_call(column, table.symbols, model) for column in distinct.T.tolist())
@@ -78,6 +83,7 @@ def _distinguishing(table: Table, model: Model) -> Ints:
         np.where(granted, table.token, NO_TOKEN) if model.tokens else no_process,
         confirmed,
         table.outcome == Outcome.EITHER,
+        *((table.shared, _is_last(table)) if model.crowd else (no_process, no_process)),
     )
     return np.stack([column.astype(np.int64) for column in columns])
 
@@ -89,6 +95,35 @@ def _confirmed(table: Table) -> Mask:
 def _promised(table: Table, until: Ints) -> Ints:
     promising = (table.outcome == Outcome.OK) & (table.f != Op.RELEASE)
     return np.where(promising, until, NO_PROMISE)
+
+
+def _mentioned(table: Table) -> Mask:
+    """The rows after which their client confirms a release or a renewal."""
+    mentions = (table.outcome == Outcome.OK) & among(table.f, (Op.RELEASE, Op.RENEW))
+    owner, key = table.owner.astype(np.int64), table.key.astype(np.int64)
+    client = (key + 1) * (int(owner.max(initial=0)) + 1) + owner
+    numbers, client = np.unique(client, return_inverse=True)
+    last = np.full(len(numbers), -NEVER)
+    np.maximum.at(last, client[mentions], table.end[mentions])
+    mentioned: Mask = last[client] >= table.start
+    return mentioned
+
+
+def _is_last(table: Table) -> Mask:
+    """The releases that may have had no effect, unless their client's next confirmed operation is a
+    release or a renewal: then it may still have what it was granted before."""
+    last: Mask = table.outcome == Outcome.EITHER
+    if not last.any():
+        return last
+    rows = np.flatnonzero(last | (table.outcome == Outcome.OK))
+    rows = rows[order_by(table.key[rows], table.owner[rows])]
+    sure = np.where(table.outcome[rows] == Outcome.OK, np.arange(len(rows)), len(rows))
+    following = np.minimum.accumulate(np.append(sure, len(rows))[::-1])[::-1][1:]
+    there = np.flatnonzero(following < len(rows))
+    one, other = rows[there], rows[following[there]]
+    again = (table.key[one] == table.key[other]) & (table.owner[one] == table.owner[other])
+    last[one[again & (table.f[other] != Op.ACQUIRE)]] = False
+    return last
 
 
 def _numbered(columns: Ints) -> tuple[Codes, NDArray[np.intp]]:
@@ -117,7 +152,7 @@ def _renumbered(values: Ints) -> tuple[Ints, int]:
 
 
 def _call(column: list[int], symbols: Symbols, model: Model) -> Call:
-    f, process, argument, second, result, token, confirmed, either, *until = column
+    f, process, argument, second, result, token, confirmed, either, shared, last, *until = column
     plural = model.many and f == Op.READ
     return Call(
         Op(f),
@@ -129,6 +164,8 @@ def _call(column: list[int], symbols: Symbols, model: Model) -> Call:
         confirmed=bool(confirmed),
         either=bool(either),
         until=until[0] if until else None,
+        shared=shared == 1,
+        last=last == 1,
     )
 
 

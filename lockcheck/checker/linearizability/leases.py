@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
+from lockcheck.checker.linearizability.crowds import leased_crowd
 from lockcheck.checker.linearizability.models import Call, Illegal, LockState, Model, Rank, State
 from lockcheck.history.table import NEVER, Op
 
@@ -34,6 +35,8 @@ def unleased(state: State) -> State:
 
 def leased(model: Model) -> Model:
     """The same lock with leases; each call carries the end of its promise."""
+    if model.crowd:
+        return leased_crowd(model)
     if model.owners:
         return _owned(model)
     return _counted(model)

@@ -29,7 +29,9 @@ class Call(NamedTuple):
     token: int | None = None
     confirmed: bool = True
     either: bool = False  # it may have done nothing
+    last: bool = False  # the client's next operation shows no grant from before this one
     until: int | None = None  # with leases: until when it promised the lock
+    shared: bool = False  # of an acquire: others may hold it beside
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,7 @@ class Model:
     tokens: bool = False  # the granted token matters
     many: bool = False  # a read returns any number of values, in any order
     reentrant: bool = False  # its owner may be granted it again
+    crowd: bool = False  # several may hold it, each by a grant of its own
     rank: Callable[[State], Rank] | None = None  # None: no two states are alike
     lapse: Callable[[State], State] | None = None  # the state after a lease ended by itself
     noun: str = ""  # what a sentence calls such an object; empty: the model's name
@@ -261,6 +264,8 @@ MODELS = Registry(
         "fenced": "models:FENCED",
         "reentrant-fenced": "models:REENTRANT_FENCED",
         "semaphore": "models:SEMAPHORE",
+        "owner-semaphore": "crowds:OWNER_SEMAPHORE",
+        "shared": "crowds:SHARED",
         "register": "models:REGISTER",
         "cas-register": "models:CAS_REGISTER",
         "set": "models:SET",

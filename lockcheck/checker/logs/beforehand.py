@@ -65,6 +65,7 @@ def _beginning_with(
     keys = [key for key, way in before.items() for _ in way]
     what = np.array([symbol for way in before.values() for symbol in way], np.int32)
     given = {"start": time_ns, "end": time_ns, "token": NO_TOKEN, "blind": False, "unsaid": False}
+    given["shared"] = False
     if model.operations == LOCKING:
         given |= {"f": Op.ACQUIRE, "outcome": Outcome.INFO, "end": NEVER}
     else:

@@ -71,7 +71,7 @@ def with_unlogged(
     """The operations and promises, with those that may be missing as unconfirmed ones."""
     f = Op.RELEASE if model.operations == LOCKING else Op.WRITE
     given = {"f": f, "outcome": Outcome.INFO, "end": NEVER, "token": NO_TOKEN}
-    given |= {"blind": False, "unsaid": False}
+    given |= {"blind": False, "unsaid": False, "shared": False}
     added = {
         name: np.full(len(missing), given.get(name, NOTHING), kind) for name, kind in TYPES.items()
     }

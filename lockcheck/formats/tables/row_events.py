@@ -188,6 +188,7 @@ class RowEvents:
             owner=process[np.where(rows.owner == NOTHING, rows.client, rows.owner)[at]],
             blind=blind_by_value(f[at], result, symbols),
             unsaid=self._unsaid[at] & (outcome == Outcome.OK),
+            shared=self._shared[at],
             symbols=symbols,
         )
         times = np.concatenate((rows.start, rows.answered))[self._numbers]

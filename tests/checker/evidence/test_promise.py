@@ -34,14 +34,7 @@ def since_ms(lines: str, **terms: Any) -> float:
     """Of the acquire of process 2."""
     told = history(lines, **({"ttl_ms": 1000} | terms))
     (row,) = (row for row, o in enumerate(told.operations) if (o.process, o.f) == (2, "acquire"))
-    shared = [o.invoke.shared for o in told.operations]
-    return int(turn_came(told.table, told.terms, _flags(shared))[row]) / 1e6
-
-
-def _flags(values: list[bool]) -> Any:
-    import numpy as np
-
-    return np.array(values)
+    return int(turn_came(told.table, told.terms)[row]) / 1e6
 
 
 WAITED = [

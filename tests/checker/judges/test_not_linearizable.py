@@ -301,13 +301,44 @@ def test_impatience_is_unknown() -> None:
     assert judge(given).verdict is Verdict.OK
 
 
-def test_a_lock_that_some_share_has_no_model() -> None:
+def test_a_lock_that_some_share() -> None:
     shared = "1 acquire 0-1 shared=true \n 2 acquire 2-3 shared=true \n 1 release 4-5"
     stored = "3 write:r 10-11 a \n 3 read:r 12-13 = b"
     [lock] = judged(shared).definitions
-    assert (lock.model, lock.linearizable, lock.overlaps) == ("shared lock", Verdict.UNKNOWN, 0)
+    assert (lock.model, lock.linearizable, lock.overlaps) == ("shared", Verdict.OK, 0)
     assert judged(shared).verdict is Verdict.OK
-    assert codes(judged(shared, stored)) == ["not-linearizable"], "what it protects has one"
+    assert codes(judged(shared, stored)) == ["not-linearizable"]
+    writer = judged(shared, "3 acquire 3.2-3.5 \n 3 release 3.6-3.8")
+    assert set(codes(writer)) == {"overlap", "not-linearizable"}
+    assert "n1 and n2 hold it" in writer.definitions[0].reason
+
+
+def test_a_lock_that_some_share_and_enter_again_has_no_model() -> None:
+    shared = "1 acquire 0-1 shared=true \n 1 acquire 2-3 shared=true \n 1 release 4-5"
+    [lock] = judged(shared, model="reentrant").definitions
+    assert (lock.model, lock.linearizable, lock.overlaps) == ("shared lock", Verdict.UNKNOWN, 0)
+
+
+SPARE = """
+    5 acquire 0-1
+    5 release 2-3?
+    1 acquire 300-301
+    2 acquire 302-303
+    3 acquire 304-305
+    3 release 306-307
+    2 release 308-309
+    1 acquire:j 310-311"""
+
+
+def test_permits_that_have_owners_are_not_given_back_by_others() -> None:
+    terms: dict[str, Any] = {"permits": 2, "ttl_ms": 100, "partial": True}
+    counted = judged(SPARE, model="semaphore", **terms)
+    assert "not-linearizable" not in codes(counted)
+    owned = judged(SPARE, model="owner-semaphore", **terms)
+    assert "not-linearizable" in codes(owned)
+    unnamed = judged(SPARE, **terms)
+    assert unnamed.definitions == owned.definitions
+    assert "all 2 permits are held" in unnamed.definitions[0].reason
 
 
 def definitions(lines: str, **terms: Any) -> dict[str, Definition]:

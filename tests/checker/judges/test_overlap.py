@@ -81,8 +81,13 @@ NO_OVERLAP = {
         2 acquire:b 2-3
         1 release:a 8-9
         2 release:b 8-9""",
-    "a process that has held nothing but a moment": """
+    "a moment, at the very end of the other one's": """
         1 acquire 0-50
+        2 acquire 40-45
+        2 release 50-61""",
+    "a moment, of one that knew that its lease was over": """
+        1 acquire 0-50
+        1 lost 50
         2 acquire 40-45
         2 release 60-61""",
 }
@@ -135,6 +140,37 @@ OVERLAP = {
         1 lost 6
         2 release 8-9""",
         (4, 2),
+    ),
+    "a moment, of one that is not heard of again": (
+        """
+        1 acquire 0-50
+        2 acquire 40-45
+        2 release 60-61""",
+        (50, 0),
+    ),
+    "a moment, of one that releases at once": (
+        """
+        1 acquire 0-1
+        2 acquire 3-4
+        2 release 4-5
+        1 release 6-7""",
+        (4, 0),
+    ),
+    "a writer among readers, not heard of again": (
+        """
+        1 acquire 0-1 shared=true
+        2 acquire 3-4
+        1 release 6-7""",
+        (4, 0),
+    ),
+    "its keeper renewed all the while": (
+        """
+        1 acquire 0-1
+        9 renew 20-21 of=1
+        2 acquire 30-31 shared=true
+        9 renew 40-41 of=1
+        2 release 50-51""",
+        (31, 9),
     ),
     "on the second key": (
         """
@@ -245,7 +281,7 @@ def test_those_that_end_last_are_kept() -> None:
     pairs = overlapping(
         list(history("0 acquire 0-0.5", "0 release 99-100", *short, "50 acquire 60-61").holds)
     )
-    assert (0, 50) not in {(a.process, b.process) for a, b in pairs}  # 50 died when it was granted
+    assert (0, 50) in {(a.process, b.process) for a, b in pairs}  # which died when it was granted
     pairs = overlapping(
         list(
             history(
@@ -384,9 +420,9 @@ PERMITS_IN_TURN = {
         3 acquire 5-6
         2 release 9-10
         3 release 9-10""",
-    "a hold that took no time": """
+    "a hold that took no time, at the very moment of a release": """
         1 acquire 0-1
-        1 release 20-21
+        1 release 5-21
         2 acquire 2-3
         2 release 20-21
         3 acquire 4-5
@@ -397,6 +433,12 @@ PERMITS_IN_TURN = {
 @pytest.mark.parametrize("lines", PERMITS_IN_TURN.values(), ids=PERMITS_IN_TURN)
 def test_permits_that_are_given_back_may_be_granted_again(lines: str) -> None:
     assert overlaps(lines, permits=2) == []
+
+
+def test_a_moment_is_one_permit_too_many() -> None:
+    lines = "1 acquire 0-1 \n 1 release 20-21 \n 2 acquire 2-3 \n 2 release 20-21 \n 3 acquire 4-5"
+    (finding,) = overlaps(lines, permits=2)
+    assert (finding.time_ns, finding.length_ns) == (ns(5), 0)
 
 
 def test_all_who_held_a_permit_are_named_in_the_order_of_their_grants() -> None:

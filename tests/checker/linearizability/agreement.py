@@ -15,24 +15,34 @@ from random import Random
 from lockcheck.checker.linearizability.decide import decide
 from lockcheck.checker.linearizability.keepers import as_clients
 from lockcheck.checker.linearizability.models import MODELS, Model, semaphore
+from lockcheck.history.table import Ints, Table
 from tests.checker.linearizability.brute import brute
+from tests.checker.linearizability.brute_crowds import brute_crowd
 from tests.checker.linearizability.brute_leases import brute_with_leases
-from tests.checker.linearizability.drawn import drawn, some_either
+from tests.checker.linearizability.drawn import drawn, some_either, some_shared
 
 LOCKS: dict[str, Model] = {
     **{name: MODELS[name] for name in ("mutex", "owner-mutex", "fenced")},
     **{name: MODELS[name] for name in ("reentrant", "reentrant-fenced")},
     "semaphore": semaphore(2),
+    "owner-semaphore": MODELS["owner-semaphore"],
+    "shared": MODELS["shared"],
 }
 
 
 def expected_and_decided(model: Model, seed: int, *, leases: bool) -> tuple[bool, bool | None]:
     table, until = drawn(Random(seed), leases=leases)
-    if model.reentrant or not model.owners:
-        table = some_either(Random(seed), table)
-    own = as_clients(table)
-    expected = brute_with_leases(own, model, until) if leases else brute(own, model)
+    table = some_either(Random(seed), table)
+    if model.name == "shared":
+        table = some_shared(Random(seed), table)
+    expected = by_all_orders(as_clients(table), model, until if leases else None)
     return expected, decide(table, model, until if leases else None).linearizable
+
+
+def by_all_orders(table: Table, model: Model, until: Ints | None) -> bool:
+    if model.crowd:
+        return brute_crowd(table, model, until)
+    return brute(table, model) if until is None else brute_with_leases(table, model, until)
 
 
 def compared(

@@ -6,6 +6,8 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
+import numpy as np
+
 from lockcheck.history.table import NEVER, NO_TOKEN, Ints, Op, Outcome, Table
 from tests.checker.linearizability.locks import Row, table_of
 
@@ -31,6 +33,18 @@ def some_either(random: Random, table: Table) -> Table:
         if released and random.random() < 0.5:
             outcome[row] = Outcome.EITHER
     return table if random.random() < 0.8 else replace(table, outcome=outcome)
+
+
+def some_shared(random: Random, table: Table) -> Table:
+    """Clients that share the lock, mostly: often each of them always does."""
+    share, always = random.choice((0.5, 0.8)), random.random() < 0.5
+    readers = {client for client in range(CLIENTS) if random.random() < share}
+    shared = [
+        int(table.f[row]) == Op.ACQUIRE
+        and (int(table.process[row]) in readers if always else random.random() < share)
+        for row in range(len(table))
+    ]
+    return replace(table, shared=np.array(shared, np.bool_))
 
 
 def _anything(random: Random) -> list[Row]:

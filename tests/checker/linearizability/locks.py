@@ -43,8 +43,7 @@ def table_of(rows: list[Row]) -> tuple[Table, Ints]:
         token,
         nothing,
         np.where(owner < 0, process, owner).astype(np.int32),
-        np.zeros(len(rows), np.bool_),
-        np.zeros(len(rows), np.bool_),
+        *(np.zeros(len(rows), np.bool_),) * 3,
         symbols,
     )
     return table, until

@@ -29,7 +29,7 @@ def search(
     if until is not None:
         model = leased(model)
     if (table.outcome == Outcome.EITHER).any():
-        model = either(model)
+        model = model if model.crowd else either(model)
         # A renewal narrows down the possible states: so it does not only look.
         until = np.full(len(table), NEVER) if until is None else until
     if not model.owners:

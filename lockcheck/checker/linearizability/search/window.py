@@ -50,6 +50,7 @@ def window(table: Table, until: Ints | None, last_ns: int, size: int) -> Window 
     both = table.take(np.concatenate((held, rows)))
     before = np.arange(len(both)) < len(held)
     both.f[before], both.start[before], both.token[before] = Op.ACQUIRE, since_ns, NO_TOKEN
+    both.shared[before] = True  # with more beside it than one that is not
     unsure = np.append(before[: len(held)], unsure)
     both.outcome[unsure], both.end[unsure] = Outcome.INFO, NEVER
     numbers = np.where(before, -1, np.concatenate((held, rows)))

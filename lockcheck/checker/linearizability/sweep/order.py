@@ -15,7 +15,7 @@ import numpy as np
 from lockcheck.checker.linearizability.sweep.clients import Spots
 from lockcheck.checker.linearizability.sweep.holds import SweepHolds
 from lockcheck.history.ordering import order_by
-from lockcheck.history.table import Ints
+from lockcheck.history.table import Ints, Mask
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +72,42 @@ def keys_in_conflict(holds: SweepHolds) -> Ints:
         caught = (inside >= 0) & (ends[inside] > late)
         bad = np.concatenate((bad, late[caught]))
     return np.unique(words.keys(bad))
+
+
+def keys_with_company(holds: SweepHolds) -> Ints:
+    """Of locks that some share: the keys where a hold that is not shared is not alone, or has no
+    moment to itself."""
+    bad = [key for key, which in holds_by_key(holds) if not _apart(holds.take(which))]
+    return np.array(bad, dtype=np.int64)
+
+
+def _apart(holds: SweepHolds) -> bool:
+    shared = holds.clients.table.shared[holds.clients.row[holds.first]]
+    order = np.flatnonzero(holds.end > holds.begin)
+    order = order[np.argsort(holds.begin[order], kind="stable")]
+    begin, end, alone = holds.begin[order], holds.end[order], ~shared[order]
+    latest = np.maximum.accumulate(end)
+    latest_alone = np.maximum.accumulate(np.where(alone, end, begin.min(initial=0)))
+    if (begin[1:] < np.where(alone[1:], latest[:-1], latest_alone[:-1])).any():
+        return False
+    short = np.flatnonzero(holds.end <= holds.begin)
+    for which, beside in ((~shared[short], np.ones(len(order), np.bool_)), (shared[short], alone)):
+        low, high = holds.end[short[which]], holds.begin[short[which]]
+        if _covered(low, high, begin[beside], end[beside]).any():
+            return False
+    return True
+
+
+def _covered(low: Ints, high: Ints, begin: Ints, end: Ints) -> Mask:
+    """Which of the spans have no moment outside of those that begin and end then."""
+    if len(begin) == 0:
+        return np.zeros(len(low), np.bool_)
+    latest = np.maximum.accumulate(end)
+    first = np.flatnonzero(np.append(True, begin[1:] >= latest[:-1]))
+    last = np.append(first[1:], len(begin)) - 1
+    inside = np.searchsorted(begin[first], low, "left") - 1
+    covered: Mask = (inside >= 0) & (latest[last[inside]] > high)
+    return covered
 
 
 def holds_by_key(holds: SweepHolds) -> Iterator[tuple[int, Spots]]:

@@ -20,6 +20,7 @@ from lockcheck.checker.linearizability.sweep.order import (
     collisions,
     holds_by_key,
     keys_in_conflict,
+    keys_with_company,
 )
 from lockcheck.checker.linearizability.sweep.permits import Stuck, keys_crowded, stuck
 from lockcheck.checker.linearizability.sweep.tokens import (
@@ -47,6 +48,8 @@ def sweep(table: Table, model: Model, until: Ints | None = None) -> dict[int, An
     wrong = np.union1d(clients.key(unexplained), _conflicts(holds, model))
     intricate = clients.key(np.concatenate((clients.overlapping, clients.going_on)))
     doubtful = np.union1d(wrong, clients.key(clients.overlapping))
+    if model.crowd:
+        return dict.fromkeys(doubtful.tolist(), NEEDS_SEARCH)
     if not model.owners and until is None:
         unsure = np.isin(doubtful, table.key[table.outcome == Outcome.EITHER])
         left = dict.fromkeys(doubtful[unsure].tolist(), NEEDS_SEARCH)
@@ -66,7 +69,9 @@ def _reentrant(model: Model) -> bool:
 
 
 def _conflicts(holds: SweepHolds, model: Model) -> Ints:
-    if not model.owners:
+    if holds.clients.table.shared.any():
+        return keys_with_company(holds)
+    if not model.owners or model.crowd:
         return keys_crowded(holds, permits_of(model))
     if not model.tokens:
         return keys_in_conflict(holds)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from lockcheck.checker.definitions import SHARED
 from lockcheck.checker.finding import Definition, Verdict
 from lockcheck.checker.linearizability import MODELS
-from lockcheck.checker.modelling import SEMAPHORE
+from lockcheck.checker.modelling import SEMAPHORES
 from lockcheck.words import amount, listed, plain, sentence
 
 NAMED_AT_MOST = 3
@@ -44,7 +44,7 @@ def comparison(definition: Definition) -> str:
     explained = verdict is Verdict.OK
     if overlaps is None:
         return "An order of its operations explains all answers." if explained else NO_ORDER
-    several = "more clients than it admits" if definition.model == SEMAPHORE else "two clients"
+    several = "more clients than it admits" if definition.model in SEMAPHORES else "two clients"
     together = f"{several} held it at once"
     if overlaps and explained:
         return f"It disagrees: {together}, yet {KEPT}"
