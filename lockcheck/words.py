@@ -104,6 +104,8 @@ def lock_name(key: str) -> str:
 
 def lock_server(terms: Terms) -> str:
     """What grants the lock, with its name if known."""
+    if terms.accused:
+        return plain(terms.accused)
     return f"the lock server ({plain(terms.server)})" if terms.server else "the lock server"
 
 

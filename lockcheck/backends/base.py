@@ -160,6 +160,9 @@ class Backend:
     storage: str = "redis"  # the kind of storage that it protects: see lockcheck/storage
     workload: str = "register"  # the usual one
     ended_by: str = ""  # what ends the session of a dead client, in words
+    # What is tested, as a finding names it, where that is more than its server: a library on top of
+    # it, a pooler before it.
+    accused: str = ""
     expected: tuple[Expected, ...] = ()
 
     def check_ttl(self, ttl_ms: int) -> None:

@@ -8,7 +8,7 @@ from functools import cached_property
 from lockcheck.checker.evidence.blame import Attribution
 from lockcheck.checker.evidence.order import HoldIndex, by_key
 from lockcheck.checker.evidence.outages import Outages
-from lockcheck.checker.evidence.releases import BlindRelease, blind_releases
+from lockcheck.checker.evidence.releases import BlindRelease, blind_releases, spare_permits
 from lockcheck.checker.evidence.rivals import Reentries
 from lockcheck.checker.evidence.versions import Knowledge, Versions, read_versions
 from lockcheck.checker.evidence.writes import Ledger, Stretches, read_ledger
@@ -70,7 +70,7 @@ class Case:
 
     @cached_property
     def attribution(self) -> Attribution:
-        return Attribution(self.history, self.releases)
+        return Attribution(self.history, self.releases, spare_permits(self.history, self.index))
 
     @cached_property
     def outages(self) -> Outages:

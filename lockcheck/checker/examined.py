@@ -18,9 +18,11 @@ from lockcheck.checker.logs.releases import as_proven
 from lockcheck.checker.logs.unlogged import last_rows
 from lockcheck.checker.modelling import is_lock, misfit, models_for, nested_instead
 from lockcheck.history import Refusal, Terms
+from lockcheck.history.event import NS_PER_MS
 from lockcheck.history.table import Ints, Mask, Table
 from lockcheck.words import by_node
 
+UNANSWERED_NS = 100 * NS_PER_MS  # no client waits for an answer for a shorter time
 MOST_REPORTED = 100  # objects that are reported one by one
 
 
@@ -100,14 +102,18 @@ class _Examination:
 
     def _may_be_done(self, rows: Ints) -> Mask:
         """Which of these refused releases may have been done, since a client repeats what is not
-        answered. In a run of ours that takes a fault, and a server that cannot be reached says so.
-        """
-        if self.terms.partial or not self.terms.backend:
+        answered. In a run of ours that takes a fault, or a while; and a server that cannot be
+        reached says so."""
+        unsure = self.terms.partial or not self.terms.backend or not self.terms.tells_release
+        if unsure:
             return np.ones(len(rows), np.bool_)
         disturbing = self.subject.promises.disturbing
         may_be = (
             release.refusal is not Refusal.UNAVAILABLE
-            and bool(disturbing(release.node, release.start_ns, release.last_ns))
+            and (
+                release.last_ns - release.start_ns >= UNANSWERED_NS
+                or bool(disturbing(release.node, release.start_ns, release.last_ns))
+            )
             for release in self.subject.operations(rows.tolist())
         )
         return np.fromiter(may_be, np.bool_, len(rows))

@@ -153,6 +153,7 @@ def _terms(
     return Terms(
         backend=lock.name,
         server=_granting(nodes),
+        accused=lock.accused,
         workload=workload.name,
         guard=TRANSACTION if in_the_lock else config.guard,
         ttl_ms=config.ttl_ms,

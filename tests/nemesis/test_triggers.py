@@ -126,6 +126,7 @@ def kind(effect: Effect) -> FaultKind:
         ("fault:holder,when=acquire", Effect.STOPS, ["work"]),
         ("fault:holder,when=acquire", Effect.CUTS, ["work"]),
         ("fault:holder,when=acquire", Effect.ENDS, []),
+        ("fault:holder,when=acquire", Effect.SKEWS, ["lease"]),  # its work takes no longer for that
         ("fault:holder,when=expiry", Effect.CUTS, ["work"]),
         ("fault:holder,when=write", Effect.STOPS, ["write"]),
         ("fault:holder,when=write", Effect.CUTS, []),

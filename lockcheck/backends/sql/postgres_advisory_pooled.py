@@ -25,6 +25,7 @@ BACKEND = Backend(
     connect=AdvisoryLock,
     errors=POSTGRES_ERRORS,
     contact="pgbouncer",
+    accused="PgBouncer in transaction mode",
     ended_by=ENDED_BY,
     expected=(
         # Clients share sessions, and with them their locks, without any fault.

@@ -21,7 +21,13 @@ from lockcheck.history import Effect, Ending, FaultSpan, History, Hold, Operatio
 class Attribution:
     """Decides who is to blame for a pair of holds; prepared once for all pairs of a history."""
 
-    def __init__(self, history: History, releases: dict[str, list[BlindRelease]]) -> None:
+    def __init__(
+        self,
+        history: History,
+        releases: dict[str, list[BlindRelease]],
+        spare: dict[str, list[BlindRelease]],
+    ) -> None:
+        self._spare = spare
         self._history = history
         self._terms = history.terms
         self._clients = history.clients
@@ -95,7 +101,11 @@ class Attribution:
         return Blame(Culprit.SERVICE, by_ns, promise.until_ns, fault)
 
     def _taken_by(self, earlier: Hold, later: Hold) -> BlindRelease | None:
-        """The last release that took the lock of `earlier` away for certain, or else may have."""
+        """The last release that took the lock of `earlier` away for certain, or else may have; of a
+        lock with permits, the last one that may have made one too many."""
+        for release in reversed(self._spare.get(earlier.key, ())):
+            if release.operation.start_ns < later.start_ns:
+                return release
         releases = self._releases.get(earlier.key)
         if releases is None:
             return None

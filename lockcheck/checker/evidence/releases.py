@@ -63,6 +63,20 @@ def blind_releases(
     return found
 
 
+def spare_permits(history: History, index: HoldIndex) -> dict[str, list[BlindRelease]]:
+    """Of locks with permits, by key and in order: blind releases of permits whose lease was over.
+    Another client may have had it by then, and from then on there is one more than there should be.
+    """
+    found: defaultdict[str, list[BlindRelease]] = defaultdict(list)
+    if history.terms.permits > 1:
+        releases = [o for o in history.operations if o.f == F.RELEASE and o.blind]
+        for release in _with_holds(index, releases):
+            until_ns = release.by.promised_until_ns(history.terms.ttl_ms)
+            if until_ns is not None and until_ns <= release.operation.start_ns:
+                found[release.by.key].append(release)
+    return found
+
+
 def _was_asked_for_since(release: BlindRelease, asked: list[int]) -> bool:
     """Whether another hold was asked for between the releaser's own grant and the release's end.
     Else it can only have removed its own lock: of a working lock that is nearly each of them."""

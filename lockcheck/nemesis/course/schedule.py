@@ -176,10 +176,12 @@ class Nemesis:
 
     def _aimed_at_holder(self, step: Step, node: str, hunt: Hunt) -> Aimed:
         """A client that the fault stops stays at its point. Otherwise it goes on and feels the
-        fault: at its work for as long as the fault lasts, or with what it was about to send."""
+        fault: at its work for as long as the fault lasts, or with what it was about to send. A
+        wrong clock makes no work longer, so there its work ends before its lease does."""
         self._scene.struck.add(node)
         stands = hunt.point is not Point.LEASE and step.kind.effect is not Effect.STOPS
-        return Aimed((node,), hunt.keep(node, at_work=True), until_struck=stands)
+        longer = step.kind.effect is not Effect.SKEWS
+        return Aimed((node,), hunt.keep(node, at_work=longer), until_struck=stands)
 
     async def _choose(self, step: Step, choices: random.Random) -> Aimed:
         while True:

@@ -17,6 +17,7 @@ from lockcheck.words import (
     amount,
     by_its_clock,
     listed,
+    lock_server,
     lower_first,
     moment,
     plain,
@@ -28,7 +29,6 @@ from lockcheck.words import (
 
 _CAUSES = {
     Culprit.HOLDER: "a client had outlived its lease",
-    Culprit.SERVICE: "the lock server is to blame",
     Culprit.CLIENT: "a client is to blame",
     Culprit.MACHINE: "the machine itself had stalled",
     Culprit.CLOCKS: "the difference of two clocks explains it",
@@ -58,7 +58,7 @@ def headline(history: History, judgement: Judgement, incidents: Sequence[Inciden
         what,
         clock,
         _besides(counted, {Code.NOT_LINEARIZABLE, *([Code.SILENT_LOSS] if damage else [])}),
-        _causes(counted) if many > 1 else "",
+        _causes(history, counted) if many > 1 else "",
     )
     return " ".join(f"{part}." for part in parts if part)
 
@@ -112,15 +112,16 @@ def _besides(counted: Sequence[Incident], goes_without_saying: set[str]) -> str:
     return f"With it came {also}" if also else ""
 
 
-def _causes(counted: Sequence[Incident]) -> str:
+def _causes(history: History, counted: Sequence[Incident]) -> str:
+    causes = {Culprit.SERVICE: f"{lock_server(history.terms)} is to blame", **_CAUSES}
     whose = Counter(incident.main.blame.who for incident in counted).most_common()
     if len(whose) > 1:
-        each = listed(f"{times(many)} {_CAUSES[who]}" for who, many in whose)
+        each = listed(f"{times(many)} {causes[who]}" for who, many in whose)
         return upper_first(each)
     [(who, _)] = whose
     worst = max(incident.main.blame.by_ns for incident in counted)
     by = f" (by up to {span(worst)})" if worst and who is Culprit.HOLDER else ""
-    return f"Each time {_CAUSES[who]}{by}"
+    return f"Each time {causes[who]}{by}"
 
 
 # --- where there is no violation -----------------------------------------------------------------

@@ -186,3 +186,16 @@ def test_a_service_that_refuses_a_release_within_the_lease_says_that_it_is_over(
     assert all(f.blame.who is Culprit.SERVICE for f in judgement.findings)
     doubts = [doubt.code for doubt in judgement.doubts]
     assert doubts == ([DoubtCode.MAYBE_RELEASED] if verdict is Verdict.UNKNOWN else [])
+
+
+def test_a_release_that_took_long_may_have_been_sent_twice() -> None:
+    """By a library that does not say so: then its refusal is no word of the server's."""
+    terms: dict[str, Any] = {"backend": "lib", "ttl_ms": 1_000, "clients": 2, "fewest": 1}
+    lines = "1 acquire 0-1 \n 1 release 200-{answered}! refused=not-owner \n 2 acquire 230-231"
+    for answered, verdict in (("299", Verdict.VIOLATION), ("300", Verdict.UNKNOWN)):
+        assert (
+            judged(lines.format(answered=answered), "2 release 240-241", **terms).verdict is verdict
+        )
+    unsaid = lines.format(answered="202")
+    told = judged(unsaid, "2 release 240-241", tells_release=False, **terms)
+    assert told.verdict is Verdict.UNKNOWN

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from lockcheck.checker import Case
+from lockcheck.checker import Case, Code, Culprit
 from lockcheck.checker.evidence.releases import BlindRelease
 from lockcheck.history import Hold
-from tests.checker.dsl import history
+from tests.checker.dsl import history, judged
 
 BLIND = '= {"removed": 1, "blind": true}'
 
@@ -60,3 +60,35 @@ def test_a_court_for_one_pair() -> None:
     told = history("1 acquire 0-1 \n 2 acquire 2-3 \n 1 release 5-6")
     first, second = told.holds
     assert Case(told).attribution.blame(first, second).by_ns > 0
+
+
+# --- permits -----------------------------------------------------------------------------------
+
+SPARE = """
+    1 acquire 0-1
+    2 acquire 2-3
+    2 release 50-51 = {{"removed": 1, "blind": true}}
+    3 acquire 120-121
+    4 acquire 122-123
+    1 release {late} = {{"removed": 1, "blind": true}}
+    5 acquire 130-131
+    3 release 140-141 = {{"removed": 1, "blind": true}}
+    4 release 142-143 = {{"removed": 1, "blind": true}}
+    5 release 144-145 = {{"removed": 1, "blind": true}}"""
+
+
+@pytest.mark.parametrize(
+    ("late", "who"),
+    [("125-126", Culprit.CLIENT), ("135-136", Culprit.SERVICE), ("90-91", Culprit.SERVICE)],
+)
+def test_a_permit_that_is_given_back_after_its_lease_is_one_too_many(
+    late: str, who: Culprit
+) -> None:
+    """Another client had it by then. Given back in time, or after the third was let in, it does
+    not explain that one."""
+    found = judged(SPARE.format(late=late), permits=2, ttl_ms=100).of(Code.OVERLAP)
+    [blame] = [f.blame for f in found if 5 in {hold.process for hold in f.holds}]
+    assert blame.who is who
+    if who is Culprit.CLIENT:
+        assert blame.released_by
+        assert blame.released_by.process == 1

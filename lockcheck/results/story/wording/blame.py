@@ -62,12 +62,12 @@ def _machine(_: Terms, finding: Finding) -> str:
     )
 
 
-def _clocks(_: Terms, finding: Finding) -> str:
+def _clocks(terms: Terms, finding: Finding) -> str:
     earlier, later = _pair(finding)
     return (
         f"None of them for certain: {later} was let in {span(finding.blame.by_ns)} before "
-        f"{earlier}'s lease was over by the clock of this history, and the lock server counts by "
-        "its own."
+        f"{earlier}'s lease was over by the clock of this history, and {lock_server(terms)} counts "
+        "by its own."
     )
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from lockcheck.checker.finding import Blame, Code, Culprit, Finding, Verdict
-from lockcheck.history import Effect, History
+from lockcheck.history import Effect, History, Terms
 from lockcheck.history.event import TRANSACTION
 from lockcheck.results.story.incidents import Incident
 from lockcheck.results.story.wording.blame import separate_causes
 from lockcheck.results.story.wording.codes import about_a_lock, by_evidence, the_anomalies, words_of
+from lockcheck.words import lock_server, upper_first
 
 _SERVICE_CURES: dict[Effect | None, str] = {
     Effect.SKEWS: (
@@ -140,7 +141,8 @@ def _lock_cure(history: History, incident: Incident, guard: str) -> str:
             f"server (a lease that is stored, or consensus). What helps in any case is {guard}."
         )
     if blame.who is Culprit.SERVICE:
-        return f"{_service_cure(blame)} Whatever the lock does, data stay safe behind {guard}."
+        cure = _service_cure(history.terms, blame)
+        return f"{cure} Whatever the lock does, data stay safe behind {guard}."
     return _holder_cure(blame, guard)
 
 
@@ -189,7 +191,12 @@ def _guard_advice(history: History, incident: Incident) -> str:
     )
 
 
-def _service_cure(blame: Blame) -> str:
+def _service_cure(terms: Terms, blame: Blame) -> str:
+    if terms.accused:
+        return (
+            f"{upper_first(lock_server(terms))} must not let a client in while another one holds "
+            "the lock. Test what it stands on alone, too: where that holds, the rest is to blame."
+        )
     effect = blame.fault.effect if blame.fault else None
     if effect in _SERVICE_CURES:
         return _SERVICE_CURES[effect]
