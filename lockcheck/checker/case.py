@@ -10,6 +10,7 @@ from lockcheck.checker.evidence.order import HoldIndex, by_key
 from lockcheck.checker.evidence.outages import Outages
 from lockcheck.checker.evidence.releases import BlindRelease, blind_releases, spare_permits
 from lockcheck.checker.evidence.rivals import Reentries
+from lockcheck.checker.evidence.vacancies import Vacancy, vacancies
 from lockcheck.checker.evidence.versions import Knowledge, Versions, read_versions
 from lockcheck.checker.evidence.writes import Ledger, Stretches, read_ledger
 from lockcheck.checker.whole_run.together import Together, together
@@ -41,6 +42,18 @@ class Case:
     @cached_property
     def acquires_by_key(self) -> dict[str, list[Operation]]:
         return by_key(operation for operation in self.operations if operation.f == F.ACQUIRE)
+
+    @cached_property
+    def in_vain(self) -> dict[str, list[Vacancy]]:
+        """Of each lock the times in which requests were refused although it was free."""
+        return {
+            key: [
+                v
+                for v in vacancies(self.history, asked, self.holds_by_key.get(key, []))
+                if v.in_vain
+            ]
+            for key, asked in self.acquires_by_key.items()
+        }
 
     @cached_property
     def together(self) -> Together:

@@ -49,6 +49,7 @@ class DoubtCode(StrEnum):
     MAYBE_REENTRANT = "maybe-reentrant"  # `key`, `model`, `instead`
     MAYBE_LEASED = "maybe-leased"  # `key`; or held before the history began
     MAYBE_RELEASED = "maybe-released"  # `key`; by a release that was refused
+    MAYBE_UNSEEN = "maybe-unseen"  # `key`, `length_ns`: a client that is missing in the log held it
     MAYBE_UNLOGGED = "maybe-unlogged"  # `key`, `node`: what was under way when the log was cut
 
 

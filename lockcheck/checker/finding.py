@@ -44,6 +44,7 @@ class Code(StrEnum):
     REVIVED = "revived"
     DOUBLE_RUN = "double-run"
     STUCK = "stuck"
+    DENIED = "denied"
     DEADLOCK = "deadlock"
     UNFAIR = "unfair"
     NOT_LINEARIZABLE = "not-linearizable"

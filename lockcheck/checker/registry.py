@@ -20,6 +20,7 @@ CHECKS = Registry(
         "revived": "revived:CHECK",
         "double-run": "double_run:CHECK",
         "stuck": "stuck:CHECK",
+        "denied": "denied:CHECK",
         "deadlock": "deadlock:CHECK",
         "unfair": "unfair:CHECK",
         "not-linearizable": "not_linearizable:CHECK",

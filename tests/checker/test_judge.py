@@ -189,7 +189,7 @@ EVERY_GUARD = {"fence", "cas", TRANSACTION}
 COUNT_BEHIND = {
     "stale-write": {"fence", TRANSACTION},
     **dict.fromkeys(("lost-update", "token-regression", "double-run"), EVERY_GUARD),
-    **dict.fromkeys(("stuck", "deadlock", "unfair"), EVERY_GUARD),
+    **dict.fromkeys(("stuck", "denied", "deadlock", "unfair"), EVERY_GUARD),
 }
 
 

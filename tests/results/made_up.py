@@ -21,6 +21,7 @@ from lockcheck.checker.finding import (
     Reason,
     Verdict,
 )
+from lockcheck.checker.judges.denied import REFUSED as DENIED
 from lockcheck.checker.judges.stuck import REFUSED
 from lockcheck.checker.judges.unfair import QUEUED
 from lockcheck.checker.linearizability import Answer, Because
@@ -142,6 +143,17 @@ def stuck() -> Case:
     )
 
 
+def denied() -> Case:
+    told = history(
+        "1 acquire 0-1 ttl_ms=100 \n 1 release 2-3",
+        *(f"{2 + n % 2} acquire {300 * n + 10}-{300 * n + 11}! error=held" for n in range(9)),
+        "2 acquire 3000-3001",
+    )
+    refused = tuple(range(2, 7))
+    reasons = (Reason(DENIED, number=9),)
+    return found(Code.DENIED, told, holds=(0,), operations=refused, time_ns=ns(3), reasons=reasons)
+
+
 def deadlock() -> Case:
     told = history("""
         1 acquire:k1 0-1
@@ -190,6 +202,7 @@ CASES = {
     Code.REVIVED: revived,
     Code.DOUBLE_RUN: double_run,
     Code.STUCK: stuck,
+    Code.DENIED: denied,
     Code.DEADLOCK: deadlock,
     Code.UNFAIR: unfair,
     Code.NOT_LINEARIZABLE: not_linearizable,

@@ -205,6 +205,13 @@ SENTENCES = [
         ),
     ),
     (
+        Doubt(DoubtCode.MAYBE_UNSEEN, "k", length_ns=ns(2000)),
+        (
+            "'k' was refused to all for 2.000 s, although no client in this history can have held"
+            " it: unless one that is missing here did, that is a violation"
+        ),
+    ),
+    (
         Doubt(DoubtCode.MAYBE_RELEASED, "k"),
         (
             f"{NO_ORDER} a release that was refused had been done before, or the lease had ended"

@@ -27,6 +27,7 @@ PLANS: dict[str, Plan] = {
     "reviving": replace(BASE, faults=(HOLDERS,), renews=True, until_ms=2_500),
     "eternal": replace(BASE, faults=(CUT_OFF,), until_ms=2_800, calm_ms=2_200),
     "patient": replace(BASE, keys=2, nesting=Nesting.ANY),
+    "lingering": replace(BASE, until_ms=4_000),
     "ignored": BASE,
     "unfair": BASE,
     "minority": BASE,

@@ -9,7 +9,7 @@ from lockcheck.checker.case import Case
 from lockcheck.checker.doubt import Doubt, DoubtCode
 from lockcheck.checker.evidence.stalls import total_ns
 from lockcheck.checker.evidence.writes import Ledger
-from lockcheck.checker.finding import Culprit, Finding, Verdict
+from lockcheck.checker.finding import Code, Culprit, Finding, Verdict
 from lockcheck.history import Effect, Ending, F, FaultSpan, History, Hold, Operation, Terms
 from lockcheck.history.table import OP_OF
 
@@ -40,6 +40,8 @@ def doubts_of_findings(findings: Iterable[Finding]) -> Iterator[Doubt]:
             node, early_ns = finding.holds[1].node, finding.blame.by_ns
             code, check = DoubtCode.CLOCKS_DRIFT, finding.code
             yield Doubt(code, finding.key, node, check=check, length_ns=early_ns)
+        elif finding.code == Code.DENIED:
+            yield Doubt(DoubtCode.MAYBE_UNSEEN, finding.key, length_ns=finding.length_ns)
 
 
 def _machine(finding: Finding) -> Doubt:

@@ -186,14 +186,16 @@ def told(judgement: Judgement) -> list[tuple[object, ...]]:
     ]
 
 
-def refused(times: int, key: str = "k", process: int = 2) -> str:
-    return "\n".join(f"{process} acquire:{key} {10 + n * 2}-{11 + n * 2}!" for n in range(times))
+def refused(times: int, key: str = "k", process: int = 2, every: int = 300) -> str:
+    at = (10 + n * every for n in range(times))
+    return "\n".join(f"{process} acquire:{key} {ms}-{ms + 1}!" for ms in at)
 
 
 HELD = "1 acquire 0-1 \n 1 release 2-3"
 WROTE = "1 acquire 0-1 \n 1 write 2-3 a seq=1"
 BASED = "1 acquire 0-1 \n 1 write 2-3 a base=z seq=1"
 TWO = "1 acquire:a 0-1 \n 1 release:a 2-3 \n 1 acquire:b 4-5"
+WHILE_FREE = "its lock may have been refused while it was free"
 LOOSE_ENDS = "its storage remembers something else than its clients"
 UNFELT = "a fault that nobody may have felt"
 CIRCLE = """
@@ -231,9 +233,13 @@ SUSPECTED = [
     (UNLOCKED, "2 acquire 0-1 \n 1 write 2-3 a", {}),
     (UNLOCKED, "1 acquire 0-1 \n 1 run:x 2-3 job", {}),
     (UNLOCKED, "2 acquire 0-1 \n 1 add 2-3 1", {"partial": True}),
-    ("its lock may be stuck at the end", f"{HELD} \n {refused(5)}", {}),
-    ("its lock may be stuck at the end", refused(5), {}),
-    ("its lock may be stuck at the end", f"1 acquire:j 90-91 \n {refused(5)}", {}),
+    (WHILE_FREE, f"{HELD} \n {refused(5)}", {}),
+    (WHILE_FREE, refused(5), {}),
+    (WHILE_FREE, f"1 acquire:j 90-91 \n {refused(5)}", {}),
+    (WHILE_FREE, f"{refused(5)} \n 1 acquire 1300-1301", {}),
+    (WHILE_FREE, f"1 acquire 0-1 \n {refused(5)}", {"ttl_ms": 4}),
+    (WHILE_FREE, f"1 acquire 0-1? \n {refused(5)}", {"ttl_ms": 4}),
+    (WHILE_FREE, f"1 acquire 0-1 \n 1 lost 2 \n {refused(5)} \n 1 read 1400-1401", {"ttl_ms": 4}),
     ("clients waited for a lock while holding another one", CIRCLE, {}),
     ("", HELD, {}),
     ("", "1 acquire 0-1 \n 1 lost 5", {}),
@@ -255,7 +261,11 @@ SUSPECTED = [
     ("", "1 acquire 0-1 \n 1 write:x 2-3 a", {}),
     ("", f"{HELD} \n {refused(4)}", {}),
     ("", f"{refused(4)} \n {refused(4, 'j', 3)}", {}),
-    ("", f"{refused(5)} \n 1 acquire 90-91", {}),
+    ("", refused(5, every=200), {}),
+    ("", f"1 acquire 0-1 \n {refused(9)} \n 1 release 2500-2501", {}),
+    ("", f"1 acquire 0-1 \n {refused(5)}", {}),
+    ("", f"1 acquire 0-1? \n {refused(5)}", {}),
+    ("", f"1 acquire 0-1 \n {refused(5)}", {"ttl_ms": 400}),
     ("", "1 acquire:a 0-1 \n 1 release:a 2-3 \n 1 acquire:b 4-5 \n 2 acquire:a 5-6", {}),
 ]
 
@@ -328,6 +338,27 @@ def test_storages_that_do_not_testify_are_judged_from_columns_too() -> None:
     wrong = [told for told in scans if judge_scan(told).of(Code.LOST_UPDATE)]
     assert len(cleared) > 10
     assert len(wrong) > 2
+
+
+@st.composite
+def slow_days(draw: st.DrawFn) -> list[Event]:
+    """Clients that ask for one lock now and then, and are answered anything."""
+    at, lines = 0, []
+    for _ in range(draw(st.integers(8, 20))):
+        at += draw(st.sampled_from((1, 90, 250)))
+        who, f = draw(st.integers(1, 3)), draw(st.sampled_from(("acquire",) * 5 + ("release",)))
+        lines.append(f"{who} {f} {at}-{at + 0.5}{draw(st.sampled_from(('!', '!', '!', '', '?')))}")
+        if draw(st.sampled_from((True, *(False,) * 8))):
+            lines.append(f"{who} lost {at + 0.7}")
+    lease = draw(st.sampled_from((None, 20, 300)))
+    return told_by(*lines, ttl_ms=lease, partial=draw(st.booleans()))
+
+
+@given(slow_days())
+def test_refusals_while_nobody_holds_it_are_judged_alike(events: list[Event]) -> None:
+    judgement, expected = judge_scan(scanned(events)), judge(History.of(events))
+    assert judgement.verdict == expected.verdict
+    assert judgement.findings == expected.findings
 
 
 chaos = st.builds(

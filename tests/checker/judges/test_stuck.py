@@ -47,6 +47,9 @@ STUCK = {
     "told that it lost it": "1 acquire 0-1 \n 1 lost 50",
     "healed in time": "1 acquire 0-1 \n fault pause r1 5-900",
     "a permit of two": "1 acquire 0-1",
+    "one is under way when the history ends": "1 acquire 0-1 \n 5 acquire 2900-",
+    "one that was never answered asked when it was stuck": "1 acquire 0- \n 5 acquire 2500-",
+    "all are": "1 acquire 0-1 \n" + "\n".join(f"{n} acquire {2890 + n}-" for n in range(5, 12)),
 }
 FREE = {
     "granted in the end": "1 acquire 0-1 \n 2 acquire 3001-3002",
@@ -62,7 +65,7 @@ FREE = {
     "a renewal that took its time": "1 acquire 0-1 \n 1 renew 50-2500?",
     "a renewal that asked for a long lease": "1 acquire 0-1 \n 1 renew 50-51 ttl_ms=2000",
     "one of two faults was healed late": "fault pause r1 5-900 \n fault pause r2 5-2600",
-    "one of two that were never answered asked late": "1 acquire 0- \n 5 acquire 2500-",
+    "one of two that were never answered asked amid it": "1 acquire 0- \n 5 acquire 1500-",
     "one that was never answered may have it for two leases": "1 acquire 0-1 \n 5 acquire 1850-",
 }  # fmt: skip
 

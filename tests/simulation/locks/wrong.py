@@ -64,6 +64,16 @@ class EternalServer(LeaseServer):
         return self.leases.get(key)
 
 
+class LingeringServer(LeaseServer):
+    """Now and then what it confirms to have released stays for many leases."""
+
+    def release(self, ask: Ask, wall_ns: int) -> Reply:
+        reply = super().release(ask, wall_ns)
+        if reply.ok and self.world.random() < SOMETIMES / 2:
+            self.leases[ask.key] = Lease("", wall_ns + 16 * ask.ttl_ms * NS_PER_MS)
+        return reply
+
+
 WRONG = (
     LockKind(
         "blind",
@@ -115,6 +125,13 @@ WRONG = (
         SingleLock,
         EternalServer,
         caught_by=("stuck",),
+    ),
+    LockKind(
+        "lingering",
+        "a release is confirmed, and nobody gets the lock for long",
+        SingleLock,
+        LingeringServer,
+        caught_by=("denied",),
     ),
     LockKind(
         "ignored",

@@ -163,6 +163,10 @@ _WORDS: dict[DoubtCode, Callable[[Doubt], str]] = {
         " missing that was under way when the log was cut: nothing is heard of it afterwards. A"
         " longer log would tell"
     ),
+    DoubtCode.MAYBE_UNSEEN: lambda d: (
+        f"{_object(d)} was refused to all for {span(d.length_ns)}, although no client in this"
+        " history can have held it: unless one that is missing here did, that is a violation"
+    ),
     DoubtCode.MAYBE_RELEASED: lambda d: (
         f"no order explains the answers about {_object(d)}, unless a release that was refused had"
         " been done before, or the lease had ended sooner than was promised: look at who refused it"
