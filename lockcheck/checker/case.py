@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 from lockcheck.checker.evidence.blame import Attribution
 from lockcheck.checker.evidence.order import HoldIndex, by_key
 from lockcheck.checker.evidence.outages import Outages
+from lockcheck.checker.evidence.reads import StaleRead, stale_reads
 from lockcheck.checker.evidence.releases import BlindRelease, blind_releases, spare_permits
 from lockcheck.checker.evidence.rivals import Reentries
-from lockcheck.checker.evidence.vacancies import Vacancy, vacancies
+from lockcheck.checker.evidence.vacancies import (
+    Interval,
+    Vacancy,
+    faulty,
+    vacancies,
+    without_majority,
+)
 from lockcheck.checker.evidence.versions import Knowledge, Versions, read_versions
 from lockcheck.checker.evidence.writes import Ledger, Stretches, read_ledger
 from lockcheck.checker.whole_run.together import Together, together
@@ -46,12 +54,21 @@ class Case:
     @cached_property
     def in_vain(self) -> dict[str, list[Vacancy]]:
         """Of each lock the times in which requests were refused although it was free."""
+        free = self._vacancies(faulty(self.history))
+        return {key: [each for each in found if each.in_vain] for key, found in free.items()}
+
+    @cached_property
+    def unserved(self) -> dict[str, list[Vacancy]]:
+        """Of each lock the times in which a majority of its servers was up, and granted nothing."""
+        free = self._vacancies(without_majority(self.history))
+        faults = self.history.faults
         return {
-            key: [
-                v
-                for v in vacancies(self.history, asked, self.holds_by_key.get(key, []))
-                if v.in_vain
-            ]
+            key: [each for each in found if each.unserved(faults)] for key, found in free.items()
+        }
+
+    def _vacancies(self, disturbed: list[Interval]) -> dict[str, Iterator[Vacancy]]:
+        return {
+            key: vacancies(self.history, asked, self.holds_by_key.get(key, []), disturbed)
             for key, asked in self.acquires_by_key.items()
         }
 
@@ -76,6 +93,11 @@ class Case:
         """The versions of each register that was written."""
         groups = self.ledger.accepted()
         return [read_versions(self.ledger, self.knowledge, writes) for writes in groups]
+
+    @cached_property
+    def stale_reads(self) -> dict[int, StaleRead]:
+        """By the identity of the read."""
+        return {id(stale.read): stale for stale in stale_reads(self.history, self.ledger)}
 
     @cached_property
     def releases(self) -> dict[str, list[BlindRelease]]:

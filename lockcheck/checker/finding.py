@@ -37,6 +37,7 @@ class Code(StrEnum):
     OVERLAP = "overlap"
     STALE_WRITE = "stale-write"
     LOST_UPDATE = "lost-update"
+    STALE_READ = "stale-read"
     TOKEN_REGRESSION = "token-regression"  # noqa: S105 - a fencing token is no password
     FOREIGN_RELEASE = "foreign-release"
     UNLOCKED_SECTION = "unlocked-section"
@@ -55,6 +56,7 @@ class Culprit(StrEnum):
     HOLDER = "holder"  # it outlived its lease
     MACHINE = "machine"  # it stalled, or its clock stepped: no injected fault, and not the lock's
     CLIENT = "client"  # it took away, or overwrote, what was not its own
+    STORAGE = "storage"  # it served an older value than it had accepted
     CLOCKS = "clocks"  # two clocks that differ a little explain it
     UNKNOWN = "unknown"  # from when the promise counted is not known, so neither who broke it
 

@@ -13,6 +13,7 @@ CHECKS = Registry(
         "overlap": "overlap:CHECK",
         "stale-write": "stale_write:CHECK",
         "lost-update": "lost_update:CHECK",
+        "stale-read": "stale_read:CHECK",
         "token-regression": "token_regression:CHECK",
         "foreign-release": "foreign_release:CHECK",
         "unlocked-section": "unlocked_section:CHECK",

@@ -180,7 +180,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, renam
     fair: bool = False  # the lock promises first come, first served
     session: bool = False  # a hold lasts as long as its holder's session; `ttl_ms` is its timeout
     ends_with: str = ""  # a session ends at once with its "connection", or its "server"
-    lock_nodes: tuple[str, ...] = ()  # the servers that grant the lock, where sessions end so
+    lock_nodes: tuple[str, ...] = ()  # the servers that grant the lock
     stores: bool = False  # clients write to a storage under the lock; that is judged, too
     fewest: Length = 0  # acquisitions (and accepted writes) that suffice; 0: the default
     partial: bool = False  # a production log: it may begin or end in the middle

@@ -166,7 +166,7 @@ def _terms(
         session=promises.session,
         tells_release=promises.tells_release,
         ends_with=promises.ends_with,
-        lock_nodes=_servers(nodes) if promises.ends_with else (),
+        lock_nodes=_servers(nodes),
         fair=promises.fair,
         permits=promises.permits if promises.excludes else UNLIMITED_PERMITS,
         model=reentrant if promises.reentrant else "",

@@ -60,6 +60,7 @@ KNOWN = {
     "rw_revived.jsonl": violation("overlap", NO_ORDER, by=Culprit.SERVICE),
     "shared.csv": ok(),
     "dup_row.csv": ok(),
+    "stale_read.csv": violation("stale-read", "lost-update", by=Culprit.STORAGE),
     "stuck_cut.jsonl": violation("stuck", by=Culprit.SERVICE),
     # An unanswered release of another client excuses nothing where permits have owners; but the
     # log ends with a client that may have given its permit back.

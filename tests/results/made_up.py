@@ -143,6 +143,15 @@ def stuck() -> Case:
     )
 
 
+def stale_read() -> Case:
+    told = history("""
+        1 acquire 0-1
+        1 write 2-3 v1 seq=1 base=v0
+        1 release 4-5
+        2 read 8-9 seq=2 = v0""")
+    return found(Code.STALE_READ, told, Culprit.STORAGE, operations=(1, 3), time_ns=ns(9))
+
+
 def denied() -> Case:
     told = history(
         "1 acquire 0-1 ttl_ms=100 \n 1 release 2-3",
@@ -201,6 +210,7 @@ CASES = {
     Code.SILENT_LOSS: silent_loss,
     Code.REVIVED: revived,
     Code.DOUBLE_RUN: double_run,
+    Code.STALE_READ: stale_read,
     Code.STUCK: stuck,
     Code.DENIED: denied,
     Code.DEADLOCK: deadlock,

@@ -57,6 +57,19 @@ CASES: dict[str, tuple[str, dict[str, Any], str, str]] = {
         "None of them for certain: n2 was let in 0.00010 s before",
         "Nothing",
     ),
+    "a storage that serves old values": (
+        """
+        1 acquire 0-1
+        1 write 2-3 v1 seq=1 base=v0
+        1 release 4-5
+        2 acquire 6-7
+        2 read 8-9 seq=2 = v0
+        2 write 10-11 v2 seq=3 base=v0
+        2 release 12-13""",
+        {},
+        "The storage: what was overwritten had been accepted, and it served an older value to",
+        "Reads under the lock have to go to where writes are accepted",
+    ),
     "the kind of lock": (
         CONNECTION,
         {

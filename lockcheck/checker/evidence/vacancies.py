@@ -6,17 +6,23 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain, pairwise
 from operator import itemgetter
 
 from lockcheck.checker.evidence.releases import gave_back
-from lockcheck.history import Ending, History, Hold, Operation, Refusal, Terms
+from lockcheck.history import Effect, Ending, FaultSpan, History, Hold, Operation, Refusal, Terms
 from lockcheck.history.event import NS_PER_MS
 from lockcheck.history.table import NEVER
 
 FEWEST_REFUSED = 5  # one after the other
 FEWEST_UNDISTURBED = 2
 SHORTEST_NS = 1_000 * NS_PER_MS
+LONGEST_ELECTION_NS = 20_000 * NS_PER_MS
 LEASES = 2  # so often a lease is waited for: servers count it by clocks of their own
+
+
+Interval = tuple[int, int]
+_OF_THE_LOCK = (Refusal.HELD, Refusal.UNAVAILABLE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +40,27 @@ class Vacancy:
         return [acquire for acquire in self.asked if acquire.refusal is Refusal.HELD]
 
     @property
+    def failed(self) -> list[Operation]:
+        """For a reason that is the lock's, and not the client's own."""
+        return [acquire for acquire in self.asked if acquire.refusal in _OF_THE_LOCK]
+
+    @property
     def end_ns(self) -> int:
-        return max(acquire.last_ns for acquire in self.refused)
+        return max((acquire.last_ns for acquire in self.failed), default=self.since_ns)
+
+    def unserved(self, faults: Iterable[FaultSpan]) -> bool:
+        """Far longer than servers need to agree on who leads them, several clients got nothing but
+        refusals. Those that a fault concerned do not count, and neither does the end of a run, when
+        all faults are healed: whether it went on then is asked of the run as such."""
+        if self.for_ever:
+            return False
+        active = [fault for fault in faults if fault.touches(self.since_ns, self.end_ns)]
+        struck = {node for fault in active for node in (*fault.nodes, *chain(*fault.links))}
+        failed = [acquire for acquire in self.failed if acquire.node not in struck]
+        if _one_after_the_other(failed) < FEWEST_REFUSED or len({o.node for o in failed}) < 2:
+            return False
+        end_ns = max(acquire.last_ns for acquire in failed)
+        return end_ns - failed[0].start_ns >= LONGEST_ELECTION_NS + self.needed_ns
 
     @property
     def in_vain(self) -> bool:
@@ -45,16 +70,18 @@ class Vacancy:
         refused = self.refused
         if _one_after_the_other(refused) < FEWEST_REFUSED:
             return False
-        if self.end_ns - refused[0].start_ns < self.needed_ns:
+        if max(acquire.last_ns for acquire in refused) - refused[0].start_ns < self.needed_ns:
             return False
         alone = [acquire for acquire in _undisturbed(self.asked) if acquire.refusal is Refusal.HELD]
         waited = [each for each in refused if each.last_ns - each.start_ns > self.needed_ns]
         return len(alone) + len(waited) >= FEWEST_UNDISTURBED
 
 
-def vacancies(history: History, acquires: list[Operation], holds: list[Hold]) -> Iterator[Vacancy]:
-    """Of one lock, in the order of their times: outside of its holds, of faults, and of requests
-    with an unknown outcome. Some of these have no known end."""
+def vacancies(
+    history: History, acquires: list[Operation], holds: list[Hold], disturbed: list[Interval]
+) -> Iterator[Vacancy]:
+    """Of one lock, in the order of their times: outside of its holds, of requests with an unknown
+    outcome, and of disturbed times. Some of these have no known end."""
     terms = history.terms
     if terms.partial and not holds:
         return  # a client may hold it that has not been heard of
@@ -62,7 +89,7 @@ def vacancies(history: History, acquires: list[Operation], holds: list[Hold]) ->
     unknown = [acquire for acquire in acquires if acquire.unknown]
     unheard = [acquire.start_ns for acquire in unknown if acquire.answer is None]
     taken: list[tuple[int, int, Hold | None]] = [
-        *((fault.start_ns, _or_never(fault.healed_ns), None) for fault in history.faults),
+        *((*interval, None) for interval in disturbed),
         *((hold.acquire.start_ns, _gone_ns(terms, hold, lease_ns), hold) for hold in holds),
         *(
             (o.start_ns, o.last_ns + LEASES * lease_ns if lease_ns else NEVER, None)
@@ -71,7 +98,7 @@ def vacancies(history: History, acquires: list[Operation], holds: list[Hold]) ->
     ]
     starts = [acquire.start_ns for acquire in acquires]
     answered = (o.start_ns for o in acquires if o.answer is not None and not o.failed)
-    busy_ns = max((*answered, *(_or_never(fault.healed_ns) for fault in history.faults)), default=0)
+    busy_ns = max((*answered, *(healed_ns for _, healed_ns in faulty(history))), default=0)
     # Who held it when a log began is not known.
     since_ns, last = (holds[0].start_ns if terms.partial else 0), None
     for start_ns, end_ns, hold in [*sorted(taken, key=itemgetter(0)), (NEVER, NEVER, None)]:
@@ -86,8 +113,26 @@ def vacancies(history: History, acquires: list[Operation], holds: list[Hold]) ->
             since_ns, last = end_ns, hold
 
 
-def _or_never(time_ns: int | None) -> int:
-    return NEVER if time_ns is None else time_ns
+def faulty(history: History) -> list[Interval]:
+    """When a fault was active."""
+    return [(f.start_ns, NEVER if f.healed_ns is None else f.healed_ns) for f in history.faults]
+
+
+def without_majority(history: History) -> list[Interval]:
+    """When a majority of the lock's servers may not have been up, and the moments at which another
+    majority had to find itself. Who granted what by a wrong clock, and for how long, is not known.
+    """
+    servers = set(history.terms.lock_nodes)
+    spans = list(zip(faulty(history), history.faults, strict=True))
+    moments = sorted({moment for span, _ in spans for moment in span} | {0, NEVER})
+    found = [(moment, moment) for moment in moments]
+    for since_ns, until_ns in pairwise(moments):
+        active = [fault for (start, end), fault in spans if start <= since_ns and end >= until_ns]
+        struck = {node for fault in active for node in fault.nodes} & servers
+        opaque = any(not f.nodes or f.effect in (Effect.SKEWS, None) for f in active)
+        if opaque or 2 * len(struck) >= len(servers):
+            found.append((since_ns, until_ns))
+    return found
 
 
 def _longest_lease_ns(acquires: list[Operation], holds: list[Hold], terms: Terms) -> int:

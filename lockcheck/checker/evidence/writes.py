@@ -82,7 +82,7 @@ def read_ledger(history: History, index: HoldIndex, stretches: Stretches | None 
     matcher = _Matcher(sent)
     pairs = [(entry, matcher.operation_of(entry)) for entry in entries]
     matched = {id(operation) for _, operation in pairs}
-    numbered = [o for o in sent if _number(o) is not None and id(o) not in matched]
+    numbered = [o for o in sent if number_of(o) is not None and id(o) not in matched]
     writes = [_in_ledger(entry, operation, index) for entry, operation in pairs]
     writes += [_answered(o, index) for o in numbered if o.ok or (o.failed and not entries)]
     return Ledger(
@@ -94,7 +94,7 @@ def read_ledger(history: History, index: HoldIndex, stretches: Stretches | None 
     )
 
 
-def _number(operation: Operation) -> int | None:
+def number_of(operation: Operation) -> int | None:
     return operation.answer.seq if operation.answer else None
 
 
@@ -105,7 +105,7 @@ class _Matcher:
         self._by_number: dict[tuple[int | str, str, int], Operation] = {}
         self._by_mark: defaultdict[Hashable, deque[Operation]] = defaultdict(deque)
         for operation in sent:
-            number = _number(operation)
+            number = number_of(operation)
             if number is not None:
                 self._by_number[operation.owner, operation.key, number] = operation
             else:
@@ -137,7 +137,7 @@ def _in_ledger(entry: LedgerEntry, operation: Operation | None, index: HoldIndex
 def _answered(operation: Operation, index: HoldIndex) -> StoredWrite:
     invoke, answer = operation.invoke, operation.answer
     return StoredWrite(
-        seq=_number(operation) or 0,
+        seq=number_of(operation) or 0,
         key=operation.key,
         accepted=operation.ok,
         value=invoke.value,

@@ -20,13 +20,25 @@ REFUSED = (
 )
 
 
+UNSERVED = (
+    "By then every hold had been released, or its lease had run out, and a majority of the lock's"
+    " servers was up. {number} requests failed from then on, for {long}."
+)
+
+
 def find(case: Case) -> Iterator[Finding]:
     for key, in_vain in case.in_vain.items():
         to_the_end = stuck.for_ever(case, key)
-        for free in in_vain:
-            if free is not to_the_end and not _set_by_a_wrong_clock(case, free):
-                finding = stuck.finding(case, CHECK, free, REFUSED)
+        found = [(free, REFUSED) for free in in_vain if free is not to_the_end]
+        found += [(free, UNSERVED) for free in case.unserved[key] if not _has(free, in_vain)]
+        for free, sentence in sorted(found, key=lambda each: each[0].since_ns):
+            if not _set_by_a_wrong_clock(case, free):
+                finding = stuck.finding(case, CHECK, free, sentence)
                 yield replace(finding, effect=Verdict.UNKNOWN) if case.terms.partial else finding
+
+
+def _has(free: Vacancy, others: list[Vacancy]) -> bool:
+    return any(free.since_ns <= other.since_ns <= free.end_ns for other in others)
 
 
 def _set_by_a_wrong_clock(case: Case, free: Vacancy) -> bool:
@@ -70,6 +82,10 @@ It is reported as `stuck` is: where at least five attempts, one after the other,
 lock's own answer, for at least a second and two leases; two of them while no other client asked. A
 request whose outcome is unknown counts as a hold. What a server stored while its clock was wrong
 may last longer: that is not reported.
+
+In a run it is reported, too, if a majority of the lock's servers was up for twenty seconds and two
+leases, the same one all the while, and clients that no fault concerned got nothing but refusals,
+for want of a server, too.
 
 The history must have all users of the lock. Of a production log that is not known, so there it is
 unknown, with that as its reason.""",

@@ -55,11 +55,13 @@ def _finding(case: Case, lost: StoredWrite, overwriting: StoredWrite) -> Finding
 
 def _blame(case: Case, lost: StoredWrite, overwriting: StoredWrite) -> Judged:
     """The holds, earlier first; who is to blame; how late the earlier holder's write was sent."""
-    attribution = case.attribution
+    attribution, read = case.attribution, case.knowledge.read_of_base(overwriting)
     holds = [write.hold for write in (lost, overwriting) if write.hold is not None]
-    if len(holds) < 2 or holds[0].process == holds[1].process:
+    outdated = id(read) in case.stale_reads
+    if outdated or len(holds) < 2 or holds[0].process == holds[1].process:
         same = len(holds) == 2 and holds[0] is holds[1]
-        return tuple(holds[:1] if same else holds), Blame(Culprit.CLIENT), 0
+        blame = Blame(Culprit.STORAGE if outdated else Culprit.CLIENT)
+        return tuple(holds[:1] if same else holds), blame, 0
     earlier, later = attribution.in_order(*holds)
     write = (lost if lost.hold is earlier else overwriting).operation
     promised_ns = attribution.promised_until_ns(earlier, later)

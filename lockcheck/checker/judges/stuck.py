@@ -48,7 +48,7 @@ def _refused(acquires: list[Operation]) -> bool:
 
 
 def finding(case: Case, check: Check, free: Vacancy, sentence: str) -> Finding:
-    refused = free.refused
+    refused = free.refused or free.failed
     blame = _blame(case, free)
     return Finding(
         code=check.code,

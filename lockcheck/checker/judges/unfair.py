@@ -160,6 +160,9 @@ fencing tokens say that the other one was granted it first, or the first one's l
 have been running. A client that was refused in the end, or never answered, may have lost its place,
 or given it up, and is not looked at; one whose place was confirmed again counts from then.
 
+Of a lock with several permits only the tokens tell: two that were granted it at once may have been
+granted it in either order. Without tokens a fair semaphore is not judged.
+
 A queue that is kept by polling, by watchers that all wake up at once, or in the memory of a server
 that restarted, is not fair.""",
     find=find,

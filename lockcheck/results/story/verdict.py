@@ -30,6 +30,7 @@ from lockcheck.words import (
 _CAUSES = {
     Culprit.HOLDER: "a client had outlived its lease",
     Culprit.CLIENT: "a client is to blame",
+    Culprit.STORAGE: "the storage served an older value than it had accepted",
     Culprit.MACHINE: "the machine itself had stalled",
     Culprit.CLOCKS: "the difference of two clocks explains it",
     Culprit.UNKNOWN: "who is to blame is not known",

@@ -361,6 +361,30 @@ def test_refusals_while_nobody_holds_it_are_judged_alike(events: list[Event]) ->
     assert judgement.findings == expected.findings
 
 
+@st.composite
+def slow_storages(draw: st.DrawFn) -> list[Event]:
+    """One that numbers what it serves, and serves old values now and then."""
+    stored, lines, lag = ["v0"], [], draw(st.sampled_from((0, 0, 1, 2)))
+    for number in range(1, draw(st.integers(3, 12))):
+        at, who = 10 * number, draw(st.integers(1, 3))
+        told = draw(st.sampled_from(("", "", f"seq={number}", f"seq={number}")))
+        if draw(st.booleans()):
+            stored.append(f"v{number}")
+            base = draw(st.sampled_from((stored[-2], "v0")))
+            lines.append(f"{who} write {at}-{at + 1} v{number} {told} base={base}")
+        else:
+            value = stored[-1 - draw(st.integers(0, min(lag, len(stored) - 1)))]
+            lines.append(f"{who} read {at}-{at + 1} {told} = {value}")
+    return told_by(*lines, ledger=draw(st.booleans()), partial=draw(st.booleans()))
+
+
+@given(slow_storages())
+def test_old_values_are_judged_alike(events: list[Event]) -> None:
+    judgement, expected = judge_scan(scanned(events)), judge(History.of(events))
+    assert judgement.verdict == expected.verdict
+    assert judgement.findings == expected.findings
+
+
 chaos = st.builds(
     Chaos,
     seed=st.integers(0, 2**32),

@@ -112,3 +112,64 @@ def test_no_guard_makes_up_for_it(guard: str) -> None:
 def test_what_the_machine_explains_is_unknown() -> None:
     (finding,) = found(RELEASED, refusals(until=2100), "stall n2 1000-2950")
     assert (finding.blame.who, finding.effect) == (Culprit.MACHINE, Verdict.UNKNOWN)
+
+
+NODES: dict[str, Any] = {"lock_nodes": ("r1", "r2", "r3"), "ttl_ms": 1000}
+CUT = "fault partition r1 100-30000 effect=cuts"
+END = "7 acquire 31000-31001"
+
+
+def out(since: int = 1000, until: int = 28000, more: str = "refused=unavailable") -> str:
+    return refusals(since, until, 500, more=more)
+
+
+UNSERVED = {
+    "with a majority": (RELEASED, CUT, out()),
+    "by whatever words": (RELEASED, CUT, out(), out(1100, 28000, "refused=held")),
+    "without a fault": (RELEASED, out()),
+    "a client is cut off, others are not": (
+        RELEASED, CUT, "fault partition n3 100-30000 effect=cuts", out()
+    ),
+}  # fmt: skip
+SERVED = {
+    "for too short a time": (RELEASED, CUT, out(until=22000)),
+    "no majority": (RELEASED, CUT, "fault kill r2 100-30000 effect=ends", out()),
+    "another majority had to be found": (
+        RELEASED, CUT, "fault kill r2 14000-14001 effect=ends", out()
+    ),
+    "no majority meanwhile": (RELEASED, CUT, "fault kill r2 14000-15000 effect=ends", out()),
+    "granted meanwhile": (RELEASED, CUT, out(), "8 acquire 14000-14001 \n 8 release 14002-14003"),
+    "perhaps granted meanwhile": (RELEASED, CUT, out(), "8 acquire 14000-14001?"),
+    "a wrong clock": (RELEASED, CUT, "fault clock r2 100-30000 effect=skews", out()),
+    "nowhere in particular": (RELEASED, CUT, "fault odd - 100-30000", out()),
+    "all that asked were cut off": (
+        RELEASED, CUT, "fault partition n2,n3,n4 100-30000 effect=cuts", out()
+    ),
+    "all but one": (RELEASED, CUT, "fault partition n2,n3 100-30000 effect=cuts", out()),
+    "of a client's own": (RELEASED, CUT, out(more="refused=gone")),
+    "held by one that renews": (
+        "1 acquire 0-1", *(f"1 renew {n}-{n + 1}" for n in range(500, 30000, 500)), CUT, out()
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("lines", UNSERVED.values(), ids=UNSERVED)
+def test_a_majority_grants_nothing(lines: tuple[str, ...]) -> None:
+    (finding,) = list(find(Case(history(*lines, END, **NODES))))
+    assert finding.effect is Verdict.VIOLATION
+    assert finding.operations
+
+
+@pytest.mark.parametrize("lines", SERVED.values(), ids=SERVED)
+def test_a_lock_that_could_not_be_granted(lines: tuple[str, ...]) -> None:
+    assert list(find(Case(history(*lines, END, **NODES)))) == []
+
+
+def test_a_lock_whose_servers_are_not_known_has_no_majority() -> None:
+    lines = UNSERVED["with a majority"]
+    assert list(find(Case(history(*lines, END, ttl_ms=1000)))) == []
+
+
+def test_up_to_the_end_of_a_run_it_is_a_doubt() -> None:
+    healed = "fault partition r1 10-500 effect=cuts"
+    assert list(find(Case(history(RELEASED, healed, out(), **NODES)))) == []

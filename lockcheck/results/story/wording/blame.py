@@ -49,6 +49,8 @@ def _culprit(terms: Terms, incident: Incident, finding: Finding) -> str:
         return _client(terms, finding)
     if finding.blame.who is Culprit.HOLDER:
         return _holder(terms, incident, finding)
+    if finding.blame.who is Culprit.STORAGE:
+        return f"The storage: {_storage_did(finding)}."
     server = lock_server(terms) if about_a_lock(finding) else "the server that answered"
     return f"{upper_first(server)}: {_server_did(finding)}."
 
@@ -121,6 +123,15 @@ def _server_did(finding: Finding) -> str:
     return (
         f"it let {later} in {span(blame.by_ns)} before the lease that it had granted to {earlier} "
         "ran out"
+    )
+
+
+def _storage_did(finding: Finding) -> str:
+    if finding.code != Code.LOST_UPDATE:
+        return what_went_wrong(finding)
+    return (
+        "what was overwritten had been accepted, and it served an older value to the client that "
+        "read it under the lock. Neither the client nor the lock is to blame"
     )
 
 

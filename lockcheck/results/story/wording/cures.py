@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lockcheck.checker.finding import Blame, Code, Culprit, Finding, Verdict
+from lockcheck.checker.judges.stale_read import CURE
 from lockcheck.history import Effect, History, Terms
 from lockcheck.history.event import TRANSACTION
 from lockcheck.results.story.incidents import Incident
@@ -71,6 +72,17 @@ _EXCUSED_CURES = {
         "its lease is over: by a hundredth of it, say."
     ),
 }
+_CURES = {
+    Culprit.CLIENT: (
+        "Fix the client: it must read under the lock, and write only while it holds it. What also "
+        "helps is {guard}."
+    ),
+    Culprit.STORAGE: CURE,
+    Culprit.UNKNOWN: (
+        "Record when a lease begins (the validity that the lock reports, its renewals): then it "
+        "shows whose fault it was. What helps in any case is {guard}."
+    ),
+}
 _ANY_HOLDER = (
     "No lock server can prevent this: it cannot stop a client whose lease has run out. What "
     "helps is {guard}. A longer lease only makes it rarer."
@@ -124,16 +136,8 @@ def _lock_cure(history: History, incident: Incident, guard: str) -> str:
     blame = incident.main.blame
     if incident.foreign_releases or blame.release is not None:
         return _release_cure(incident, guard)
-    if blame.who is Culprit.CLIENT:
-        return (
-            "Fix the client: it must read under the lock, and write only while it holds it. "
-            f"What also helps is {guard}."
-        )
-    if blame.who is Culprit.UNKNOWN:
-        return (
-            "Record when a lease begins (the validity that the lock reports, its renewals): then "
-            f"it shows whose fault it was. What helps in any case is {guard}."
-        )
+    if blame.who in _CURES:
+        return _CURES[blame.who].format(guard=guard)
     if blame.ended_by is not None:
         return (
             f"A lock that lasts as long as a {history.terms.ends_with} is free as soon as that "
