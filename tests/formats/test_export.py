@@ -258,13 +258,13 @@ def test_csv_of_a_run() -> None:
     lines = exported("csv", original).decode().splitlines()
     assert lines[0] == (
         "client,key,op,start_ns,end_ns,outcome,token,value,result,ttl_ms,node,seq,base,of,"
-        "shared,released"
+        "shared,released,refused"
     )
-    assert lines[1] == "1,k,acquire,0,1000000,ok,3,,,,n1,,,,,"
-    assert lines[2] == "2,k,acquire,0,2000000,fail,,,,,n2,,,,,"
-    assert lines[3] == '1,k,write,2000000,3000000,ok,,"""b""","""b""",,n1,1,"""a""",,,'
+    assert lines[1] == "1,k,acquire,0,1000000,ok,3,,,,n1,,,,,,"
+    assert lines[2] == "2,k,acquire,0,2000000,fail,,,,,n2,,,,,,"
+    assert lines[3] == '1,k,write,2000000,3000000,ok,,"""b""","""b""",,n1,1,"""a""",,,,'
     assert lines[5].startswith("1,k,lost,9000000,,,,")
-    assert lines[-1] == "3,k,acquire,12000000,,,,,,,n3,,,,,"
+    assert lines[-1] == "3,k,acquire,12000000,,,,,,,n3,,,,,,"
     again = history_of("csv", exported("csv", original))
     assert [o.unknown for o in again.operations] == [o.unknown for o in original.operations]
     assert [(h.process, h.end_ns, h.ending) for h in again.holds] == [
@@ -351,7 +351,7 @@ def test_an_export_names_what_it_leaves_out() -> None:
     )
     assert not left_out(history("1 acquire 0-1", "2 acquire 5-"), "csv")
     coded = history("1 acquire 0-1! refused=held error=taken", "2 acquire 5-6 valid_ms=9 ttl_ms=9")
-    assert left_out(coded, "csv") == "csv has no place for valid_ms, refused, error"
+    assert left_out(coded, "csv") == "csv has no place for valid_ms, error"
     assert left_out(coded, "porcupine") == (
         "porcupine has no place for node, ttl_ms, valid_ms, refused, error"
     )

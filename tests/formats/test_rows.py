@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from lockcheck.formats import FORMATS, ReadOptions
+from lockcheck.formats.exports.export import write
 from lockcheck.formats.source import Source
 from lockcheck.history import Ending, Event, Refusal
 from tests.formats.texts import NAME, brief, error_in, events_of, history_of, place_and_reason
@@ -144,6 +145,31 @@ def test_what_a_release_says() -> None:
     assert releases[1].refusal is Refusal.NOT_OWNER
 
 
+REFUSED_HEADER = HEADER.strip() + ",refused\n"
+
+
+def test_why_it_was_refused() -> None:
+    rows = [
+        f"{n},k,acquire,{n},{n + 1},fail,,{why}\n" for n, why in enumerate((*Refusal, " HELD", ""))
+    ]
+    history = history_of("csv", REFUSED_HEADER + "".join(rows))
+    assert [o.refusal for o in history.operations] == [*Refusal, Refusal.HELD, Refusal.HELD]
+    out = BytesIO()
+    write(history, "csv", out)
+    again = history_of("csv", out.getvalue())
+    assert [o.refusal for o in again.operations] == [o.refusal for o in history.operations]
+
+
+def test_what_cannot_have_been_refused() -> None:
+    wrong = {
+        "ok,,held": "only what failed can have been refused",
+        "fail,,busy": "none of held, gone",
+    }
+    for row, reason in wrong.items():
+        error = error_in("csv", REFUSED_HEADER + f"a,k,acquire,0,1,{row}\n")
+        assert reason in str(error)
+
+
 def test_what_is_shared() -> None:
     rows = ("r,k,acquire,0,1,ok,,yes,\n", "s,k,acquire,2,3,ok,,0,\n", "t,k,acquire,4,5,ok,,,\n")
     shared = [
@@ -156,10 +182,12 @@ def test_spans_say_it_too() -> None:
     text = export(
         span("acquire", 1, 2, lock__key="k", lock__shared="true"),
         span("release", 3, 4, lock__key="k", lock__released="unsaid"),
+        span("acquire", 5, 6, lock__key="k", lock__outcome="fail", lock__refused="unavailable"),
         service__name="w",
     )
-    acquire, release = history_of("otlp", text).operations
+    acquire, release, refused = history_of("otlp", text).operations
     assert (acquire.invoke.shared, release.unsaid) == (True, True)
+    assert refused.refusal is Refusal.UNAVAILABLE
 
 
 ISO = {

@@ -147,8 +147,8 @@ SENTENCES = [
     (
         Doubt(DoubtCode.CLOCKS_DRIFT, "k", "n2", check="overlap", length_ns=9_000_000),
         (
-            "n2 was let in to 'k' 0.0090 s before the lease of its last holder was over, and two"
-            " clocks may drift apart by that much: so the overlap proves nothing"
+            "two clocks may drift apart by the 0.0090 s that n2 was let in to 'k' before the lease"
+            " of its last holder was over: so the overlap proves nothing"
         ),
     ),
     (

@@ -142,16 +142,18 @@ class Attribution:
         if until_ns is None or promise.latest_ns is None:
             unknown = not promise.until_its_release and not disturbed
             return Blame(Culprit.UNKNOWN) if unknown else None
-        if promise.latest_ns > until_ns:  # when it was granted is not known
-            within = let_in_ns < promise.latest_ns and acted_ns <= promise.latest_ns
-            return Blame(Culprit.UNKNOWN, 0, until_ns) if within else None
-        early_ns = until_ns - let_in_ns
+        slack_ns = until_ns - (promise.sure_ns or until_ns)
+        early_ns = promise.latest_ns - let_in_ns
         if early_ns <= 0:
             return None
-        if self._terms.session:
+        if self._terms.session and promise.latest_ns == until_ns:
             return None if disturbed else Blame(Culprit.UNKNOWN, early_ns, until_ns)
-        in_time = write is None and acted_ns <= until_ns
-        return Blame(Culprit.CLOCKS, early_ns, until_ns) if in_time else None
+        in_time = acted_ns <= promise.latest_ns + slack_ns
+        if in_time and write is None and early_ns <= slack_ns:
+            return Blame(Culprit.CLOCKS, early_ns, promise.latest_ns)
+        # Of a client that waited, it is not known when it was granted.
+        unknown = promise.latest_ns > until_ns and acted_ns <= promise.latest_ns
+        return Blame(Culprit.UNKNOWN, 0, until_ns) if unknown else None
 
     # --- the holder, unless the machine stopped it ------------------------------------------
 

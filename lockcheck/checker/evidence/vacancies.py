@@ -30,6 +30,7 @@ class Vacancy:
     """From when on a lock was free, and why; up to when another client may have been granted it."""
 
     since_ns: int
+    lease_ns: int  # the longest that was asked for; 0: there is none
     needed_ns: int  # how long it must be refused to count
     last: Hold | None  # the one whose end that is
     asked: tuple[Operation, ...]  # the requests within it
@@ -108,7 +109,7 @@ def vacancies(
             needed_ns = max(SHORTEST_NS, LEASES * lease_ns) + late_ns
             within = acquires[bisect_right(starts, since_ns) : bisect_left(starts, start_ns)]
             asked = tuple(acquire for acquire in within if acquire.last_ns < start_ns)
-            yield Vacancy(since_ns, needed_ns, last, asked, since_ns >= busy_ns)
+            yield Vacancy(since_ns, lease_ns, needed_ns, last, asked, since_ns >= busy_ns)
         if end_ns >= since_ns:
             since_ns, last = end_ns, hold
 

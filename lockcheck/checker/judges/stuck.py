@@ -13,7 +13,7 @@ from lockcheck.checker.columns.subject import ColumnSubject
 from lockcheck.checker.evidence.promise import lease_ns
 from lockcheck.checker.evidence.stalls import clipped, total_ns
 from lockcheck.checker.evidence.vacancies import FEWEST_REFUSED, LEASES, SHORTEST_NS, Vacancy
-from lockcheck.checker.finding import Blame, Code, Culprit, Finding, Reason
+from lockcheck.checker.finding import Blame, Code, Culprit, Finding, Reason, Verdict
 from lockcheck.checker.wording import NAMED_AT_MOST, Words
 from lockcheck.history import Operation
 from lockcheck.history.ordering import BEFORE_ALL, latest_before, order_by
@@ -54,13 +54,28 @@ def finding(case: Case, check: Check, free: Vacancy, sentence: str) -> Finding:
         code=check.code,
         key=refused[0].key,
         time_ns=free.since_ns,
-        effect=check.effect(case.terms, blame),
+        effect=Verdict.UNKNOWN if _may_be_held(case, free) else check.effect(case.terms, blame),
         holds=() if free.last is None else (free.last,),
         operations=(*refused[: FEWEST_REFUSED - 1], refused[-1]),
         length_ns=free.end_ns - free.since_ns,
         blame=blame,
         reasons=(Reason(sentence, number=len(free.asked)),),
     )
+
+
+def _may_be_held(case: Case, free: Vacancy) -> bool:
+    """By a client of which no row was seen from then on: most programs write one when an operation
+    is done, and it may have been granted the lock once more."""
+    if not case.terms.partial:
+        return False
+    last_ns: dict[int | str, int] = {}
+    for operation in case.operations:
+        last_ns[operation.process] = max(last_ns.get(operation.process, 0), operation.last_ns)
+    silent = [time_ns for time_ns in last_ns.values() if time_ns <= free.since_ns]
+    if not free.lease_ns:
+        return bool(silent)
+    lapsed_ns = max(silent, default=0) + LEASES * free.lease_ns
+    return lapsed_ns + free.needed_ns > free.end_ns
 
 
 def _blame(case: Case, free: Vacancy) -> Blame:

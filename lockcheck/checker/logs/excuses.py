@@ -14,12 +14,13 @@ from typing import TypeAlias
 import numpy as np
 
 from lockcheck.checker.doubt import DoubtCode
+from lockcheck.checker.evidence.promise import lease_ns
 from lockcheck.checker.linearizability import Model, Patience, decide
 from lockcheck.checker.logs.beforehand import explained
 from lockcheck.checker.logs.releases import unconfirmed
 from lockcheck.checker.logs.unlogged import Unlogged, unlogged, with_unlogged
 from lockcheck.history import Terms
-from lockcheck.history.table import NEVER, Ints, Mask, Op, Outcome, Table, among
+from lockcheck.history.table import NEVER, Codes, Ints, Mask, Op, Outcome, Table, among
 
 Reading: TypeAlias = tuple[Table, Ints | None]  # operations, and until when each was promised
 
@@ -54,7 +55,7 @@ class Excuses:
         return found | {key: (Excuse(self._code(key)), *each) for key, each in both.items()}
 
     def _code(self, key: int) -> DoubtCode:
-        leased = self.until is not None and (self.until[self.table.key == key] < NEVER).any()
+        leased = key in _leased_keys(self.table, self.terms)
         return DoubtCode.MAYBE_RELEASED if leased else DoubtCode.MAYBE_LEASED
 
     def _leniently(self, read: Reading, rows: Ints) -> Reading | None:
@@ -65,8 +66,7 @@ class Excuses:
         refused = (table.f == Op.RELEASE) & (table.outcome == Outcome.FAIL)
         refused[refused] = self.may_be_done(rows[refused])
         endless = among(table.f, (Op.ACQUIRE, Op.RENEW)) & (table.outcome == Outcome.OK)
-        if until is not None:
-            endless &= ~np.isin(table.key, table.key[until < NEVER])
+        endless &= ~np.isin(table.key, _leased_keys(table, self.terms))
         endless &= self.terms.partial
         if not (refused.any() or endless.any()):
             return None
@@ -109,3 +109,8 @@ class Excuses:
         answers = decision.answers
         wrong = {key for key, answer in answers.items() if answer.linearizable is False}
         return [key for key in keys if key not in wrong]
+
+
+def _leased_keys(table: Table, terms: Terms) -> Codes:
+    """Those whose log mentions a lease: a promise that ended otherwise does not."""
+    return np.unique(table.key[lease_ns(table, terms.ttl_ms) > 0])

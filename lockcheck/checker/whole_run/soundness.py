@@ -40,7 +40,7 @@ def doubts_of_findings(findings: Iterable[Finding]) -> Iterator[Doubt]:
             node, early_ns = finding.holds[1].node, finding.blame.by_ns
             code, check = DoubtCode.CLOCKS_DRIFT, finding.code
             yield Doubt(code, finding.key, node, check=check, length_ns=early_ns)
-        elif finding.code == Code.DENIED:
+        elif finding.code in (Code.STUCK, Code.DENIED):
             yield Doubt(DoubtCode.MAYBE_UNSEEN, finding.key, length_ns=finding.length_ns)
 
 

@@ -65,7 +65,7 @@ EXPORTS: dict[str, Export] = {
             csv_rows,
             operations_only=True,
             losses=True,
-            lacks=("valid_ms", "refused", "error"),
+            lacks=("valid_ms", "error"),
         ),
         Export(
             "porcupine",

@@ -17,7 +17,7 @@ from lockcheck.formats.names import is_lost
 from lockcheck.formats.tables.cells import Released
 from lockcheck.formats.tables.intervals import ANSWERED_TOKEN, COLUMNS
 from lockcheck.history import Event, EventType, F, History, Notice, Operation
-from lockcheck.history.event import NEMESIS, STORAGE
+from lockcheck.history.event import NEMESIS, STORAGE, Refusal
 from lockcheck.history.older import saying_blind
 
 CHUNK_ROWS = 4096
@@ -87,7 +87,16 @@ def _row(operation: Operation) -> tuple[Cell, ...]:
         invoke.of if operation.f == F.RENEW else None,
         "true" if invoke.shared else None,
         Released.UNSAID.value if operation.unsaid else None,
+        _refused(operation),
     )
+
+
+def _refused(operation: Operation) -> str | None:
+    """An error without a word on the lock is none of `held`, which an empty cell means."""
+    answer = operation.answer
+    if answer is None or not operation.failed or not (answer.refused or answer.error):
+        return None
+    return (operation.refusal or Refusal.UNAVAILABLE).value
 
 
 def result_of(answer: Event) -> object:
@@ -98,7 +107,7 @@ def result_of(answer: Event) -> object:
 def _notice(event: Event) -> tuple[Cell, ...]:
     first = (event.process, event.key, event.f, event.time, None, None, event.token)
     value, base = _json(event.value), _json(event.base)
-    return (*first, value, None, event.ttl_ms, event.node, None, base, None, None, None)
+    return (*first, value, None, event.ttl_ms, event.node, None, base, None, None, None, None)
 
 
 def _token(invoke: Event, answer: Event | None) -> int | None:

@@ -11,6 +11,7 @@ from typing import TypeGuard
 import msgspec
 
 from lockcheck.formats.jepsen.edn import DEEPEST
+from lockcheck.history.event import Refusal
 
 LARGEST_NUMBER = (1 << 63) - 1
 LONGEST_NUMBER = 40  # digits, with leading zeros
@@ -18,6 +19,7 @@ LARGEST_TTL_MS = (1 << 31) - 1
 NOT_LOST = "a notice that the lock was lost cannot have failed"
 NO_RENEWAL = "only a renewal can be for another client's hold"
 NO_RELEASE = "only a release can say what it released"
+NO_REFUSAL = "only what failed can have been refused"
 NO_PAIR = "a cas without its pair of expected and new value"
 
 
@@ -45,6 +47,13 @@ def released(text: str) -> Released:
     if word != Released.UNSAID:
         raise ValueError(f"neither true, false nor unsaid: {text[:40]!r}")
     return Released.UNSAID
+
+
+def refusal(text: str) -> Refusal:
+    word = text.strip().lower()
+    if word not in list(Refusal):
+        raise ValueError(f"none of {', '.join(Refusal)}: {text[:40]!r}")
+    return Refusal(word)
 
 
 def flag(text: str) -> bool:

@@ -26,6 +26,7 @@ from lockcheck.formats.tables.cell_columns import (
 from lockcheck.formats.tables.cells import (
     LARGEST_TTL_MS,
     NO_PAIR,
+    NO_REFUSAL,
     NO_RELEASE,
     NO_RENEWAL,
     NOT_LOST,
@@ -33,15 +34,16 @@ from lockcheck.formats.tables.cells import (
     flag,
     is_pair,
     json_or_text,
+    refusal,
     released,
 )
-from lockcheck.history.event import EventType, F, Notice
+from lockcheck.history.event import EventType, F, Notice, Refusal
 from lockcheck.history.table import NOTHING, Mask
 
 NEEDED = ("client", "key", "op", "start_ns", "end_ns", "outcome")
 OPTIONAL = (
     *("token", "value", "result", "ttl_ms", "node", "seq", "base", "of"),
-    *("shared", "released"),
+    *("shared", "released", "refused"),
 )
 COLUMNS = (*NEEDED, *OPTIONAL)
 TIMES = ("start_ns", "end_ns")
@@ -81,6 +83,7 @@ class Intervals:
     values: RepeatedTexts[object] = field(default_factory=lambda: RepeatedTexts(json_or_text))
     flags: RepeatedTexts[bool] = field(default_factory=lambda: RepeatedTexts(flag))
     releases: RepeatedTexts[Released] = field(default_factory=lambda: RepeatedTexts(released))
+    refusals: RepeatedTexts[Refusal] = field(default_factory=lambda: RepeatedTexts(refusal))
     nodes: RepeatedTexts[str] = field(default_factory=lambda: RepeatedTexts(str))
     paths: RepeatedTexts[str] = field(default_factory=lambda: RepeatedTexts(str))
     _lengths: list[int] = field(default_factory=list)  # of the parts
@@ -163,6 +166,7 @@ class Intervals:
             "node": self.nodes,
             "shared": self.flags,
             "released": self.releases,
+            "refused": self.refusals,
             "path": self.paths,
         }
         return known.get(name)
@@ -180,13 +184,14 @@ class Intervals:
 
         op, end, outcome, ttl_ms = part["op"], part["end_ns"], part["outcome"], column("ttl_ms")
         lost, unanswered = self.fs.are(op, Notice.LOST), end == ABSENT
+        failed = self.outcomes.are(outcome, EventType.FAIL)
         unknown = (outcome == NOTHING) | self.outcomes.are(outcome, EventType.INFO)
         refuse("client", part["client"] == NOTHING, "an operation without a client")
         refuse("op", op == NOTHING, "no operation")
         refuse("start_ns", part["start_ns"] == ABSENT, "not a 64-bit number: ''")
         took = lost & ~unanswered & (end != part["start_ns"])
         refuse("end_ns", took, "a notice has one time only, when it came")
-        refuse("outcome", lost & self.outcomes.are(outcome, EventType.FAIL), NOT_LOST)
+        refuse("outcome", lost & failed, NOT_LOST)
         no_outcome = ~lost & ~unanswered & (outcome == NOTHING)
         refuse("outcome", no_outcome, "an answer without an outcome")
         refuse("end_ns", ~lost & unanswered & ~unknown, "an answer without a time")
@@ -195,6 +200,7 @@ class Intervals:
             refuse("ttl_ms", no_lease, f"not a lease: {ttl_ms[np.argmax(no_lease)]}")
         no_release = ~self.fs.are(op, F.RELEASE)
         refuse("released", (column("released") != NOTHING) & no_release, NO_RELEASE)
+        refuse("refused", (column("refused") != NOTHING) & ~failed, NO_REFUSAL)
         refuse("of", (column("of") != NOTHING) & ~self.fs.are(op, F.RENEW), NO_RENEWAL)
         pairs = self.fs.are(op, F.CAS)
         pairs[pairs] = [

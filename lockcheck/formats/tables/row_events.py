@@ -50,6 +50,7 @@ class RowEvents:
         self._base, self._node = column("base"), column("node")
         self._token, self._ttl_ms = column("token"), column("ttl_ms")
         self._shared = words.flags.are(column("shared"), meant=True)
+        self._refused = column("refused")
         released = column("released")
         self._in_vain = words.releases.are(released, Released.FALSE)
         self._unsaid = words.releases.are(released, Released.UNSAID)
@@ -125,11 +126,13 @@ class RowEvents:
             repeat(None),
             _or_none(np.where(known, of.seq[rows], ABSENT)),
         )
-        more = self._unsaid[rows] | self._in_vain[rows]
+        more = self._unsaid[rows] | self._in_vain[rows] | (self._refused[rows] != NOTHING)
         return map(self._completed, made, rows.tolist()) if more.any() else made
 
     def _completed(self, answer: Event, row: int) -> Event:
-        """The answer of a release, with what it says of the lock."""
+        """The answer with what it says of the lock."""
+        if self._refused[row] != NOTHING:
+            return replace(answer, refused=self._rows.given.refusals.meaning(self._refused[row]))
         if answer.type is not EventType.OK:
             return answer
         if self._in_vain[row]:

@@ -196,3 +196,20 @@ def test_a_doubt_names_it_even_where_nobody_ever_held_it() -> None:
 def test_no_guard_makes_up_for_it(guard: str) -> None:
     (finding,) = found("1 acquire 0-1", refusals(), guard=guard)
     assert finding.effect is Verdict.VIOLATION
+
+
+def test_a_client_that_is_silent_in_a_production_log_may_have_been_granted_it() -> None:
+    """Its row would have been written when the request was done."""
+    released = "1 acquire 0-1 \n 1 release 5-6"
+    terms: dict[str, Any] = {"backend": "", "partial": True}
+    for silent, lease, effect in (
+        ("", 100, Verdict.VIOLATION),
+        ("", None, Verdict.UNKNOWN),  # it may be the one that released it
+        ("1 read 2500-2501", None, Verdict.VIOLATION),
+        ("1 read 2500-2501 \n 5 acquire:j 0-3", None, Verdict.UNKNOWN),
+        ("5 acquire:j 0-3", 100, Verdict.VIOLATION),  # it would have lapsed
+    ):
+        (finding,) = found(released, silent, refusals(), ttl_ms=lease, **terms)
+        assert finding.effect is effect
+    doubts = judge(history(released, refusals(), partial=True)).doubts
+    assert Doubt(DoubtCode.MAYBE_UNSEEN, "k", length_ns=ns(2899)) in doubts

@@ -129,8 +129,8 @@ _WORDS: dict[DoubtCode, Callable[[Doubt], str]] = {
         " run again while nothing sets the clock"
     ),
     DoubtCode.CLOCKS_DRIFT: lambda d: (
-        f"{d.node} was let in to {d.key!r} {span(d.length_ns)} before the lease of its last holder"
-        f" was over, and two clocks may drift apart by that much: so the {d.check} proves nothing"
+        f"two clocks may drift apart by the {span(d.length_ns)} that {d.node} was let in to"
+        f" {d.key!r} before the lease of its last holder was over: so the {d.check} proves nothing"
     ),
     DoubtCode.LEDGER_MISSING: lambda _: (
         "the storage's ledger is missing, so the fate of unanswered writes is unknown"
