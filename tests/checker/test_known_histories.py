@@ -64,8 +64,8 @@ KNOWN = {
     "rw_revived.jsonl": violation("overlap", NO_ORDER, by=Culprit.SERVICE),
     "shared.csv": ok(),
     "dup_row.csv": ok(),
-    # A waiter whose turn nothing shows, within a lease that counts from its answer; and a timer that
-    # fires a nanosecond late, of a clock that runs a little slowly.
+    # A waiter whose turn nothing shows, within a lease that counts from its answer; and a timer
+    # that fires a nanosecond late, of a clock that runs a little slowly.
     "drift-waiter-holder-blamed.csv": unknown("overlap", Culprit.CLOCKS),
     "drift-waiter-unknown-blame.csv": unknown("overlap", Culprit.CLOCKS),
     "drift-one-ns-late.csv": unknown("overlap", Culprit.CLOCKS),
