@@ -16,6 +16,7 @@ Demand = Callable[[Result], str]  # says what is missing, or nothing
 FIRST_VIOLATION_WITHIN_MS = 10_000
 SLOWNESS_MS = 1500  # of a busy machine, and what a system itself needs
 TOGETHER = 2  # readers, or levels
+NESTED_UPDATES = 3  # under one acquisition, about
 ENOUGH, ENOUGH_IN_MS = 100, 10_000  # acquisitions; fewer in a shorter run
 ENOUGH_AMID_FAULTS = 30  # elections, and sessions that run out, take most of the time
 
@@ -39,7 +40,8 @@ def demands_of(expected: Expected, plan: RunPlan) -> Iterator[Demand]:
     yield from uses(plan)
     if not plan.terms.at_holders:
         enough = ENOUGH_AMID_FAULTS if kinds else ENOUGH
-        yield acquires(fewest(enough, config.time_limit_ms))
+        updates = NESTED_UPDATES if plan.workload.needs is REENTRY else 1
+        yield acquires(fewest(enough, config.time_limit_ms, config.think_ms * updates))
     if config.guard is Guard.FENCE and {"pause", "partition"} & {*kinds}:
         yield refuses_stale_writes
     if "kill:holder" in config.nemesis and promises.excludes:
@@ -68,8 +70,10 @@ def counts(name: str, least: int, most: int | None = None) -> Demand:
     return demand
 
 
-def fewest(enough: int, time_limit_ms: int) -> int:
-    return enough * min(time_limit_ms, ENOUGH_IN_MS) // ENOUGH_IN_MS
+def fewest(enough: int, time_limit_ms: int, think_ms: int) -> int:
+    """No more than fit into a third of the time if one follows the other."""
+    within_ms = min(time_limit_ms, ENOUGH_IN_MS)
+    return min(enough * within_ms // ENOUGH_IN_MS, time_limit_ms // (3 * max(think_ms, 1)))
 
 
 def has_verdict(wanted: str) -> Demand:

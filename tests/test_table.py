@@ -165,4 +165,5 @@ def test_it_must_be_free_when_its_servers_have_let_go() -> None:
 
 
 def test_a_shorter_run_is_asked_for_less() -> None:
-    assert [demands.fewest(100, ms) for ms in (4000, 10_000, 60_000)] == [40, 100, 100]
+    assert [demands.fewest(100, ms, 10) for ms in (4000, 10_000, 60_000)] == [40, 100, 100]
+    assert [demands.fewest(30, 15_000, ms) for ms in (0, 10, 500, 1000)] == [30, 30, 10, 5]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lockcheck.backends.expected import SHORT, Expected, unharmed
+from lockcheck.backends.expected import LIMIT, SHORT, Expected, unharmed
 
 # Of a lock on several members, most of which go on.
 # What was granted is on a majority: the next leader has it, and each member comes back with it.
@@ -24,6 +24,15 @@ KEPT_ALIVE = (*SESSION, *MEMBERS_KILLED)
 # Of a lock whose servers write each grant to disk before they answer.
 # One that cannot write grants nothing, and comes back with what it had granted.
 DISK_FAILS = unharmed("disk", "disk:read-only")
+
+# Of a lock on a single server, mostly held when that goes down, which is up again long before the
+# lease is over. What is stored comes back with it, and a client whose session ended with it learns
+# of that before another one is let in.
+QUICK_RESTART = Expected(
+    "kill:server,restart=300ms,gap=3s", "ok", ("--ttl", "2s", "--think", "500ms", LIMIT, "15s")
+)
+# `kill:server` lasts until the lease has run out.
+RESTARTS = (*unharmed("kill:server"), QUICK_RESTART)
 
 # Of a lock on a majority of several servers, however they are partitioned.
 MAJORITY_CUT = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lockcheck.backends.base import Claim, Grant, Promises
 from lockcheck.backends.expected import SHORT, Expected
+from lockcheck.backends.expected_usual import RESTARTS
 from lockcheck.backends.redis.redis_expected import FREED, QUIET
 from lockcheck.backends.redis.redis_lock import RedisLock, on_one_redis
 from lockcheck.history import Refusal
@@ -35,6 +36,7 @@ BACKEND = on_one_redis(
         # A paused client outlives its lease, writes, and deletes the next holder's lock.
         Expected("pause", "violation", findings=("overlap", "stale-write")),
         FREED,
+        *RESTARTS,
         # A client that works for longer than the lease deletes the lock of the next holder.
         Expected(
             "none",

@@ -7,7 +7,11 @@ under another name and lets that hold expire.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from lockcheck.backends.base import Claim, Grant, LockSettings, Promises
+from lockcheck.backends.expected import LIMIT
+from lockcheck.backends.expected_usual import QUICK_RESTART
 from lockcheck.backends.redis.redis_expected import WITHOUT_STORAGE
 from lockcheck.backends.redis.redis_lock import RedisLock, new_secret, on_one_redis
 from lockcheck.servers.redis import Script
@@ -67,5 +71,9 @@ BACKEND = on_one_redis(
     promises=Promises(session=False, fencing=False, reentrant=True),
     connect=ReentrantLock,
     workload="nested",
-    expected=WITHOUT_STORAGE,
+    expected=(
+        *WITHOUT_STORAGE,
+        # Several updates under one lock take no longer than its lease.
+        replace(QUICK_RESTART, options=("--ttl", "2s", "--think", "200ms", LIMIT, "15s")),
+    ),
 )

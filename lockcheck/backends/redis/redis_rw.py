@@ -8,6 +8,7 @@ is no queue, so readers that never leave a gap keep writers out for ever.
 from __future__ import annotations
 
 from lockcheck.backends.base import Claim, Grant, Mode, Promises
+from lockcheck.backends.expected_usual import QUICK_RESTART
 from lockcheck.backends.redis.redis_expected import WITHOUT_STORAGE
 from lockcheck.backends.redis.redis_lock import NOW_MS, RELEASE_IF_OWN, RedisLock, on_one_redis
 from lockcheck.servers.redis import Script
@@ -57,5 +58,5 @@ BACKEND = on_one_redis(
     promises=Promises(session=False, fencing=False, shared=True),
     connect=RedisSharedLock,
     workload="readers",
-    expected=WITHOUT_STORAGE,
+    expected=(*WITHOUT_STORAGE, QUICK_RESTART),
 )

@@ -9,6 +9,7 @@ knowledge: then one too many may be at work.
 from __future__ import annotations
 
 from lockcheck.backends.base import Claim, Grant, Promises
+from lockcheck.backends.expected_usual import QUICK_RESTART
 from lockcheck.backends.redis.redis_expected import WITHOUT_STORAGE
 from lockcheck.backends.redis.redis_lock import NOW_MS, RedisLock, on_one_redis
 from lockcheck.servers.redis import Script
@@ -44,5 +45,5 @@ BACKEND = on_one_redis(
     promises=Promises(session=False, fencing=False, permits=PERMITS),
     connect=Semaphore,
     workload="permits",
-    expected=WITHOUT_STORAGE,
+    expected=(*WITHOUT_STORAGE, QUICK_RESTART),
 )

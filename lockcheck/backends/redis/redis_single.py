@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from lockcheck.backends.base import Claim, Promises
 from lockcheck.backends.expected import SHORT, Expected, forgotten
-from lockcheck.backends.expected_usual import DISK_FAILS
+from lockcheck.backends.expected_usual import DISK_FAILS, RESTARTS
 from lockcheck.backends.redis.redis_expected import (
     CUT_OFF,
     FENCED,
@@ -51,6 +51,7 @@ REDIS = on_one_redis(
         LOOKS_WHEN_CUT_OFF,
         # What it sent in time arrives when the cut is over, and its lease as well.
         replace(CUT_OFF, nemesis="partition:holder,from=storage"),
+        *RESTARTS,
         *in_turn("all"),
         *DISK_FAILS,
         # Keys expire by the server's wall clock, so a jump ends every lease.

@@ -17,6 +17,7 @@ import time
 from lockcheck.backends.base import Backend, Claim, Grant, LockSettings, Promises
 from lockcheck.backends.connection_keeper import SessionLock
 from lockcheck.backends.expected import SHORT, Expected, unharmed
+from lockcheck.backends.expected_usual import RESTARTS
 from lockcheck.history import Refusal
 from lockcheck.nodes.node import NodeSpec, Role
 from lockcheck.servers.kind import Kind
@@ -112,6 +113,7 @@ BACKEND = Backend(
         Expected("pause", "violation", findings=("overlap", "stale-write"), blame="holder"),
         Expected("pause", "ok", SHORT, guard="cas"),
         # A client that is cut off believes in the TTL; the server waits twice as long.
-        *unharmed("kill:holder", "partition:holder", "kill:server"),
+        *unharmed("kill:holder", "partition:holder"),
+        *RESTARTS,
     ),
 )

@@ -10,6 +10,7 @@ from functools import partial
 
 from lockcheck.backends.base import Backend, Claim, Grant, Lock, LockSettings, Promises
 from lockcheck.backends.expected import unharmed
+from lockcheck.backends.expected_usual import RESTARTS
 from lockcheck.nodes.node import NodeSpec, Role
 from lockcheck.servers.kind import Kind
 from lockcheck.servers.wire import Address
@@ -62,5 +63,8 @@ BACKEND = on_postgres(
     summary="no lock: a version in PostgreSQL, compare and set, try again",
     promises=PROMISES,
     connect=Attempts,
-    expected=unharmed("none", "pause", "kill:holder", "kill:server"),  # a late write is refused
+    expected=(
+        *unharmed("none", "pause", "kill:holder"),  # a late write is refused
+        *RESTARTS,
+    ),
 )

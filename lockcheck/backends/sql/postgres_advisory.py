@@ -17,7 +17,7 @@ import time
 from lockcheck.backends.base import Backend, Claim, Grant, LockSettings, Promises
 from lockcheck.backends.connection_keeper import SessionLock
 from lockcheck.backends.expected import unharmed
-from lockcheck.backends.expected_usual import DISK_FAILS
+from lockcheck.backends.expected_usual import DISK_FAILS, RESTARTS
 from lockcheck.history import Refusal
 from lockcheck.nodes.node import NodeSpec, Role
 from lockcheck.servers.kind import Kind
@@ -104,7 +104,8 @@ BACKEND = Backend(
     expected=(
         # A stopped client still has a connection, and keeps the lock. One that is cut off notices
         # before the server does.
-        *unharmed("none", "pause", "kill:holder", "partition:holder", "kill:server"),
+        *unharmed("none", "pause", "kill:holder", "partition:holder"),
+        *RESTARTS,
         *DISK_FAILS,
     ),
 )

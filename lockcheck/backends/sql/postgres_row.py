@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from lockcheck.backends.base import Claim, Grant, Promises
 from lockcheck.backends.expected import unharmed
-from lockcheck.backends.expected_usual import DISK_FAILS
+from lockcheck.backends.expected_usual import DISK_FAILS, RESTARTS
 from lockcheck.backends.sql.optimistic import Attempts, on_postgres
 from lockcheck.history import EventType, Refusal
 from lockcheck.servers.wire import Refused, WireFailure, classify
@@ -114,7 +114,8 @@ BACKEND = on_postgres(
         "last statement"
     ),
     expected=(  # a late holder's writes were rolled back
-        *unharmed("none", "pause", "kill:holder", "partition:holder", "kill:server"),
+        *unharmed("none", "pause", "kill:holder", "partition:holder"),
+        *RESTARTS,
         *DISK_FAILS,
     ),
 )
