@@ -11,6 +11,7 @@ import numpy as np
 from lockcheck.checker.columns.subject import Subject
 from lockcheck.checker.evidence.promise import promised_until
 from lockcheck.checker.linearizability import Answer, Decision, Model, Patience, decide
+from lockcheck.checker.linearizability.own_order import in_turn
 from lockcheck.checker.logs.beforehand import explained
 from lockcheck.checker.logs.excuses import Excuse, Excuses
 from lockcheck.checker.logs.midway import cleaned, implicit_releases, with_optional_releases
@@ -56,7 +57,13 @@ def examine(subject: Subject, patience: Patience) -> list[Examined]:
     models = models_for(terms, table)
     until = promised_until(table, terms, subject.losses, subject.ends, subject.undated)
     examination = _Examination(subject, terms, patience)
-    return [examination.of(table, model, until) for model in models]
+    ordered = in_turn(table, events=not terms.partial)
+    # Where leases may end by themselves, only times decide.
+    leased = until is not None
+    return [
+        examination.of(table if leased and is_lock(model) else ordered, model, until)
+        for model in models
+    ]
 
 
 def reason_of(subject: Subject, answer: Answer) -> str:

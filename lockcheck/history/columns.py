@@ -32,7 +32,7 @@ PIECE = 1 << 20
 EXTRA_COLUMNS = (("node", np.int32), ("invoked_at", np.int64), ("answered_at", np.int64))
 SPECIAL_AT, SEEN_LAST, SYMBOL_AT, ODD_SYMBOL, NUMBERED, NUMBER, BASED, BASE = range(15, 23)
 RARE = ("argument", "second", "result", "ttl_ms", "node")  # columns that may be empty
-REFUSED = ("blind", "unsaid", "shared")  # fields that the compiled reader does not accept
+NOT_READ = ("blind", "unsaid", "shared", "turn")  # columns that the compiled reader does not have
 VALUES = ("argument", "second", "result")
 LEDGER_VALUES = ("value", "base")
 
@@ -122,7 +122,7 @@ class _Reader:
 
     def columns(self) -> Columns:
         symbols = _ReaderSymbols(self)
-        names = [*((n, TYPES[n]) for n in TYPES if n not in REFUSED), *EXTRA_COLUMNS]
+        names = [*((n, TYPES[n]) for n in TYPES if n not in NOT_READ), *EXTRA_COLUMNS]
         read = {name: self.column(which, kind) for which, (name, kind) in enumerate(names)}
         for name in RARE:
             if not len(read[name]):
@@ -138,6 +138,7 @@ class _Reader:
         self._make_canonical(symbols, values)
         read["blind"] = blind_by_value(read["f"], read["result"], symbols)
         read["unsaid"] = read["shared"] = np.broadcast_to(np.False_, len(read["f"]))
+        read["turn"] = np.broadcast_to(np.int32(NOTHING), len(read["f"]))
         extra = {name: read.pop(name) for name, _ in EXTRA_COLUMNS}
         return Columns(
             table=Table(**read, symbols=symbols),

@@ -114,6 +114,7 @@ class Table:
     blind: Mask  # a release that did not check whose lock it removed
     unsaid: Mask  # a release that was confirmed whether or not the lock was still held
     shared: Mask  # an acquire of a shared lock
+    turn: Codes  # lower than that of its process's next operation; NOTHING: unknown
     symbols: Symbols
 
     def __len__(self) -> int:
@@ -187,6 +188,7 @@ def _row(operation: Operation, symbols: Symbols) -> tuple[int, ...]:
         operation.blind,
         operation.unsaid,
         invoke.shared,
+        NOTHING,
     )
 
 

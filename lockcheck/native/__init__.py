@@ -13,7 +13,7 @@ from pathlib import Path
 
 # Grows whenever a function of the library is renamed or its arguments change: a library that was
 # built for an older version must not be called.
-ABI = 10
+ABI = 11
 PURE = "LOCKCHECK_PURE"
 FOLDER = Path(__file__).parent
 LIBRARY = FOLDER / ("_core.dll" if sys.platform == "win32" else "_core.so")

@@ -5,4 +5,4 @@
 
 int32_t lockcheck_abi(void);
 
-int32_t lockcheck_abi(void) { return 10; }
+int32_t lockcheck_abi(void) { return 11; }

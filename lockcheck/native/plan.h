@@ -12,6 +12,7 @@ typedef struct {
     const int32_t *calls;                       /* of each call */
     const int8_t *looks;                        /* of each class */
     const int32_t *maybe;                       /* of each class of unconfirmed operations */
+    const int32_t *first, *earlier;
 } Plan;
 
 enum { NONE = -1 };

@@ -70,12 +70,20 @@ static int32_t step(Search *s, int32_t kind, int32_t state) {
     return ILLEGAL;
 }
 
-static void look(Search *s, const int32_t *names, int32_t count, int32_t state) {
+/* Whether all that its client did before has taken effect; `which` indexes `plan->first`. */
+static int may_begin(const Search *s, int32_t which, int32_t place, const uint64_t *mask) {
+    const Plan *plan = s->plan;
+    for (int32_t i = plan->first[which]; i < plan->first[which + 1]; i++)
+        if (plan->earlier[i] >= place && !has(mask, plan->slot[plan->earlier[i]])) return 0;
+    return 1;
+}
+
+static void look(Search *s, const int32_t *names, int32_t count, int32_t place, int32_t state) {
     const Plan *plan = s->plan;
     for (int32_t i = 0; i < count; i++) {
         int32_t name = names[i];
         if (name >= 0 && plan->looks[plan->kind[name]] && !has(s->mask, plan->slot[name]) &&
-            step(s, plan->kind[name], state) != ILLEGAL)
+            may_begin(s, name, place, s->mask) && step(s, plan->kind[name], state) != ILLEGAL)
             set(s->mask, plan->slot[name]);
     }
 }
@@ -84,7 +92,7 @@ static void look(Search *s, const int32_t *names, int32_t count, int32_t state) 
 static int32_t settle(Search *s, int32_t place, int32_t state, int32_t called) {
     const Plan *plan = s->plan;
     for (; place < plan->returns; place++) {
-        look(s, plan->calls + called, plan->called[place] - called, state);
+        look(s, plan->calls + called, plan->called[place] - called, place, state);
         called = plan->called[place];
         if (!has(s->mask, plan->slot[place])) break;
         clear(s->mask, plan->slot[place]);
@@ -99,8 +107,7 @@ static Number enter(Search *s, Number parent, int32_t state, uint32_t used, int3
         Configuration *before = configuration(&s->seen, parent);
         place = before->place;
         called = s->plan->called[place];
-        const Names *lookers = &s->running.lookers;
-        if (state != before->state) look(s, lookers->names, lookers->count, state);
+        look(s, s->running.lookers.names, s->running.lookers.count, place, state);
     }
     place = settle(s, place, state, called);
     if (s->verdict != GOING_ON) return NO_CONFIGURATION;
@@ -128,6 +135,7 @@ static Number let(Search *s, Number number, int32_t name) {
     const Configuration *before = configuration(&s->seen, number);
     int32_t slot = s->plan->slot[name];
     if (has(before->mask, slot) || is_behind(s, s->plan->twin[name], before)) return NO_CONFIGURATION;
+    if (!may_begin(s, name, before->place, before->mask)) return NO_CONFIGURATION;
     int32_t after = step(s, s->plan->kind[name], before->state);
     if (after == ILLEGAL) return NO_CONFIGURATION;
     begin_mask(s, before);
@@ -139,6 +147,7 @@ static Number let_maybe(Search *s, Number number, int32_t of) {
     const Configuration *before = configuration(&s->seen, number);
     int32_t used = counters_of(&s->counters, before->used, of);
     if (!running_has_maybe(&s->running, of, used)) return NO_CONFIGURATION;
+    if (!may_begin(s, s->plan->returns + of, before->place, before->mask)) return NO_CONFIGURATION;
     int32_t after = step(s, s->plan->maybe[of], before->state);
     if (after == ILLEGAL || after == before->state) return NO_CONFIGURATION;
     begin_mask(s, before);

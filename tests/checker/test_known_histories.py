@@ -57,6 +57,8 @@ KNOWN = {
     "mutex-lease-miss.csv": violation(NO_ORDER, by=Culprit.SERVICE, **MUTEX),
     "semaphore-lease-miss.csv": violation(NO_ORDER, by=Culprit.SERVICE, **SEMAPHORE),
     "touching-lease.jsonl": ok(),
+    "touching_own.csv": violation(NO_ORDER, by=Culprit.SERVICE),
+    "touching_own.jsonl": violation(NO_ORDER, by=Culprit.SERVICE),
     "tokens-reset-500.csv": violation("token-regression", NO_ORDER, by=Culprit.SERVICE),
     "drift_min.csv": ok(),
     "inflight.csv": Known(Verdict.UNKNOWN),

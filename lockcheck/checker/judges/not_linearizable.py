@@ -196,7 +196,9 @@ Every operation takes effect at one instant between its invocation and its answe
 makes a lock, or a register, behave as if it were one. If no choice of these instants gives all the
 answers that were given, there is no such order, and the object is not linearizable. Each object
 (each key) is judged apart. What failed did not happen; what was never confirmed may have happened
-at any time since, or never. Intervals are closed: equal times are concurrent.
+at any time since, or never. Intervals are closed: equal times are concurrent. But a client's own
+operations come one after the other, also where one begins when the last one ended; of two that took
+no time, only a history of events says which came first. For locks with leases, times alone count.
 
 The models: mutex (anyone may release it), owner-mutex (only its owner), reentrant, fenced (tokens
 grow), reentrant-fenced, shared (readers together, or one writer), semaphore (anyone may release),

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from lockcheck.checker.linearizability.leases import NO_PROMISE
 from lockcheck.checker.linearizability.models import Call, Model
+from lockcheck.checker.linearizability.own_order import touching
 from lockcheck.history.ordering import order_by
 from lockcheck.history.table import (
     NEVER,
@@ -40,6 +41,7 @@ class Calls:
     end: Ints  # NEVER where no_process confirmed it
     kind: Codes  # an index of `classes`
     classes: tuple[Call, ...]  # all different
+    touching: tuple[Ints, Ints]  # pairs of calls: see `own_order`
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -65,7 +67,7 @@ def calls_of(table: Table, model: Model, until: Ints | None = None) -> Calls:
     kind, first = _numbered(columns)
     distinct = columns[:, first]
     classes = tuple(_call(column, table.symbols, model) for column in distinct.T.tolist())
-    return Calls(rows, table.start[rows], table.end[rows], kind, classes)
+    return Calls(rows, table.start[rows], table.end[rows], kind, classes, touching(part))
 
 
 def _distinguishing(table: Table, model: Model) -> Ints:

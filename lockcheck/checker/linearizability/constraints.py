@@ -3,7 +3,7 @@
 The engine knows which operations are at fault, so the graph has a handful of operations, and an
 edge for every rule that requires one of two to come first:
 
-- real time: one ended before the other began;
+- real time: one ended before the other began, by their times or by their client's own order;
 - a value is seen after it was written, and not after a cas has replaced it;
 - along a piece (see `pieces`) what comes earlier by cas comes earlier;
 - a piece is contiguous: where one operation of it has to come before one of another piece, all
@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise, permutations
 
 from lockcheck.checker.linearizability.answer import Answer, Because
+from lockcheck.checker.linearizability.own_order import in_own_order
 from lockcheck.checker.linearizability.sentences import (
     INITIAL,
     Edge,
@@ -67,7 +68,8 @@ def _edges(table: Table, parts: Sequence[OperationPart]) -> Iterator[Edge]:
 
 
 def _ended(table: Table, before: OperationPart, after: OperationPart) -> bool:
-    return bool(table.end[before.row] < table.start[after.row])
+    end, start = table.end[before.row], table.start[after.row]
+    return bool(end < start or (end == start and in_own_order(table, before.row, after.row)))
 
 
 def _rules(

@@ -24,6 +24,7 @@ class MistakeKind(Enum):
     ORDER = "an operation ended before what has to come before it began"
     RIVALS = "a value that was there only once was replaced twice"
     CYCLE = "cas could only follow each other in a cycle"
+    TURNS = "values could only follow each other in a circle"
     ZONES = "two values were each there both before and after the other"
 
 

@@ -9,21 +9,24 @@ certainly there between them, its zone (Gibbons and Korach 1997; cas is handled 
 single values). So no two zones may overlap, and no piece without a zone may have to lie inside one.
 Equal times are concurrent, so zones may touch.
 
-All keys are decided at once, at the cost of one sort.
+All keys are decided at once, at the cost of one sort. Where a client's own order (`own_order`) may
+contradict that, a key's pieces are put in an order one by one (`turns`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
 from lockcheck.checker.linearizability.answer import Answer
-from lockcheck.checker.linearizability.constraints import explain, unwritten
+from lockcheck.checker.linearizability.constraints import ALL_PAIRS, explain, unwritten
+from lockcheck.checker.linearizability.own_order import touching
 from lockcheck.checker.linearizability.pieces import MistakeKind, Mistakes, Pieces, pieces
 from lockcheck.checker.linearizability.sentences import INITIAL, OperationPart
+from lockcheck.checker.linearizability.turns import circle_of
 from lockcheck.checker.linearizability.written import UNWRITTEN, Rows, Written, written
 from lockcheck.history.table import NOTHING, Ints, Table
 
@@ -71,7 +74,8 @@ def _all_mistakes(story: _Story) -> Iterator[Mistakes]:
     yield Mistakes(MistakeKind.TWICE, twice, twice)
     yield Mistakes(MistakeKind.UNWRITTEN, indirect, indirect)
     yield from story.pieces.mistakes
-    yield _conflicts(story)
+    yield _conflicts(story, story.first_end)
+    yield from _out_of_turn(story)
 
 
 @dataclass(frozen=True)
@@ -80,6 +84,7 @@ class _Story:
 
     table: Table
     written: Written
+    circles: dict[int, list[int]] = field(default_factory=dict)  # by key: rows, see `_out_of_turn`
 
     @cached_property
     def pieces(self) -> Pieces:
@@ -88,10 +93,30 @@ class _Story:
     @cached_property
     def first_end(self) -> Ints:
         """By the row that began a piece: the earliest end of its operations."""
-        members, end = self.pieces.members, self.written.columns.end
+        return self.first_of(self.written.columns.end)
+
+    def first_of(self, end: Ints) -> Ints:
+        members = self.pieces.members
         first = np.full(len(end), np.iinfo(np.int64).max)
         np.minimum.at(first, self.pieces.piece[members], end[members])
         return first
+
+    def stage(self, rows: Rows) -> Rows:
+        """Within a piece: even for a write, one more for reads of its value."""
+        wrote, depth = self.written.columns.wrote[rows], self.pieces.depth
+        stage: Rows = 2 * depth[np.where(wrote, rows, self.written.source[rows])] + ~wrote
+        return stage
+
+    @cached_property
+    def own(self) -> tuple[Rows, Rows]:
+        """Operations that happened, and those that their clients began when these ended."""
+        columns = self.written.columns
+        place = np.full(len(self.table), UNWRITTEN)
+        place[columns.rows] = np.arange(len(columns.keys), len(columns))
+        before, after = (place[rows] for rows in touching(self.table))
+        in_pieces = self.pieces.piece != UNWRITTEN
+        both = (after != UNWRITTEN) & in_pieces[before] & in_pieces[after]
+        return before[both], after[both]
 
     @cached_property
     def last(self) -> Rows:
@@ -131,6 +156,10 @@ class _Explainer:
             rows = {
                 int(of[piece]) for of in (self.story.ended_first, self.story.last) for piece in rows
             }
+        if kind is MistakeKind.TURNS:
+            rows = set(self.story.circles[int(self.written.columns.key[row])])
+        if len(rows) > ALL_PAIRS:
+            return BRIEFLY[kind]
         real = [each for each in sorted(rows) if each >= len(self.written.columns.keys)]
         return explain(self.table, [self._part(each) for each in real])
 
@@ -150,10 +179,10 @@ class _Explainer:
         return list(place)[place[row] :][::-1]
 
     def _part(self, row: int) -> OperationPart:
-        wrote, source = self.written.columns.wrote[row], int(self.written.source[row])
-        depth = self.story.pieces.depth[row if wrote else source]
         piece = self._in_table(int(self.story.pieces.piece[row]))
-        return replace(self._loose(row), piece=piece, stage=2 * int(depth) + (not wrote))
+        return replace(
+            self._loose(row), piece=piece, stage=int(self.story.stage(np.array([row]))[0])
+        )
 
     def _loose(self, row: int) -> OperationPart:
         source = int(self.written.source[row])
@@ -166,7 +195,7 @@ class _Explainer:
         return INITIAL if place < 0 else int(self.written.columns.rows[place])
 
 
-def _conflicts(story: _Story) -> Mistakes:
+def _conflicts(story: _Story, first_end: Ints) -> Mistakes:
     """Pieces that conflict with a zone.
 
     Pieces are sorted by where their zones begin, or where they would have to fit in. Each has to
@@ -175,7 +204,7 @@ def _conflicts(story: _Story) -> Mistakes:
     columns, members = story.written.columns, story.pieces.members
     heads = members[story.pieces.piece[members] == members]
     start = columns.start[story.last[heads]]
-    end = story.first_end[heads]
+    end = first_end[heads]
     is_zone = end < start
     # Doubled, plus one for zones: a zone that begins at the same time comes after the others.
     begins = np.minimum(end, start) * 2 + is_zone
@@ -188,3 +217,39 @@ def _conflicts(story: _Story) -> Mistakes:
     same = (place != UNWRITTEN) & (columns.key[heads] == columns.key[heads[place]])
     wrong = same & (end < start[place])
     return Mistakes(MistakeKind.ZONES, heads[wrong], heads[place[wrong]])
+
+
+def _out_of_turn(story: _Story) -> Iterator[Mistakes]:
+    """What contradicts a client's own order."""
+    columns, piece = story.written.columns, story.pieces.piece
+    before, after = story.own
+    same = piece[before] == piece[after]
+    wrong = same & (story.stage(before) > story.stage(after))
+    yield Mistakes(MistakeKind.ORDER, before[wrong], after[wrong])
+    before, after = before[~same], after[~same]
+    end = columns.end.copy()
+    end[before] -= 1  # stricter: before all that began at that time
+    rows = _conflicts(story, story.first_of(end)).rows
+    suspected = np.unique(columns.key[rows])
+    heads = story.pieces.members[piece[story.pieces.members] == story.pieces.members]
+    for key in suspected[np.isin(suspected, columns.key[before])].tolist():
+        of_key, pairs = heads[columns.key[heads] == key], columns.key[before] == key
+        circle = _circle(story, of_key, before[pairs], after[pairs])
+        if circle:
+            story.circles[key] = circle
+    found = np.array([rows[0] for rows in story.circles.values()], dtype=np.intp)
+    yield Mistakes(MistakeKind.TURNS, found, found)
+
+
+def _circle(story: _Story, heads: Rows, before: Rows, after: Rows) -> list[int]:
+    """The operations by which some pieces have to come before each other in a circle; empty if all
+    have an order."""
+    number = np.full(len(story.written.columns), UNWRITTEN)
+    number[heads] = np.arange(len(heads))
+    of = number[story.pieces.piece]
+    own = zip(of[before].tolist(), of[after].tolist(), before.tolist(), after.tolist(), strict=True)
+    spans = story.first_end[heads].tolist(), story.written.columns.start[story.last[heads]].tolist()
+    rows: list[int] = []
+    for one, other, *because in circle_of(*spans, own):
+        rows += because or [story.ended_first[heads[one]], story.last[heads[other]]]
+    return list(dict.fromkeys(map(int, rows)))

@@ -192,6 +192,7 @@ class RowEvents:
             blind=blind_by_value(f[at], result, symbols),
             unsaid=self._unsaid[at] & (outcome == Outcome.OK),
             shared=self._shared[at],
+            turn=np.broadcast_to(np.int32(NOTHING), len(at)),
             symbols=symbols,
         )
         times = np.concatenate((rows.start, rows.answered))[self._numbers]

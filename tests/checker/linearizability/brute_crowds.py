@@ -15,6 +15,7 @@ from typing import NamedTuple, TypeAlias
 
 from lockcheck.checker.linearizability.models import Model, permits_of
 from lockcheck.history.table import NEVER, Ints, Op, Outcome, Table
+from tests.checker.linearizability.brute import OwnOrders, times_alone
 
 
 class Held(NamedTuple):
@@ -33,13 +34,17 @@ class Timed(NamedTuple):
     either: bool
     last: bool
     promised: int
+    row: int
 
 
 Lock: TypeAlias = frozenset[tuple[Held, int]]  # with a number, since a client may have two alike
 
 
-def brute_crowd(table: Table, model: Model, until: Ints | None) -> bool:
+def brute_crowd(
+    table: Table, model: Model, until: Ints | None, own: OwnOrders = times_alone
+) -> bool:
     todo = [one for one in _timed(table, until) if one is not None]
+    before = own([each.row for each in todo])
     permits = permits_of(model) if model.name == "owner-semaphore" else None
 
     @cache
@@ -52,6 +57,7 @@ def brute_crowd(table: Table, model: Model, until: Ints | None) -> bool:
         if any(possible(after, left) for after in ended):
             return True
         begun = [i for i in left if todo[i].start <= first_end]
+        begun = [i for i in begun if not before.get(i, frozenset()) & left]
         nothing = (
             i for i in begun if todo[i].either and not (todo[i].last and _own(lock, todo[i]))
         )
@@ -96,6 +102,7 @@ def _timed(table: Table, until: Ints | None) -> Iterator[Timed | None]:
             outcome is Outcome.EITHER,
             _is_last(table, row),
             promised,
+            row,
         )
 
 

@@ -18,6 +18,7 @@ from typing import NamedTuple, TypeAlias
 
 from lockcheck.checker.linearizability.models import Call, Illegal, LockState, Model, State
 from lockcheck.history.table import NEVER, NO_TOKEN, Ints, Op, Outcome, Table
+from tests.checker.linearizability.brute import OwnOrders, times_alone
 
 Grants: TypeAlias = tuple[tuple[int, int], ...]  # client, and up to when it was promised
 NO_PROMISE = -NEVER
@@ -29,6 +30,7 @@ class Timed(NamedTuple):
     call: Call
     client: int
     promised: int
+    row: int
 
 
 class Leased(NamedTuple):
@@ -36,8 +38,11 @@ class Leased(NamedTuple):
     grants: Grants  # sorted
 
 
-def brute_with_leases(table: Table, model: Model, until: Ints) -> bool:
+def brute_with_leases(
+    table: Table, model: Model, until: Ints, own: OwnOrders = times_alone
+) -> bool:
     todo = timed(table, model, until)
+    before = own([each.row for each in todo])
 
     @cache
     def possible(state: Leased, left: frozenset[int]) -> bool:
@@ -47,6 +52,7 @@ def brute_with_leases(table: Table, model: Model, until: Ints) -> bool:
         if any(possible(after, left) for after in _ended(model, state, first_end)):
             return True
         begun = [i for i in left if todo[i].start <= first_end]
+        begun = [i for i in begun if not before.get(i, frozenset()) & left]
         if any(todo[i].call.either and possible(state, left - {i}) for i in begun):
             return True
         afters = ((i, _after(model, state, todo[i])) for i in begun)
@@ -68,7 +74,7 @@ def timed(table: Table, model: Model, until: Ints) -> list[Timed]:
         call = Call(f, process=caller, token=shown, confirmed=ok, either=either)
         end = int(table.end[row]) if ok else NEVER
         promised = int(until[row]) if ok and f is not Op.RELEASE else NO_PROMISE
-        found.append(Timed(int(table.start[row]), end, call, client, promised))
+        found.append(Timed(int(table.start[row]), end, call, client, promised, row))
     return found
 
 

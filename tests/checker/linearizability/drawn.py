@@ -19,6 +19,8 @@ AFTER_RELEASE = (Op.ACQUIRE, Op.ACQUIRE, Op.ACQUIRE, Op.ACQUIRE, Op.RELEASE, Op.
 
 def drawn(random: Random, *, leases: bool) -> tuple[Table, Ints]:
     rows = random.choice((_anything, _turns, _turns))(random)
+    tick = random.choice((1, 1, 2, 4))  # of a coarse clock
+    rows = [row._replace(start=row.start // tick, end=row.end // tick) for row in rows]
     if leases:
         lease = random.choice((0, 4, 12, 30))
         rows = [row._replace(until=row.start + (lease or random.randint(1, 12))) for row in rows]

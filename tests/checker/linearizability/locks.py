@@ -44,6 +44,7 @@ def table_of(rows: list[Row]) -> tuple[Table, Ints]:
         nothing,
         np.where(owner < 0, process, owner).astype(np.int32),
         *(np.zeros(len(rows), np.bool_),) * 3,
+        nothing,
         symbols,
     )
     return table, until

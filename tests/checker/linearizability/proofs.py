@@ -60,7 +60,11 @@ class Proof:
         return sources[0]
 
     def ended(self, before: int, after: int) -> bool:
-        return bool(self.table.end[before] < self.table.start[after])
+        table = self.table
+        one, other = table.turn[before], table.turn[after]
+        own = table.process[before] == table.process[after] and NOTHING < one < other
+        end, start = table.end[before], table.start[after]
+        return bool(end < start or (end == start and own))
 
     def holds(self, because: Because) -> bool:
         """Whether the constraint holds, by the rule that its reason names."""

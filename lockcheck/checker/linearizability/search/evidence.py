@@ -79,6 +79,7 @@ class Replay:
         self._seen = 0
         self._looks = bool(plan.looks.any())  # otherwise no state is needed
         self._looking: list[int] = []  # names of called ones that only look and did not fit yet
+        self._done: set[int] = set()  # names
         self._state = 0
         self._order: list[int] = []
 
@@ -105,16 +106,19 @@ class Replay:
             return  # with leases no operation only looks
         index = int(self._plan.returns[last]) if last >= 0 else next(self._maybes[maybe])
         self._order.append(index)
+        self._done.add(last)
         if self._looks:
             self._state = self._transitions.step(int(self._calls.kind[index]), self._state)
             self._look()
 
     def _look(self) -> None:
-        kind = self._plan.kind
-        fits = [
-            name
-            for name in self._looking
-            if self._transitions.step(int(kind[name]), self._state) != ILLEGAL
-        ]
-        self._order += [int(self._plan.returns[name]) for name in fits]
-        self._looking = [name for name in self._looking if name not in fits]
+        plan, looking = self._plan, self._looking
+        self._looking = []
+        for name in looking:
+            earlier = plan.earlier[plan.first[name] : plan.first[name + 1]].tolist()
+            after = self._transitions.step(int(plan.kind[name]), self._state)
+            if after == ILLEGAL or not self._done.issuperset(earlier):
+                self._looking.append(name)
+                continue
+            self._order.append(int(plan.returns[name]))
+            self._done.add(name)

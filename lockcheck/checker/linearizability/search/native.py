@@ -28,7 +28,9 @@ AskModel = ctypes.CFUNCTYPE(c_int32, c_int32, c_int32, POINTER(RankColumns))
 AskPatience = ctypes.CFUNCTYPE(c_int32, c_int32)
 
 
-COLUMNS = ("kind", "slot", "twin", "called", "time", "calls", "looks", "maybe")  # of the plan
+COLUMNS = (  # of the plan
+    *("kind", "slot", "twin", "called", "time", "calls", "looks", "maybe", "first", "earlier"),
+)
 
 
 class PlanColumns(ctypes.Structure):

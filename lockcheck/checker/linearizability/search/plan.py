@@ -2,6 +2,9 @@
 
 A confirmed operation is named by the place of its return among all returns: operation 0 returns
 first. So the operations that have yet to return at place `p` have the names `p` and above.
+
+An operation may have to come after others that return when it is called: those of its own client
+(`own_order`). Their names are lower than its own.
 """
 
 from __future__ import annotations
@@ -29,12 +32,16 @@ class SearchPlan:
 
     kind: Int32s  # * the class of its operation
     slot: Int32s  # * its bit in the masks; reused once it has returned
-    twin: Int32s  # * the equal operation that returns last before it, or NONE
+    twin: (
+        Int32s  # * the equal operation that returns last before it, or NONE; the two can be swapped
+    )
     called: Int32s  # * the number of calls by then
     time: Ints  # * its time
     calls: Int32s  # ** the name of the operation; -1 - u for one of `maybe` class u
     looks: NDArray[np.int8]  # of each class: it never changes the state
     maybe: Int32s  # the classes of operations that may or may not have taken effect
+    first: Int32s  # where in `earlier` begins what comes before: each return, then each of `maybe`
+    earlier: Int32s  # names
     returns: NDArray[np.intp]  # * its index in the `Calls`
     slots: int
 
@@ -59,20 +66,29 @@ def plan_of(calls: Calls) -> SearchPlan:
     called = np.searchsorted(calls.start, calls.end[returns], side="right").astype(np.int32)
     names = np.empty(len(calls), dtype=np.int32)
     names[returns] = np.arange(len(returns))
-    maybe, number = np.unique(calls.kind[~happened], return_inverse=True)
+    before, after = calls.touching
+    # One that has to wait for others is not interchangeable, nor one that others wait for.
+    apart = np.zeros(len(calls), dtype=np.int64)
+    apart[after] = 1 + after
+    width = len(calls) + 1
+    alike = calls.kind[~happened] * np.int64(width) + apart[~happened]
+    alike, number = np.unique(alike, return_inverse=True)
+    maybe = alike // width
     names[~happened] = -1 - number
+    apart[before] = 1 + before
     slot, slots = _slots(names.tolist(), called.tolist())
     kind = calls.kind[returns].astype(np.int32)
     looks = [call.f in LOOKS and call.until is None for call in calls.classes]
     return SearchPlan(
         kind,
         slot,
-        _twins(kind),
+        _twins(kind, apart[returns]),
         called,
         calls.end[returns],
         names,
         np.array(looks, dtype=np.int8),
         maybe.astype(np.int32),
+        *_earlier(names[before], names[after], len(returns), len(maybe)),
         returns,
         slots,
     )
@@ -95,9 +111,17 @@ def _slots(calls: list[int], called: list[int]) -> tuple[Int32s, int]:
     return slot, used
 
 
-def _twins(kind: Int32s) -> Int32s:
+def _earlier(before: Int32s, after: Int32s, returns: int, maybes: int) -> tuple[Int32s, Int32s]:
+    after = np.where(after < 0, returns - 1 - after, after)
+    order = np.argsort(after, kind="stable")
+    first = np.searchsorted(after[order], np.arange(returns + maybes + 1))
+    return first.astype(np.int32), before[order].astype(np.int32)
+
+
+def _twins(kind: Int32s, apart: Ints) -> Int32s:
     twin = np.full(len(kind), NONE, dtype=np.int32)
     order = np.argsort(kind, kind="stable")
+    order = order[apart[order] == 0]
     same = kind[order[1:]] == kind[order[:-1]]
     twin[order[1:][same]] = order[:-1][same]
     return twin

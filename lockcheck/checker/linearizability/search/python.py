@@ -5,14 +5,14 @@ that have taken effect already (a mask), and the unconfirmed ones that have. An 
 returns has to have taken effect: if it has not yet, operations take effect one after another until
 it has, in all possible ways. Nothing takes effect earlier than that, except:
 
-* An operation that only looks takes effect as soon as it is legal. In any order, it can be moved
-  to there: the state is the same with it and without.
+* An operation that only looks takes effect as soon as it is legal, and all that its client did
+  before has. In any order, it can be moved to there: the state is the same with it and without.
 
 What need not be tried, and why:
 
 * Of equal operations that run at once, the one that returns first goes first. In an order where
   it does not, the two can change places: both ran at the earlier place, and the later place is
-  before the earlier return.
+  before the earlier return. But not where their clients' own order says more than the times.
 * An unconfirmed operation never takes effect where it would not change the state: leaving it out is
   as good. Of equal ones, the one that was called first goes first, as above.
 * A configuration with the same mask as another one that used the same or fewer unconfirmed
@@ -29,6 +29,7 @@ many configurations wait, the earliest go on first, so that earlier places can b
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from lockcheck.checker.linearizability.answer import Patience
 from lockcheck.checker.linearizability.search.plan import (
@@ -80,6 +81,8 @@ class Search:
         self._called = plan.called.tolist()
         self._time = plan.time.tolist()
         self._looks = plan.looks.tolist()
+        first, earlier = plan.first.tolist(), plan.earlier.tolist()
+        self._earlier = [earlier[since:until] for since, until in pairwise(first)]
         self._transitions = transitions
         self._known: list[dict[int, int]] = [{} for _ in (*self._looks, LAPSE)]
         self._lapsed = NONE - 1 - len(plan.maybe)
@@ -166,6 +169,8 @@ class Search:
         """Lets an operation take effect, if it may."""
         if before.mask & self._bit[name] or self._is_behind(self._twin[name], before):
             return None
+        if not self._may_begin(name, before.place, before.mask):
+            return None
         after = self._step(self._kind[name], before.state)
         if after == ILLEGAL:
             return None
@@ -176,9 +181,14 @@ class Search:
         runs = twin >= before.place and self._running.is_called(twin)
         return runs and not before.mask & self._bit[twin]
 
+    def _may_begin(self, name: int, place: int, mask: int) -> bool:
+        """Whether all that its client did before has taken effect."""
+        return all(each < place or mask & self._bit[each] for each in self._earlier[name])
+
     def _let_maybe(self, before: Configuration, number: int) -> Configuration | None:
         used = self._running.use_one_more(number, before.used)
-        if used is None:
+        later = len(self._kind) + number
+        if used is None or not self._may_begin(later, before.place, before.mask):
             return None
         after = self._step(self._running.maybe_kind[number], before.state)
         if after in (ILLEGAL, before.state):
@@ -199,8 +209,7 @@ class Search:
         place = called = 0
         if before is not None:
             place, called = before.place, self._called[before.place]
-            if state != before.state:
-                mask |= self._legal_looks(self._running.lookers, state)
+            mask = self._with_looks(self._running.lookers, place, state, mask)
         place, mask = self._settle(place, state, mask, called)
         if place == len(self._kind):
             self._done = True
@@ -211,7 +220,7 @@ class Search:
         """Goes past the returns of operations that have taken effect, up to one that has not."""
         while place < len(self._kind):
             until = self._called[place]
-            mask |= self._legal_looks(self._calls[called:until], state)
+            mask = self._with_looks(self._calls[called:until], place, state, mask)
             if not mask & self._bit[place]:
                 break
             mask ^= self._bit[place]
@@ -219,11 +228,12 @@ class Search:
             place += 1
         return place, mask
 
-    def _legal_looks(self, names: list[int], state: int) -> int:
-        mask = 0
+    def _with_looks(self, names: list[int], place: int, state: int, mask: int) -> int:
         for name in names:
             kind = self._kind[name] if name >= 0 else NONE
-            if kind != NONE and self._looks[kind] and self._step(kind, state) != ILLEGAL:
+            if kind == NONE or not self._looks[kind] or not self._may_begin(name, place, mask):
+                continue
+            if self._step(kind, state) != ILLEGAL:
                 mask |= self._bit[name]
         return mask
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lockcheck.history.table import NEVER, NO_TOKEN, Ints, Op, Outcome, Table
+from lockcheck.history.table import NEVER, NO_TOKEN, NOTHING, Ints, Op, Outcome, Table
 
 SIZES = (60, 600)  # operations
 
@@ -51,6 +51,7 @@ def window(table: Table, until: Ints | None, last_ns: int, size: int) -> Window 
     before = np.arange(len(both)) < len(held)
     both.f[before], both.start[before], both.token[before] = Op.ACQUIRE, since_ns, NO_TOKEN
     both.shared[before] = True  # with more beside it than one that is not
+    both.turn[before] = NOTHING
     unsure = np.append(before[: len(held)], unsure)
     both.outcome[unsure], both.end[unsure] = Outcome.INFO, NEVER
     numbers = np.where(before, -1, np.concatenate((held, rows)))

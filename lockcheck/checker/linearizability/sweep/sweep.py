@@ -7,12 +7,13 @@ a mistake in it is certain. Locks that only count are counted (`permits`).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from lockcheck.checker.linearizability.answer import Answer
 from lockcheck.checker.linearizability.models import SWEEP, Call, Illegal, Model, permits_of
+from lockcheck.checker.linearizability.own_order import touching
 from lockcheck.checker.linearizability.sweep.clients import NOWHERE, Clients, Spots, relevant
 from lockcheck.checker.linearizability.sweep.holds import SweepHolds, holds_of
 from lockcheck.checker.linearizability.sweep.order import (
@@ -25,6 +26,7 @@ from lockcheck.checker.linearizability.sweep.order import (
 from lockcheck.checker.linearizability.sweep.permits import Stuck, keys_crowded, stuck
 from lockcheck.checker.linearizability.sweep.tokens import (
     keys_out_of_order,
+    keys_out_of_turn,
     keys_without_room,
     misplaced,
     placed,
@@ -76,8 +78,10 @@ def _conflicts(holds: SweepHolds, model: Model) -> Ints:
     if not model.tokens:
         return keys_in_conflict(holds)
     # Holds in the order of their tokens, the others put in where they fit, are one order
-    # of all holds: where that agrees with the times, nothing else needs a look.
-    return np.union1d(keys_out_of_order(holds), keys_without_room(holds))
+    # of all holds: where that agrees with the times, nothing else needs a look but the clients' own
+    # orders.
+    wrong = np.union1d(keys_out_of_order(holds), keys_without_room(holds))
+    return np.union1d(wrong, keys_out_of_turn(holds))
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,13 +175,26 @@ def _rows(holds: SweepHolds, which: int) -> tuple[int, ...]:
 
 
 def _counted(table: Table, permits: int, keys: Ints) -> dict[int, Answer]:
+    """Counting goes by times alone; what fits if each operation that its client's next one touches
+    ended a little earlier fits the clients' own order, too."""
     if len(keys) == 0:
         return {}
+    touched, _ = touching(table)
+    instant = table.start[touched] == table.end[touched]
+    earlier = table.end.copy()
+    earlier[touched[~instant]] -= 1
+    strict = replace(table, end=earlier)
     rows = np.flatnonzero(relevant(table) & np.isin(table.key, keys))
     rows = rows[order_by(table.key[rows].astype(np.int64))]
     groups = np.split(rows, np.flatnonzero(np.diff(table.key[rows])) + 1)
-    found = ((int(table.key[group[0]]), stuck(table, group, permits)) for group in groups)
-    return {key: _stuck(table, what) for key, what in found if what is not None}
+    answers = {}
+    for group in groups:
+        key = int(table.key[group[0]])
+        if (what := stuck(table, group, permits)) is not None:
+            answers[key] = _stuck(table, what)
+        elif key in table.key[touched[instant]] or stuck(strict, group, permits) is not None:
+            answers[key] = NEEDS_SEARCH
+    return answers
 
 
 def _stuck(table: Table, what: Stuck) -> Answer:

@@ -40,6 +40,16 @@ def keys_out_of_order(holds: SweepHolds) -> Ints:
     return np.unique(key[1:][bad])
 
 
+def keys_out_of_turn(holds: SweepHolds) -> Ints:
+    """The keys where a client's next hold may come first by the times, and by the tokens."""
+    if len(holds) == 0:
+        return np.zeros(0, np.int64)
+    token, client = holds.token, holds.clients.client(holds.first)
+    grows = (token[1:] > token[:-1]) & (token[:-1] != NO_TOKEN)
+    swapped = (client[1:] == client[:-1]) & (holds.begin[:-1] >= holds.end[1:]) & ~grows
+    return np.unique(holds.clients.key(holds.first[1:][swapped]))
+
+
 def keys_without_room(holds: SweepHolds) -> Ints:
     """The keys where grants with unknown tokens have no place among the others."""
     unknown = holds.token == NO_TOKEN
