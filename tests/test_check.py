@@ -40,6 +40,33 @@ def two_holders(form: str, *clients: str) -> str:
     return "\n".join(line.format(*step, f) for step, f in rows) + "\n"
 
 
+HOSTS = """client,key,op,start_ns,end_ns,outcome,node
+w1,k,acquire,0,1000000,ok,a
+w2,k,acquire,11000000,12000000,ok,b
+w1,k,release,20000000,21000000,ok,a
+w2,k,release,30000000,31000000,ok,b
+"""
+ERRORS = [
+    ((), UNKNOWN, "clock of b seems to be at least 0.0080 s behind"),
+    (("--clock-error", "9ms"), OK, "which --clock-error allows"),
+    (("--clock-error", "5ms"), VIOLATION, "would have to be 0.0080 s apart"),
+    (("--clock-error", "5ms", "--clock-error", "b=9ms"), OK, "which --clock-error allows"),
+    (("--clock-error", "0"), VIOLATION, "whose fault"),
+    (("--clock-error", "b=soon"), USAGE, "'soon' is not a duration"),
+]
+
+
+@pytest.mark.parametrize(("options", "code", "text"), ERRORS)
+def test_how_far_apart_clocks_may_be(
+    tmp_path: Path, options: tuple[str, ...], code: int, text: str
+) -> None:
+    path = tmp_path / "locks.csv"
+    path.write_text(HOSTS)
+    done = lockcheck("check", str(path), *options)
+    assert done.returncode == code, done.stderr
+    assert text in " ".join((done.stdout + done.stderr).split())
+
+
 CLIENTS = {
     "edn, numbers": ("edn", "0", "1"),
     "edn, names": ("edn", '"c3"', '"c4"'),

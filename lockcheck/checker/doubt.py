@@ -37,6 +37,7 @@ class DoubtCode(StrEnum):
     MACHINE_STALLED = "machine-stalled"  # `check`, `key`, `length_ns`; `node`, where one held it
     CLOCK_JUMPED = "clock-jumped"  # `check`, `key`, `node`
     # The difference of two clocks does:
+    CLOCKS_APART = "clocks-apart"  # `clocks`
     CLOCKS_DRIFT = "clocks-drift"  # `check`, `key`, `node` that was let in, `length_ns`
     # The storage's ledger:
     LEDGER_MISSING = "ledger-missing"
@@ -58,6 +59,24 @@ TOO_SHORT = frozenset(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Ahead:
+    """By how much the clock of a host is ahead of others, or behind them if negative."""
+
+    node: str
+    least_ns: int
+    most_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Clocks:
+    """What constant differences between the clocks of hosts explain."""
+
+    apart_ns: int | None  # that everything fits with; None: no constants below a second do,
+    ahead: tuple[Ahead, ...] = ()  # of the others, for certain; judged is with these clocks set
+    decided: bool = True  # or none were found in the steps that a search may take
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Doubt:
     """A reason for `unknown`. The comment beside each code names the fields that it uses."""
@@ -68,6 +87,7 @@ class Doubt:
     process: int | str | None = None
     seq: int | None = None  # the storage's number of a write
     fault: FaultSpan | None = None
+    clocks: Clocks | None = None
     asked: str = ""  # a fault, as it was asked for
     check: str = ""
     model: str = ""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from lockcheck.checker.doubt import Doubt
+from lockcheck.checker.doubt import Clocks, Doubt
 from lockcheck.history import Effect, FaultSpan, Hold, Operation, Stall
 
 if TYPE_CHECKING:  # engines take numpy, which clients of a run do without
@@ -172,6 +172,7 @@ class Judgement:
     began_ns: int = 0  # the time 0 by the log's own clock; 0: it is not known
     freed: tuple[Freed, ...] = ()  # holds whose clients were ended or cut off
     not_exercised: tuple[FaultSpan, ...] = ()  # proven, but without effect on any client
+    clocks: Clocks | None = None  # None: the hosts share one, or nothing had to be explained
     # The history that was judged, or the part of it that was examined:
     case: Case = field(kw_only=True, compare=False, repr=False)
 

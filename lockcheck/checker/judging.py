@@ -24,6 +24,7 @@ from lockcheck.checker.examined import examine
 from lockcheck.checker.finding import Code, Counts, Finding, Judgement, Verdict
 from lockcheck.checker.judges import not_linearizable
 from lockcheck.checker.linearizability import Patience, endless
+from lockcheck.checker.logs.apart import with_clocks
 from lockcheck.checker.registry import CHECKS
 from lockcheck.checker.whole_run import progress, soundness
 from lockcheck.checker.whole_run.exercised import not_exercised
@@ -38,6 +39,10 @@ T = TypeVar("T")
 
 def judge(history: History, patience: Patience = endless) -> Judgement:
     """Judges a history event by event. `patience` says whether a search may still go on."""
+    return with_clocks(history, partial(_judge, patience=patience))
+
+
+def _judge(history: History, patience: Patience) -> Judgement:
     case = Case(history)
     contradicted = any(soundness.contradictions(case.ledger))
     trial = _Trial(EventSubject(case), patience, contradicted=contradicted)
@@ -50,9 +55,13 @@ def judge(history: History, patience: Patience = endless) -> Judgement:
 
 def judge_scan(scan: Scan, patience: Patience = endless) -> Judgement:
     """Judges by columns, and by the events of suspicious places: its case has only those."""
+    return with_clocks(scan, partial(_judge_scan, patience=patience))
+
+
+def _judge_scan(scan: Scan, patience: Patience) -> Judgement:
     written = stored(scan)
     if screens.whole(scan, written):
-        return judge(scan.rows(), patience)
+        return _judge(scan.rows(), patience)
     places, suspected = screens.places(scan), screens.suspected_writes(scan, written)
     open_faults = doubtful(scan)
     case = _looked_at(scan, places, suspected, open_faults)
@@ -65,7 +74,7 @@ def judge_scan(scan: Scan, patience: Patience = endless) -> Judgement:
     more = many and (scan.terms.backend or not violated)
     if more or soundness.aims_missed(case.history):
         # There may be more to find than where we looked, and it would change what is reported.
-        return judge(scan.rows(), patience)
+        return _judge(scan.rows(), patience)
     amounts = _amounts(scan, written)
     trial.doubt("run itself", lambda: soundness.of_faults(case.history))
     trial.doubt("history itself", lambda: soundness.too_few(scan.terms, amounts))

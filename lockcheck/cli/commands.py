@@ -13,7 +13,7 @@ from lockcheck import __version__
 from lockcheck.check.collecting import not_collecting
 from lockcheck.cli.gate import as_json as json_of
 from lockcheck.cli.gate import print_error, printable, say
-from lockcheck.cli.options import DURATION, SIZE, LateChoice, read_config_file
+from lockcheck.cli.options import DURATION, SIZE, ClockError, LateChoice, read_config_file
 from lockcheck.cli.run_options import RunCommand, config_from, stored_config
 from lockcheck.errors import InternalError, UserError
 from lockcheck.signals import interrupted_once, unwinding_when_terminated
@@ -131,6 +131,12 @@ def _summary(judged: RunOutcome | Checked) -> VerdictSummary:
     help="An `ok` of a release does not say that the lock was still held.",
 )
 @click.option(
+    "--clock-error",
+    type=ClockError(),
+    multiple=True,
+    help="How far apart the clocks of two hosts may be; HOST=DURATION for one that differs.",
+)
+@click.option(
     "--patience",
     type=DURATION,
     default="60s",
@@ -156,6 +162,7 @@ def check_command(
     permits: int | None,
     ttl: int | None,
     unsaid_releases: bool,
+    clock_error: tuple[tuple[str, int], ...],
     patience: int,
     memory: int,
     report: str | None,
@@ -173,12 +180,15 @@ def check_command(
     from lockcheck.cli.terminal import print_verdict, reading_progress
     from lockcheck.formats import ReadOptions
 
+    errors: dict[str, float] = dict(clock_error)
     asked = ReadOptions(
         format=format_ or "",
         model=model or "",
         permits=permits,
         ttl_ms=ttl,
         tells_release=not unsaid_releases,
+        clock_error_ms=errors.pop("", None),
+        clock_errors_ms=errors,
     )
     with not_collecting():
         with unwinding_when_terminated(), reading_progress() as on_bytes:

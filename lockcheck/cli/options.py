@@ -131,5 +131,23 @@ class Parsed(click.ParamType):  # type: ignore[type-arg,unused-ignore]
             self.fail(f"{error.message}: {error.cure}", param, ctx)
 
 
+class ClockError(click.ParamType):  # type: ignore[type-arg,unused-ignore]
+    """A duration, of all hosts (with an empty name) or of one."""
+
+    name = "[host=]duration"
+
+    def convert(
+        self,
+        value: str | tuple[str, int],
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> tuple[str, int]:
+        if isinstance(value, tuple):
+            return value
+        host, _, text = value.rpartition("=")
+        return host, 0 if text in NO_TIME else DURATION.convert(text, param, ctx)
+
+
+NO_TIME = ("0", "0s", "0ms")
 DURATION = Parsed("duration", parse_duration_ms)
 SIZE = Parsed("size", parse_size)

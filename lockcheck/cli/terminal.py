@@ -43,6 +43,7 @@ def print_verdict(
 
     from lockcheck.results.story.narrative import again
     from lockcheck.results.story.seen import counted, ended_early, freed_again, not_exercised
+    from lockcheck.results.story.wording.clocks import about_clocks
     from lockcheck.results.story.wording.doubts import beside_the_headline
 
     history, judgement = narrative.history, narrative.judgement
@@ -65,6 +66,7 @@ def print_verdict(
     judged = ". ".join(filter(None, (", ".join(filter(None, (*there, seal))), judgement.cut)))
     rows = [
         ("judged", f"[dim]{plain(judged)}[/]"),
+        ("clocks", plain(about_clocks(judgement))),
         ("ended early", plain(ended_early(history, judgement, facts))),
         ("free again", plain(freed_again(history.terms, judgement))),
         ("no effect", plain(not_exercised(judgement))),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
@@ -22,6 +22,8 @@ class ReadOptions:
     ttl_ms: int | None = None
     tells_release: bool = True  # what `Terms` says of it
     partial: bool = False  # a production log: it may begin or end in the middle
+    clock_error_ms: float | None = None  # how far apart the clocks of two hosts may be
+    clock_errors_ms: Mapping[str, float] = field(default_factory=dict)  # of hosts that differ
 
     def terms(self, recorded: Terms, began_ns: int = 0) -> Terms:
         """The recorded terms, overridden by these options; `began_ns` by the log's own clock."""
@@ -32,6 +34,8 @@ class ReadOptions:
             "permits": self.permits,
             "ttl_ms": self.ttl_ms,
             "tells_release": None if self.tells_release else False,
+            "clock_error_ms": self.clock_error_ms,
+            "clock_errors_ms": dict(self.clock_errors_ms) or None,
         }
         known = {name: value for name, value in given.items() if value is not None}
         return msgspec.structs.replace(recorded, **known)

@@ -185,6 +185,21 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, renam
     fewest: Length = 0  # acquisitions (and accepted writes) that suffice; 0: the default
     partial: bool = False  # a production log: it may begin or end in the middle
     began_ns: Time = 0  # time 0 by the log's own clock; 0: unknown
+    # How far apart the clocks of two hosts may be; None: not known of a production log, and 0 of
+    # any other. For hosts that differ, by name.
+    clock_error_ms: float | None = None
+    clock_errors_ms: dict[str, float] = {}
+
+    @property
+    def one_clock(self) -> bool:
+        """Whether all times are of one clock, or of clocks that agree."""
+        if self.clock_error_is_given:
+            return not (self.clock_error_ms or any(self.clock_errors_ms.values()))
+        return not self.partial
+
+    @property
+    def clock_error_is_given(self) -> bool:
+        return self.clock_error_ms is not None or bool(self.clock_errors_ms)
 
     @property
     def excludes(self) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from lockcheck.checker.doubt import DoubtCode
+from lockcheck.checker.doubt import Clocks, DoubtCode
 from lockcheck.checker.finding import Definition, Finding, Freed
 from lockcheck.history import FaultSpan, Hold, Operation
 from lockcheck.history.event import NS_PER_MS
@@ -101,6 +101,17 @@ class IncidentSummary(msgspec.Struct, frozen=True, kw_only=True):
     prevention: str
 
 
+class AheadSummary(msgspec.Struct, frozen=True, kw_only=True):
+    node: str
+    least_ms: float  # negative: behind
+    most_ms: float
+
+
+class ClocksSummary(msgspec.Struct, frozen=True, kw_only=True):
+    apart_ms: float | None  # that explains everything; None: no constant below a second does
+    ahead: tuple[AheadSummary, ...]
+
+
 class VerdictSummary(msgspec.Struct, frozen=True, kw_only=True):
     schema: int
     verdict: str
@@ -116,6 +127,7 @@ class VerdictSummary(msgspec.Struct, frozen=True, kw_only=True):
     cut: str = ""  # why there is more to find than is listed
     freed: tuple[FreedSummary, ...] = ()  # how soon a lock was free again after its holder was gone
     not_exercised: tuple[FaultSummary, ...] = ()  # faults that were proven and had no effect
+    clocks: ClocksSummary | None = None  # what differences of the hosts' clocks explain
 
 
 def verdict_summary(narrative: Narrative, problem: str = "") -> VerdictSummary:
@@ -136,6 +148,7 @@ def verdict_summary(narrative: Narrative, problem: str = "") -> VerdictSummary:
         cut=judgement.cut,
         freed=tuple(map(_freed, judgement.freed)),
         not_exercised=tuple(map(_not_exercised, judgement.not_exercised)),
+        clocks=None if judgement.clocks is None else _clocks(judgement.clocks),
     )
 
 
@@ -165,6 +178,15 @@ def _not_exercised(fault: FaultSpan) -> FaultSummary:
         at_ms=_ms(fault.worked_from_ns),
         why=why_idle(fault),
     )
+
+
+def _clocks(clocks: Clocks) -> ClocksSummary:
+    ahead = (
+        AheadSummary(node=_text(c.node), least_ms=_ms(c.least_ns), most_ms=_ms(c.most_ns))
+        for c in clocks.ahead
+    )
+    apart_ms = None if clocks.apart_ns is None else _ms(clocks.apart_ns)
+    return ClocksSummary(apart_ms=apart_ms, ahead=tuple(ahead))
 
 
 def _freed(freed: Freed) -> FreedSummary:

@@ -15,6 +15,8 @@
     clock-step n1 30 500      noticed at 30, by 500 ms
     storage write 1 b seq=2 base=a      the ledger, at the end; `storage write! 1` refused it
 
+All times are of one clock, also of a `partial` log, unless `clock_error_ms` says otherwise.
+
 `ledger=True` has each write with a `seq` that was answered in the storage's ledger, too.
 
 The engines get operations of one object, of which a process may have several under way: `table`.
@@ -39,6 +41,7 @@ from lockcheck.history.model import Operation
 from lockcheck.history.table import NEVER, Ints, Table
 
 ANSWERED = {"token", "seq", "error", "refused", "blind", "unsaid", "valid_ms"}
+ONE_CLOCK: dict[str, Any] = {"clock_error_ms": 0}  # of a log that does not say otherwise
 OUTCOMES = {"": EventType.OK, "!": EventType.FAIL, "?": EventType.INFO}
 SPAN = re.compile(r"(?P<start>[\d.]+)-(?P<end>[\d.]*)(?P<mark>[!?]?)$")
 UNTIL = re.compile(r" until=(\d+)")
@@ -109,7 +112,7 @@ def events(*lines: str, ledger: bool = False, **terms: Any) -> list[Event]:
 
 
 def terms_event(**terms: Any) -> Event:
-    value = msgspec.to_builtins(Terms(**terms))
+    value = msgspec.to_builtins(Terms(**{**(ONE_CLOCK if terms.get("partial") else {}), **terms}))
     return Event(time=0, process=RUN, type=EventType.INFO, f=Notice.TERMS, value=value)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lockcheck.checker.case import Case
-from lockcheck.checker.doubt import Doubt, DoubtCode
+from lockcheck.checker.doubt import Ahead, Clocks, Doubt, DoubtCode
 from lockcheck.checker.finding import Judgement, Verdict
 from lockcheck.history import Effect, FaultSpan
 from lockcheck.results.story.wording.doubts import beside_the_headline, in_words, words_of
@@ -27,6 +27,9 @@ PAUSE = FaultSpan(
     why_unproven="it would not stop",
 )
 NO_REASON = FaultSpan(2, "slow", (), Effect.SLOWS, ns(20), None, None, None, "")
+SET_RIGHT = (
+    "with the clocks set right, all answers fit: say by --clock-error how far apart they can be"
+)
 NO_ORDER = "no order explains the answers about 'k', unless"
 
 SENTENCES = [
@@ -143,6 +146,24 @@ SENTENCES = [
             "the host's clock jumped while n1 held 'k', and that explains the overlap: run again"
             " while nothing sets the clock"
         ),
+    ),
+    (
+        Doubt(DoubtCode.CLOCKS_APART, clocks=Clocks(ns(17), (Ahead("b", ns(17), ns(23)),))),
+        f"the clock of b seems to be 0.017 to 0.023 s ahead; {SET_RIGHT}",
+    ),
+    (
+        Doubt(
+            DoubtCode.CLOCKS_APART,
+            clocks=Clocks(ns(17), (Ahead("b", -ns(999.5), -ns(17)), Ahead("c", ns(5), ns(5)))),
+        ),
+        (
+            "the clock of b seems to be at least 0.017 s behind and the clock of c seems to be"
+            f" 0.0050 s ahead; {SET_RIGHT}"
+        ),
+    ),
+    (
+        Doubt(DoubtCode.CLOCKS_APART, clocks=Clocks(ns(17))),
+        f"the hosts' clocks seem to be 0.017 s apart; {SET_RIGHT}",
     ),
     (
         Doubt(DoubtCode.CLOCKS_DRIFT, "k", "n2", check="overlap", length_ns=9_000_000),

@@ -37,6 +37,7 @@ from lockcheck.results.story.seen import (
     own_cause,
 )
 from lockcheck.results.story.settings import Rows, settings_of
+from lockcheck.results.story.wording.clocks import about_clocks
 from lockcheck.results.story.wording.codes import note
 from lockcheck.results.story.wording.definitions import side_by_side
 from lockcheck.results.story.wording.doubts import beside_the_headline
@@ -158,6 +159,7 @@ def _tested(history: History, judgement: Judgement, facts: RunFacts) -> Rows:
     rows = (
         *settings_of(history.terms, own_cause(judgement)),
         ("lasted", span(last_moment_ns(history)) if whole else ""),
+        ("clocks", about_clocks(judgement)),
         ("ended early", ended_early(history, judgement, facts)),
         ("free again", freed_again(history.terms, judgement)),
         ("made no difference", not_exercised(judgement)),

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from lockcheck.checker.doubt import TOO_SHORT, Doubt, DoubtCode
 from lockcheck.checker.finding import Judgement, Verdict
+from lockcheck.results.story.wording.clocks import how_far
 from lockcheck.words import moment, sentence, span, times
 
 
@@ -127,6 +128,10 @@ _WORDS: dict[DoubtCode, Callable[[Doubt], str]] = {
     DoubtCode.CLOCK_JUMPED: lambda d: (
         f"the host's clock jumped while {d.node} held {d.key!r}, and that explains the {d.check}:"
         " run again while nothing sets the clock"
+    ),
+    DoubtCode.CLOCKS_APART: lambda d: (
+        f"{'' if d.clocks is None else how_far(d.clocks)}; with the clocks set right, all answers"
+        " fit: say by --clock-error how far apart they can be"
     ),
     DoubtCode.CLOCKS_DRIFT: lambda d: (
         f"two clocks may drift apart by the {span(d.length_ns)} that {d.node} was let in to"
