@@ -192,8 +192,8 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, renam
 
     @property
     def one_clock(self) -> bool:
-        """Whether all times are of one clock, or of clocks that agree."""
-        if self.clock_error_is_given:
+        """Whether all times are of one clock, as in every run, or of clocks that agree."""
+        if self.clock_error_is_given and not self.backend:
             return not (self.clock_error_ms or any(self.clock_errors_ms.values()))
         return not self.partial
 

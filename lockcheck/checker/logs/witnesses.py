@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import combinations
+from typing import TypeAlias
 
 import numpy as np
 
@@ -24,14 +25,13 @@ from lockcheck.history.table import NEVER, NO_TOKEN, NOTHING, Codes, Ints, Op, O
 MOST_PAIRS = 1_000_000
 MOST_OF_A_FINDING = 100  # operations
 
-
-Columns = tuple[Ints, Ints, Ints, Ints]
+Columns: TypeAlias = tuple[Ints, Ints, Ints, Ints]
 
 
 @dataclass(frozen=True, slots=True)
 class Witnesses:
     known: Gaps  # whatever the offsets are
-    held: Ints  # grants by the key and the time
+    held: Ints  # grants whose ends are certain
     start: Ints
     end: Ints
     table: Table
@@ -54,7 +54,7 @@ class Witnesses:
         they concern differences up to `within_ns`."""
         table, later = self.table, offsets[self.hosts.of[self.held]]
         order = order_by(table.key[self.held], self.start + later)
-        granted, start, end, later = (c[order] for c in (self.held, self.start, self.end, later))
+        granted, start, end = self.held[order], self.start[order], self.end[order]
         host, key, token = self.hosts.of[granted], table.key[granted], table.token[granted]
         shared, owner = table.shared[granted], table.owner[granted]
         found: list[Columns] = [(*self.known.columns,)]

@@ -82,7 +82,14 @@ def test_what_no_constant_explains_is_found(lines: str) -> None:
     assert apart_ms(judgement) is None
 
 
-@pytest.mark.parametrize("terms", [UNKNOWN | {"clock_error_ms": 0}, UNKNOWN | {"partial": False}])
+ONE_CLOCK = [
+    UNKNOWN | {"clock_error_ms": 0},
+    UNKNOWN | {"partial": False},
+    {"backend": "redis", "clock_error_ms": 50},
+]
+
+
+@pytest.mark.parametrize("terms", ONE_CLOCK)
 def test_nothing_is_explained_away_where_the_clock_is_one(terms: dict[str, Any]) -> None:
     judgement = judged(HANDOVERS, **terms)
     assert judgement.verdict is Verdict.VIOLATION
