@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from lockcheck.errors import FaultError
 from lockcheck.nemesis.clock.skew import CLOCKS, Skew, true_ns
@@ -13,6 +13,8 @@ from lockcheck.nemesis.clock.vdso import Vdso
 from lockcheck.nemesis.faults.pause import Pause
 from lockcheck.nodes.node import Node
 from lockcheck.servers.base import Clock
+
+Answer = TypeVar("Answer")
 
 TRIES = 50
 BETWEEN_TRIES_S = 0.002
@@ -55,8 +57,7 @@ class VdsoClocks:
         self._opened: dict[int, Vdso] = {}
 
     async def take(self, skew: Skew, now_ns: Callable[[], int]) -> int:
-        for vdso in self._all():
-            vdso.check_writable()
+        self._of_each(Vdso.check_writable)
         async with self._stopped_for_writing() as stopped:
             before_ns = now_ns()
             for vdso in stopped:
@@ -68,23 +69,23 @@ class VdsoClocks:
         """Repeated until all agree: a process forked meanwhile may have inherited the old skew."""
         for _ in range(TRIES):
             pids = self._node.pids()
-            for vdso in self._each(pids):
-                vdso.apply(skew)
+            self._of_each(lambda vdso: vdso.apply(skew))
             if self.are_set_to(skew) and set(self._node.pids()) <= set(pids):
                 return
         raise FaultError(f"the processes of {self._node.name} cannot be made to agree on the time")
 
     def are_set_to(self, skew: Skew) -> bool:
-        return all(vdso.is_redirected and vdso.skew() == skew for vdso in self._all())
+        return all(self._of_each(lambda vdso: vdso.is_redirected and vdso.skew() == skew))
 
     async def offsets_ns(self, clock: Clock) -> list[int]:
-        return [offset_ns(clock, read_by(vdso, clock)) for vdso in self._all()]
+        return self._of_each(lambda vdso: offset_ns(clock, read_by(vdso, clock)))
 
     async def give_back(self) -> None:
         async with self._stopped_for_writing() as stopped:
             for vdso in stopped:
                 vdso.restore()
-        if left := [vdso.pid for vdso in self._all() if vdso.is_redirected]:
+        moved = self._of_each(lambda vdso: (vdso.pid, vdso.is_redirected))
+        if left := [pid for pid, is_redirected in moved if is_redirected]:
             raise FaultError(f"the clocks of processes {left} of {self._node.name} are still moved")
         self.close()
 
@@ -111,6 +112,15 @@ class VdsoClocks:
                 f"a thread of {self._node.name} was always inside the code that has to be changed"
             )
         yield []
+
+    def _of_each(self, ask: Callable[[Vdso], Answer]) -> list[Answer]:
+        """The answers of all processes. One that ends meanwhile gives none: PostgreSQL's come and
+        go with the connections."""
+        answers = []
+        for vdso in self._all():
+            with suppress(ProcessLookupError):
+                answers.append(ask(vdso))
+        return answers
 
     def _all(self) -> list[Vdso]:
         return list(self._each(self._node.pids()))

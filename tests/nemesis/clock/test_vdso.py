@@ -23,6 +23,7 @@ from lockcheck.nemesis.clock.skew import NS_PER_S, TRUE, ClockLine, Skew, true_n
 from lockcheck.nemesis.clock.vdso import Vdso
 from lockcheck.nemesis.clock.vdso_code import LINE, PROCESSORS, this_processor
 from lockcheck.nemesis.clock.vdso_image import kernels_image, prepared
+from lockcheck.nodes.node import Role
 from lockcheck.servers.base import Clock
 from tests.processes import OneProcess
 
@@ -255,6 +256,33 @@ def test_the_moment_before_is_after_the_last_right_reading_and_before_the_first_
         output, _ = process.communicate(timeout=60)
     right_ns, wrong_ns = map(int, output.split())
     assert right_ns < before_ns < wrong_ns
+
+
+class Several(OneProcess):
+    """Lists processes that have ended just now."""
+
+    def __init__(self, *pids: int) -> None:
+        super().__init__("p1", pids[0], Role.SERVER)
+        self._pids = [*pids]
+
+    def pids(self) -> list[int]:
+        return self._pids
+
+
+def test_a_process_that_ends_meanwhile_is_left_out() -> None:
+    """As a server's process for one connection does."""
+    away = Skew(wall=TRUE.jumped(30 * S))
+    with running(PRINTING) as stays, running(PRINTING) as ends:
+        clocks = VdsoClocks(Several(stays.pid, ends.pid))
+        assert len(asyncio.run(clocks.offsets_ns(Clock.WALL))) == 2  # both are open
+        ends.kill()
+        ends.wait()
+        with led(stays.pid):
+            clocks.apply(away)
+            assert clocks.are_set_to(away)
+            [offset_ns] = asyncio.run(clocks.offsets_ns(Clock.WALL))
+            assert abs(offset_ns - 30 * S) < S
+        clocks.close()
 
 
 # --- what is refused, before anything is touched --------------------------------------------------
