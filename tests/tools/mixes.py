@@ -1,9 +1,9 @@
-"""Locks that are right, behind a fence, under any fault and any three at once: never accused.
+"""Locks that are right, behind a guard, under any fault and any three at once: never accused.
 
-`python -m tests.tools.mixes --seeds 100` runs as many, in turn each fault alone and three that
-are drawn. A violation that is not the holder's is a failure, and so is an `unknown` whose reason
-is none of those that a reader accepts. What it takes is in the registry of faults: a new kind is
-drawn, too.
+`python -m tests.tools.mixes --seeds 100` runs as many: in turn each fault alone, three that are
+drawn, and one beside restarts of a server, shorter or longer than the lease. A violation that is
+not the holder's is a failure, and so is an `unknown` whose reason is none of those that a reader
+accepts. What it takes is in the registry of faults: a new kind is drawn, too.
 """
 
 from __future__ import annotations
@@ -33,8 +33,17 @@ from tests.running import lockcheck
 
 Result = dict[str, Any]  # what --json prints
 
-RIGHT = ("etcd", "zookeeper", "redis-fenced")
+# By what guards the data. The row's transaction does so itself.
+RIGHT = {
+    "etcd": Guard.FENCE,
+    "zookeeper": Guard.FENCE,
+    "redis-fenced": Guard.FENCE,
+    "postgres-advisory": Guard.FENCE,
+    "postgres-row": Guard.NONE,
+    "mariadb-get-lock": Guard.CAS,
+}
 AT_ONCE = 3
+RESTARTS = ("kill:server,restart=300ms,gap=2s", "kill:server,restart=2500ms,gap=1s")
 TIME_LIMIT_MS = 8_000
 RUN_TIMEOUT_S = 240
 # What no lock and no checker can help.
@@ -78,7 +87,7 @@ def _config(backend: str, seed: int, faults: tuple[str, ...]) -> RunConfig:
         backend=backend,
         seed=seed,
         nemesis=faults,
-        guard=Guard.FENCE,
+        guard=RIGHT[backend],
         time_limit_ms=TIME_LIMIT_MS,
         stop_on_violation=False,
     )
@@ -91,10 +100,13 @@ def mixes(seeds: int) -> Iterator[Mix]:
         for name, plan in plans.items()
     }
     for seed in range(1, seeds + 1):
-        choices, backend = random.Random(seed), RIGHT[seed % len(RIGHT)]
+        choices, (round_, place) = random.Random(seed), divmod(seed, len(RIGHT))
+        backend = [*RIGHT][place]
+        drawn = choices.sample(able[backend], (1, AT_ONCE, 1)[round_ % 3])
+        beside = (choices.choice(RESTARTS),) if round_ % 3 == 2 else ()
         plan = plans[backend]
-        drawn = choices.sample(able[backend], AT_ONCE if seed % 2 else 1)
-        yield Mix(seed, backend, tuple(str(with_a_trigger(s, plan, choices)) for s in drawn))
+        words = (str(with_a_trigger(step, plan, choices)) for step in drawn)
+        yield Mix(seed, backend, (*beside, *words))
 
 
 # --- running them --------------------------------------------------------------------------------

@@ -177,6 +177,7 @@ KIND = FaultKind(
     aims=(SERVER, HOLDER, CLIENT, LEADER, RANDOM, MINORITY, MAJORITY, ALL),
     strike=_strike,
     parameters=(RESTART, NO_DATA, ROLLING),
+    variants=("", f"{RESTART.name}=300ms"),  # longer and shorter than the usual lease
     lasts_ms=_lasts_ms,
     why_not=_why_not,
 )
