@@ -41,13 +41,14 @@ class Witnesses:
     def of(table: Table, hosts: Hosts, terms: Terms, losers: Codes) -> Witnesses:
         """`losers` are processes that were notified of losses: when their holds ended is not looked
         at, nor at locks that several may hold, or any client release."""
-        columns = zip(_own_order(table, hosts), _reads(table, hosts), strict=True)
-        known = Gaps.of(*map(np.concatenate, columns))
         granted, end = _held(table, hosts, terms)
         sure = ~np.isin(table.owner[granted], losers) & (end >= table.end[granted])
         sure &= terms.permits == 1 and not terms.released_by_anyone
-        granted = granted[sure]
-        return Witnesses(known, granted, table.end[granted], end[sure], table, hosts)
+        granted, end = granted[sure], end[sure]
+        tokens = _in_order_of_tokens(table, hosts, granted, end)
+        columns = zip(_own_order(table, hosts), _reads(table, hosts), *tokens, strict=True)
+        known = Gaps.of(*map(np.concatenate, columns))
+        return Witnesses(known, granted, table.end[granted], end, table, hosts)
 
     def gaps(self, offsets: Ints, within_ns: int) -> Gaps:
         """Of holds on different hosts that come soon after each other with these offsets: so far as
@@ -55,21 +56,23 @@ class Witnesses:
         table, later = self.table, offsets[self.hosts.of[self.held]]
         order = order_by(table.key[self.held], self.start + later)
         granted, start, end = self.held[order], self.start[order], self.end[order]
-        host, key, token = self.hosts.of[granted], table.key[granted], table.token[granted]
+        host, key = self.hosts.of[granted], table.key[granted]
         shared, owner = table.shared[granted], table.owner[granted]
         found: list[Columns] = [(*self.known.columns,)]
-        for far in range(1, min(len(host), 2 + MOST_PAIRS // max(1, len(host)))):
+        for far in _steps(len(host)):
             near = (key[:-far] == key[far:]) & (host[:-far] != host[far:])
             near &= (start[far:] - end[:-far] < within_ns) & (owner[:-far] != owner[far:])
             near &= ~(shared[:-far] & shared[far:])
             one = np.flatnonzero(near)
             other = one + far
-            known = (token[one] != NO_TOKEN) & (token[other] != NO_TOKEN)
-            low, high = start[other] - end[one], end[other] - start[one]
-            high = np.where(known & (token[one] < token[other]), FAR, high)
-            low = np.where(known & (token[one] > token[other]), -FAR, low)
-            found.append((host[one], host[other], low, high))
+            between = start[other] - end[one], end[other] - start[one]
+            found.append((host[one], host[other], *between))
         return Gaps.of(*map(np.concatenate, zip(*found, strict=True)))
+
+
+def _steps(rows: int) -> range:
+    """How far apart rows are compared: the fewer there are, the farther."""
+    return range(1, min(rows, 2 + MOST_PAIRS // max(1, rows)))
 
 
 def _held(table: Table, hosts: Hosts, terms: Terms) -> tuple[Ints, Ints]:
@@ -104,6 +107,21 @@ def _promised(table: Table, granted: Ints, terms: Terms) -> Ints:
     slack = [slack_ns(*each, terms) for each in zip(lease.tolist(), request.tolist(), strict=True)]
     until: Ints = np.maximum(end, start + lease - np.array(slack, np.int64))
     return until
+
+
+def _in_order_of_tokens(table: Table, hosts: Hosts, granted: Ints, end: Ints) -> Iterator[Columns]:
+    """A grant is answered after one with a smaller token was asked for, and given back if it was
+    exclusive."""
+    over, alone = table.start.copy(), ~table.shared[granted]
+    over[granted[alone]] = end[alone]
+    known = (table.f == Op.ACQUIRE) & (table.outcome == Outcome.OK) & (table.token != NO_TOKEN)
+    rows = np.flatnonzero(known)
+    rows = rows[order_by(table.key[rows], table.token[rows])]
+    for far in _steps(len(rows)):
+        one, other = rows[:-far], rows[far:]
+        later = (table.key[one] == table.key[other]) & (table.token[one] < table.token[other])
+        one, other = one[later], other[later]
+        yield _before(hosts, one, other, table.end[other] - over[one])
 
 
 def _reads(table: Table, hosts: Hosts) -> Columns:
