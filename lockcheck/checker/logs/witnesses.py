@@ -172,11 +172,12 @@ def choice_of(finding: Finding, host: dict[str, int], terms: Terms) -> Choice:
 
 
 def _until_ns(hold: Hold, finding: Finding) -> int:
-    """When the lock was free of it, for all that is known: its client may have given it up before
-    it released it."""
-    named = finding.operations if finding.proof is not None else ()
-    released = (o.start_ns for o in named if o.f == F.RELEASE and o.process == hold.process)
-    until_ns = max(hold.end_ns, *released, hold.end_ns)
+    """When the lock was free of it. Where no order explains the answers, its client may have given
+    it up before it released it, or before its lease was over."""
+    if finding.proof is None:
+        return hold.end_ns
+    named = (o for o in finding.operations if o.f == F.RELEASE and o.process == hold.process)
+    until_ns = max([hold.end_ns, *(release.start_ns for release in named)])
     if hold is not finding.holds[0] or hold.ending is not Ending.LAST_SEEN:
         return until_ns
     return max(until_ns, finding.blame.promised_until_ns or until_ns)
