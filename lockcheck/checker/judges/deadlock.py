@@ -43,7 +43,7 @@ class _Link:
 
     wait: _Wait
     hold: Hold
-    gone_ns: float  # when another client was granted what it held
+    gone_ns: float  # when another client was granted what it held, or its lease was over
 
     @property
     def end_ns(self) -> int:
@@ -151,7 +151,11 @@ def _holders(case: Case, wait: _Wait, active: dict[int | str, _Wait]) -> list[_L
 
 
 def _gone_ns(case: Case, hold: Hold) -> float:
-    """When another client was granted what this one held, so that it held it no longer."""
+    """When another client was granted what this one held, so that it held it no longer. In a
+    production log a client without an answer may have died, and its lock with its lease."""
+    lapses_ns = None if hold.renewals else hold.promised_until_ns(case.terms.ttl_ms)
+    if case.terms.partial and not case.terms.session and lapses_ns is not None:
+        return lapses_ns
     holds = case.holds_by_key[hold.key]
     first = bisect_right(holds, hold.start_ns, key=lambda other: other.start_ns)
     later = (

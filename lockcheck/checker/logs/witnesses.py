@@ -163,7 +163,7 @@ def choice_of(finding: Finding, host: dict[str, int], terms: Terms) -> Choice:
     if no offsets of hosts matter to it, or too many."""
     if finding.code == Code.OVERLAP or (finding.proof is not None and len(finding.holds) > 1):
         return tuple(
-            (host[one.node], host[other.node], other.start_ns - _until_ns(one, finding))
+            (host[one.node], host[other.node], other.start_ns - _until_ns(one, finding, terms))
             for first, second in combinations(finding.holds, 2)
             for one, other in ((first, second), (second, first))
             if one.node != other.node
@@ -171,16 +171,18 @@ def choice_of(finding: Finding, host: dict[str, int], terms: Terms) -> Choice:
     return tuple(_another_order(finding, host, terms))
 
 
-def _until_ns(hold: Hold, finding: Finding) -> int:
+def _until_ns(hold: Hold, finding: Finding, terms: Terms) -> int:
     """When the lock was free of it. Where no order explains the answers, its client may have given
     it up before it released it, or before its lease was over."""
     if finding.proof is None:
         return hold.end_ns
     named = (o for o in finding.operations if o.f == F.RELEASE and o.process == hold.process)
     until_ns = max([hold.end_ns, *(release.start_ns for release in named)])
-    if hold is not finding.holds[0] or hold.ending is not Ending.LAST_SEEN:
+    if hold.ending is not Ending.LAST_SEEN:
         return until_ns
-    return max(until_ns, finding.blame.promised_until_ns or until_ns)
+    first = hold is finding.holds[0]
+    lapsed = finding.blame.promised_until_ns if first else hold.promised_until_ns(terms.ttl_ms)
+    return max(until_ns, lapsed or until_ns)
 
 
 def _another_order(

@@ -106,6 +106,16 @@ def test_leases_that_run_out_end_it() -> None:
     assert found(WAITING.replace("acquire:a 0-1", "acquire:a 0-1 ttl_ms=1981")) == []
 
 
+def test_in_a_production_log_who_is_not_answered_may_have_died() -> None:
+    """And its lock was free after its lease, unless that was renewed."""
+    waiting, renewed = TWO.format(one="", two=""), "\n 1 renew:a 3-4 \n 2 renew:b 3-4"
+    log: dict[str, Any] = {"partial": True, "ttl_ms": 300}
+    assert len(found(waiting, **log | {"partial": False})) == 1
+    assert found(waiting, **log) == []
+    assert len(found(waiting, renewed, **log)) == 1
+    assert len(found(waiting, **log, session=True)) == 1
+
+
 def test_permits_are_not_judged() -> None:
     assert found(WAITING, permits=2) == []
 
