@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from lockcheck.history.table import Ints
 
 GIGABYTE = 1 << 30
 NAMED_OF_ORDER = 50  # the last operations of an order: a reason may mention who holds the lock then
@@ -46,6 +48,28 @@ class Answer:
         """The rows that its reason mentions, and more."""
         ends = [row for link in self.cycle for row in (link.before, link.after)]
         return {*self.rows, *ends, *self.prefix[-NAMED_OF_ORDER:]}
+
+    @property
+    def evidence(self) -> set[int]:
+        """All rows of it."""
+        stuck_on = () if self.stuck_on is None else (self.stuck_on,)
+        return {*self.named, *self.prefix, *stuck_on}
+
+    def numbered(self, numbers: Ints) -> Answer:
+        """The same answer, with the numbers of its rows in another table."""
+
+        def of(row: int) -> int:
+            return int(numbers[row])
+
+        return replace(
+            self,
+            rows=tuple(map(of, self.rows)),
+            cycle=tuple(
+                replace(link, before=of(link.before), after=of(link.after)) for link in self.cycle
+            ),
+            prefix=tuple(map(of, self.prefix)),
+            stuck_on=None if self.stuck_on is None else of(self.stuck_on),
+        )
 
     @property
     def decided(self) -> bool:

@@ -36,9 +36,14 @@ class Decision:
 
 
 def decide(
-    table: Table, model: Model, until: Ints | None = None, patience: Patience = endless
+    table: Table,
+    model: Model,
+    until: Ints | None = None,
+    patience: Patience = endless,
+    initial: Mapping[int, int] | None = None,
 ) -> Decision:
-    """Decides all objects. `until`: for each granted acquire and renewal the end of its promise."""
+    """Decides all objects. `until`: for each granted acquire and renewal the end of its promise;
+    `initial`: by key, the values of registers at the beginning that are not null."""
     rows = np.flatnonzero(among(table.f, model.operations))
     part = table if len(rows) == len(table) else table.take(rows)
     promised = None if until is None else until[rows]
@@ -47,17 +52,20 @@ def decide(
         engine, answers = _with_keepers(part, model, promised)
         part = as_clients(part)
     else:
-        engine, answers = _at_once(part, model, promised)
+        engine, answers = _at_once(part, model, promised, initial)
     engines = Counter({engine: objects})
     for key in [key for key, answer in answers.items() if answer.linearizable is None]:
-        answer = _searched(part, key, model, promised, patience)
+        begun = model
+        if initial and key in initial:
+            begun = replace(model, initial=table.symbols.hashable(initial[key]))
+        answer = _searched(part, key, begun, promised, patience)
         engines.subtract({engine: 1})
         engines.update({SEARCH: 1})
         if answer.linearizable:
             del answers[key]
         else:
             answers[key] = answer
-    answers = {key: _renumbered(answer, rows) for key, answer in answers.items()}
+    answers = {key: answer.numbered(rows) for key, answer in answers.items()}
     return Decision(model, objects, +engines, answers)
 
 
@@ -66,7 +74,7 @@ def _with_keepers(table: Table, model: Model, until: Ints | None) -> tuple[str, 
         return _at_once(as_clients(table), model, until)
     merged = merged_renewals(table, until)
     engine, answers = _at_once(merged.table, model, merged.until)
-    answers = {key: _renumbered(answer, merged.rows) for key, answer in answers.items()}
+    answers = {key: answer.numbered(merged.rows) for key, answer in answers.items()}
     return engine, answers | dict.fromkeys(merged.ambiguous, Answer(None, engine, CROSSING))
 
 
@@ -77,12 +85,14 @@ def _objects(table: Table) -> int:
     return int(np.count_nonzero(np.bincount(table.key + 1)))
 
 
-def _at_once(table: Table, model: Model, until: Ints | None) -> tuple[str, dict[int, Answer]]:
+def _at_once(
+    table: Table, model: Model, until: Ints | None, initial: Mapping[int, int] | None = None
+) -> tuple[str, dict[int, Answer]]:
     """Decides all objects with an engine that does not search; others are left to the search."""
     if model.engine == SWEEP:
         return SWEEP, dict(sweep(table, model, until))
     if model.engine == ZONES:
-        return ZONES, dict(zones(table))
+        return ZONES, dict(zones(table, initial))
     keys = np.unique(table.key).tolist()
     return SEARCH, {key: Answer(None, SEARCH) for key in keys}
 
@@ -95,20 +105,4 @@ def _searched(
     promised = None if until is None else until[rows]
     if promised is not None and not (promised < NEVER).any():
         promised = None
-    return _renumbered(search(part, model, patience, promised), rows)
-
-
-def _renumbered(answer: Answer, rows: Ints) -> Answer:
-    """The same answer with rows of the table from which `rows` were taken."""
-
-    def of(own: tuple[int, ...]) -> tuple[int, ...]:
-        return tuple(int(rows[i]) for i in own)
-
-    cycle = tuple(
-        replace(link, before=int(rows[link.before]), after=int(rows[link.after]))
-        for link in answer.cycle
-    )
-    stuck_on = None if answer.stuck_on is None else int(rows[answer.stuck_on])
-    return replace(
-        answer, rows=of(answer.rows), cycle=cycle, prefix=of(answer.prefix), stuck_on=stuck_on
-    )
+    return search(part, model, patience, promised).numbered(rows)

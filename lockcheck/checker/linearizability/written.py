@@ -14,13 +14,14 @@ A cas from a value to the same value is a read; unconfirmed, it is nothing at al
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lockcheck.history.table import Codes, Ints, Mask, Op, Outcome, Table
+from lockcheck.history.table import NOTHING, Codes, Ints, Mask, Op, Outcome, Table
 
 Rows: TypeAlias = NDArray[np.intp]
 
@@ -60,7 +61,8 @@ class Written:
     twice: Rows  # rows that wrote, or may have, a seen value that another row wrote, too
 
 
-def written(table: Table, initial: int) -> Written:
+def written(table: Table, initial: Mapping[int, int]) -> Written:
+    """`initial`: by key, the values at the beginning that are not null."""
     columns = _columns(table, initial)
     source, again, first = _sources(columns, len(table.symbols))
     seen = _was_seen(columns, source)
@@ -68,13 +70,15 @@ def written(table: Table, initial: int) -> Written:
     return Written(columns, source, happened, twice=again[seen[first]])
 
 
-def _columns(table: Table, initial: int) -> RegisterColumns:
+def _columns(table: Table, initial: Mapping[int, int]) -> RegisterColumns:
     rows = np.flatnonzero(table.outcome != Outcome.FAIL)
     f, argument, second = table.f[rows], table.argument[rows], table.second[rows]
     cas = f == Op.CAS
     keys, key = _dense(table.key[rows])
 
-    def behind(first: int, column: NDArray[T]) -> NDArray[T]:
+    values = [initial.get(each, NOTHING) for each in keys.tolist()] if initial else NOTHING
+
+    def behind(first: int | list[int], column: NDArray[T]) -> NDArray[T]:
         return np.concatenate((np.full(len(keys), first, column.dtype), column))
 
     return RegisterColumns(
@@ -86,8 +90,8 @@ def _columns(table: Table, initial: int) -> RegisterColumns:
         sure=behind(True, table.outcome[rows] == Outcome.OK),
         wrote=behind(True, (f == Op.WRITE) | (cas & (argument != second))),
         looked=behind(False, f != Op.WRITE),
-        new=behind(initial, np.where(cas, second, argument)),
-        seen=behind(initial, np.where(f == Op.READ, table.result[rows], argument)),
+        new=behind(values, np.where(cas, second, argument)),
+        seen=behind(values, np.where(f == Op.READ, table.result[rows], argument)),
     )
 
 

@@ -15,7 +15,7 @@ contradict that, a key's pieces are put in an order one by one (`turns`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -28,7 +28,7 @@ from lockcheck.checker.linearizability.pieces import MistakeKind, Mistakes, Piec
 from lockcheck.checker.linearizability.sentences import INITIAL, OperationPart
 from lockcheck.checker.linearizability.turns import circle_of
 from lockcheck.checker.linearizability.written import UNWRITTEN, Rows, Written, written
-from lockcheck.history.table import NOTHING, Ints, Table
+from lockcheck.history.table import Ints, Table
 
 EXPLAINED = 200  # keys; if more fail, the others get no details
 LONGEST_CYCLE = 100  # of cas that is explained
@@ -39,9 +39,10 @@ BRIEFLY = {
 }
 
 
-def zones(table: Table, initial: int = NOTHING) -> dict[int, Answer]:
-    """The answers of keys that are not linearizable, or that this engine cannot decide."""
-    story = _Story(table, written(table, initial))
+def zones(table: Table, initial: Mapping[int, int] | None = None) -> dict[int, Answer]:
+    """The answers of keys that are not linearizable, or that this engine cannot decide. `initial`:
+    by key, the values at the beginning that are not null."""
+    story = _Story(table, written(table, initial or {}))
     key, names = story.written.columns.key, story.written.columns.keys
     answered = np.zeros(len(names), dtype=np.bool_)
     answers: dict[int, Answer] = {}
@@ -52,7 +53,7 @@ def zones(table: Table, initial: int = NOTHING) -> dict[int, Answer]:
         keys, first = np.unique(key[mistakes.rows], return_index=True)
         for place in first[~answered[keys]].tolist():
             row, other = int(mistakes.rows[place]), int(mistakes.others[place])
-            answer = BRIEFLY[mistakes.kind]
+            answer = explainer.briefly(mistakes.kind, row, other)
             if explained < EXPLAINED and mistakes.kind is not MistakeKind.TWICE:
                 explained += 1
                 answer = explainer.explained(mistakes.kind, row, other)
@@ -142,13 +143,19 @@ class _Explainer:
     def __init__(self, story: _Story) -> None:
         self.story, self.table, self.written = story, story.table, story.written
 
+    def briefly(self, kind: MistakeKind, row: int, other: int) -> Answer:
+        rows = {self._in_table(each) for each in (row, other)} - {INITIAL}
+        return replace(BRIEFLY[kind], rows=tuple(sorted(rows)))
+
     def explained(self, kind: MistakeKind, row: int, other: int) -> Answer:
         if kind is MistakeKind.UNWRITTEN:
             return self._unwritten(row)
         if kind is MistakeKind.CYCLE:
             cycle = self._cycle(row)
             brief = len(cycle) > LONGEST_CYCLE
-            return BRIEFLY[kind] if brief else explain(self.table, [*map(self._loose, cycle)])
+            if brief:
+                return self.briefly(kind, row, other)
+            return explain(self.table, [*map(self._loose, cycle)])
         if kind is MistakeKind.RIVALS or self.written.source[row] == other:
             return explain(self.table, [self._loose(row), self._loose(other)])
         rows = {row, other}
@@ -159,7 +166,7 @@ class _Explainer:
         if kind is MistakeKind.TURNS:
             rows = set(self.story.circles[int(self.written.columns.key[row])])
         if len(rows) > ALL_PAIRS:
-            return BRIEFLY[kind]
+            return self.briefly(kind, row, other)
         real = [each for each in sorted(rows) if each >= len(self.written.columns.keys)]
         return explain(self.table, [self._part(each) for each in real])
 

@@ -2,9 +2,10 @@
 
 Answers that fit no order may fit one with a value, or with holders, that were there already. Only a
 few such beginnings can help: values that were seen before the first change, what was read of a
-counter or set, clients that released without having acquired. Each is tried, as operations that
-were done before all others. A lock that was asked for before may also have been granted later, or
-not at all.
+counter or set, clients that released without having acquired. Each is tried: a register's as its
+initial value, others as operations that were done before all others. A lock that was asked for
+before may also have been granted later, or not at all. If none helps, a register began with the one
+that explains its answers for longest.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 
 import numpy as np
@@ -25,7 +27,7 @@ from lockcheck.history.table import NEVER, NO_TOKEN, NOTHING, TYPES, Ints, Op, O
 MOST_TRIED = 20
 MOST_SUMS = 1_000
 
-Before = tuple[int, ...]  # symbols of the values written or added, or of the lock's holders
+Before = tuple[int, ...]  # symbols of the values, or of the lock's holders
 
 
 def explained(
@@ -37,14 +39,34 @@ def explained(
     parts = _parts(table, model, wrong)
     left = {key: islice(_beginnings(part, model), MOST_TRIED) for key, part in parts}
     while before := {key: way for key in left if (way := next(left[key], None)) is not None}:
-        again, promised = _beginning_with(table, until, before, model)
-        found = decide(again, model, promised, patience).answers
+        found: Mapping[int, Answer]
+        if model.operations == STORING:
+            found = _begun_with(table, before, model, patience)
+        else:
+            again, promised = _beginning_with(table, until, before, model)
+            found = decide(again, model, promised, patience).answers
         for key in before:
             if key not in found:
                 del answers[key], left[key]
             elif found[key].linearizable is None:
                 answers[key] = Answer(None, found[key].engine, found[key].reason)
+            elif model.operations == STORING and answers[key].linearizable is False:
+                answers[key] = max(answers[key], found[key], key=partial(_last_ns, table))
     return replace(decision, answers=answers)
+
+
+def _begun_with(
+    table: Table, before: Mapping[int, Before], model: Model, patience: Patience
+) -> dict[int, Answer]:
+    rows = np.flatnonzero(np.isin(table.key, list(before)))
+    initial = {key: value for key, (value,) in before.items()}
+    answers = decide(table.take(rows), model, None, patience, initial).answers
+    return {key: answer.numbered(rows) for key, answer in answers.items()}
+
+
+def _last_ns(table: Table, answer: Answer) -> int:
+    """When the last of the operations began that it is about."""
+    return int(table.start[list(answer.rows)].max(initial=-NEVER))
 
 
 def _parts(table: Table, model: Model, keys: list[int]) -> Iterator[tuple[int, Table]]:
@@ -69,7 +91,7 @@ def _beginning_with(
     if model.operations == LOCKING:
         given |= {"f": Op.ACQUIRE, "outcome": Outcome.INFO, "end": NEVER}
     else:
-        given |= {"f": Op.WRITE if model.operations == STORING else Op.ADD, "outcome": Outcome.OK}
+        given |= {"f": Op.ADD, "outcome": Outcome.OK}
     added = {name: np.full(len(keys), given.get(name, NOTHING), TYPES[name]) for name in TYPES}
     added["key"] = np.array(keys, np.int32)
     for name in ("process", "owner") if model.operations == LOCKING else ("argument",):
