@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from itertools import islice
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
 
 import numpy as np
 
@@ -20,7 +22,7 @@ from lockcheck.checker.modelling import is_lock, misfit, nested_instead
 from lockcheck.checker.wording import Words
 from lockcheck.history import F, Hold, Operation
 from lockcheck.history.model import name_of
-from lockcheck.history.table import NOTHING, Table
+from lockcheck.history.table import NEVER, NOTHING, Table
 from lockcheck.words import by_node, full_stop, names, operation_words, plain
 
 MOST_STEPS = 12  # of an order or a cycle that are written out
@@ -28,9 +30,21 @@ MOST_LOOKED_BACK = 1_000  # operations, for what stands in the way of one
 
 
 def findings(subject: Subject, examined: Iterable[Examined]) -> Iterator[Finding]:
-    for each in examined:
-        for key, answer in islice(each.wrong(), MOST_REPORTED):
-            yield _finding(subject, each, key, answer)
+    """All of them, in time; the first ones with their proof."""
+    start = subject.table.start
+    wrong = [(each.model, key, answer) for each in examined for key, answer in each.wrong()]
+    wrong.sort(key=lambda found: max(start[list(found[2].rows)], default=NEVER))
+    rows = [_at_fault(subject, model, answer) for model, _, answer in wrong[:MOST_REPORTED]]
+    rows += [answer.rows for *_, answer in wrong[MOST_REPORTED:]]
+    blaming = _Blaming(
+        subject, [each for each, (model, *_) in zip(rows, wrong, strict=True) if is_lock(model)]
+    )
+    of_rows = _operations(subject, chain.from_iterable(rows))
+    for number, ((model, key, answer), each) in enumerate(zip(wrong, rows, strict=True)):
+        proof = _proof(subject, model, answer) if number < MOST_REPORTED else None
+        if proof or each:
+            operations = tuple(of_rows[row] for row in each)
+            yield _finding(blaming, model, key, operations, proof)
 
 
 def doubts(subject: Subject, examined: Iterable[Examined]) -> Iterator[Doubt]:
@@ -58,22 +72,27 @@ def _doubt(table: Table, key: int, excuse: Excuse) -> Doubt:
     return Doubt(excuse.code, _name(table, key), names(map(name_of, clients)))
 
 
-def _finding(subject: Subject, examined: Examined, key: int, answer: Answer) -> Finding:
-    rows = _at_fault(subject, examined.model, answer)
-    operations = subject.operations(rows)
-    holds, blame = _blame(subject, examined.model, rows, operations)
+def _finding(
+    blaming: _Blaming,
+    model: Model,
+    key: int,
+    operations: tuple[Operation, ...],
+    proof: Proof | None,
+) -> Finding:
+    subject = blaming.subject
+    holds, blame = blaming.of(operations) if is_lock(model) else ((), Blame(Culprit.SERVICE))
     # What is stored has to be right whatever the lock does, and behind every guard.
     of_lock = CHECK.effect(subject.terms, blame)
     return Finding(
         code=Code.NOT_LINEARIZABLE,
         key=key_name(subject.table, key),
         time_ns=max((operation.start_ns for operation in operations), default=0),
-        effect=of_lock if is_lock(examined.model) else Verdict.VIOLATION,
+        effect=of_lock if is_lock(model) else Verdict.VIOLATION,
         holds=holds,
-        operations=tuple(operations),
+        operations=operations,
         length_ns=0,
         blame=blame,
-        proof=_proof(subject, examined.model, answer),
+        proof=proof,
     )
 
 
@@ -93,24 +112,33 @@ def _at_fault(subject: Subject, model: Model, answer: Answer) -> tuple[int, ...]
     return answer.rows
 
 
-def _blame(
-    subject: Subject, model: Model, rows: tuple[int, ...], operations: list[Operation]
-) -> tuple[tuple[Hold, ...], Blame]:
-    """Of a lock: that of the two holds that exclude each other, where there are two."""
-    service = Blame(Culprit.SERVICE)
-    if not is_lock(model):
-        return (), service
-    case = subject.around([np.array(rows)])
-    granted = {(hold.process, hold.key, hold.start_ns): hold for hold in case.holds}
-    found = (granted.get((o.process, o.key, o.end_ns or 0)) for o in operations if _grants(o))
-    holds = [hold for hold in found if hold is not None]
-    if len(holds) != 2 or holds[0].process == holds[1].process:
-        return tuple(holds), service
-    earlier, later = case.attribution.in_order(*holds)
-    blame = case.attribution.blame(earlier, later)
-    # The engines were lenient with leases and clocks: those do not explain it.
-    explained = blame.who in (Culprit.SERVICE, Culprit.CLIENT, Culprit.MACHINE)
-    return (earlier, later), blame if explained else service
+@dataclass(frozen=True)
+class _Blaming:
+    """Of operations on a lock: that of the two holds that exclude each other, if there are two."""
+
+    subject: Subject
+    rows: Sequence[tuple[int, ...]]  # of all such operations
+
+    @cached_property
+    def _case(self) -> Case:
+        return self.subject.around([np.array(rows) for rows in self.rows if rows])
+
+    @cached_property
+    def _granted(self) -> dict[tuple[int | str, str, int], Hold]:
+        return {(hold.process, hold.key, hold.start_ns): hold for hold in self._case.holds}
+
+    def of(self, operations: tuple[Operation, ...]) -> tuple[tuple[Hold, ...], Blame]:
+        grants = [o for o in operations if _grants(o)]
+        found = (self._granted.get((o.process, o.key, o.end_ns or 0)) for o in grants)
+        holds = [hold for hold in found if hold is not None]
+        if len(holds) != 2 or holds[0].process == holds[1].process:
+            return tuple(holds), Blame(Culprit.SERVICE)
+        attribution = self._case.attribution
+        earlier, later = attribution.in_order(*holds)
+        blame = attribution.blame(earlier, later)
+        # The engines were lenient with leases and clocks: those do not explain it.
+        explained = blame.who in (Culprit.SERVICE, Culprit.CLIENT, Culprit.MACHINE)
+        return (earlier, later), blame if explained else Blame(Culprit.SERVICE)
 
 
 def _grants(operation: Operation) -> bool:
@@ -120,7 +148,12 @@ def _grants(operation: Operation) -> bool:
 def _proof(subject: Subject, model: Model, answer: Answer) -> Proof:
     rows = {*answer.named, *answer.prefix[-MOST_STEPS:]}
     rows |= set() if answer.stuck_on is None else {answer.stuck_on}
-    return Proof(model, answer, dict(zip(rows, subject.operations(rows), strict=True)))
+    return Proof(model, answer, _operations(subject, rows))
+
+
+def _operations(subject: Subject, rows: Iterable[int]) -> dict[int, Operation]:
+    distinct = sorted({*rows})
+    return dict(zip(distinct, subject.operations(distinct), strict=True))
 
 
 def _name(table: Table, key: int) -> str | None:

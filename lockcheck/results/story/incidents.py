@@ -9,7 +9,13 @@ from typing import TypeVar
 
 from lockcheck.checker.finding import Code, Culprit, Finding, Verdict
 from lockcheck.history import Effect, F, Hold, Operation
-from lockcheck.results.story.wording.codes import by_evidence, by_holds, check_of, precedence
+from lockcheck.results.story.wording.codes import (
+    by_evidence,
+    by_holds,
+    check_of,
+    precedence,
+    words_of,
+)
 
 T = TypeVar("T", Hold, Operation)
 Identity = tuple[int | str, int]  # of an operation or a hold: its process and its start
@@ -146,8 +152,13 @@ def slept(finding: Finding) -> bool:
 
 
 def findings_with_evidence(incident: Incident) -> tuple[Finding, ...]:
-    """The main one first, where it is one of them."""
-    found = filter(by_evidence, incident.findings)
+    """The main one first, where it is one of them; of those that go without saying, one."""
+    shown = [incident.main, *(same[0] for same in incident.by_code.values())]
+    found = [
+        finding
+        for finding in filter(by_evidence, incident.findings)
+        if not words_of(finding).follows_from_others or any(finding is each for each in shown)
+    ]
     return tuple(sorted(found, key=lambda f: f is not incident.main)[:FINDINGS_SHOWN])
 
 

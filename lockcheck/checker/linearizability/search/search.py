@@ -49,10 +49,10 @@ def search(
 class Brief:
     """Patience for a few calls of `may_go_on`, each after some thousand steps."""
 
-    def __init__(self, patience: Patience) -> None:
+    def __init__(self, patience: Patience, calls: int = BRIEF) -> None:
         self.patience = replace(patience, may_go_on=self._may_go_on)
         self._whole = patience
-        self._left = BRIEF
+        self._left = calls
 
     @property
     def over(self) -> bool:

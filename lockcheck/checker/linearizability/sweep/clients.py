@@ -70,6 +70,14 @@ class Clients:
             1 + np.flatnonzero(again & (before == begun)),
         )
 
+    @property
+    def entered_again(self) -> Spots:
+        """The confirmed acquires of clients whose last confirmed operation was no release."""
+        f, client = self.f[self.marks], self.client(self.marks)
+        again = (f[1:] == Op.ACQUIRE) & (f[:-1] != Op.RELEASE) & (client[1:] == client[:-1])
+        spots: Spots = self.marks[1:][again]
+        return spots
+
     def client(self, spots: Spots) -> Spots:
         return np.searchsorted(self.starts, spots, "right") - 1
 

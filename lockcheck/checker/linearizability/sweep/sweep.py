@@ -36,7 +36,7 @@ from lockcheck.history.table import Ints, Op, Outcome, Table
 
 NEEDS_SEARCH = Answer(None, SWEEP, "it takes a search to decide")
 ONE_OF_MANY = "its answers exclude each other; so many objects are like this that none are named"
-MOST_EVIDENCE = 1_000  # keys; the others are only counted as not linearizable
+MOST_EVIDENCE = 10_000  # keys; the others are only counted as not linearizable
 
 
 def sweep(table: Table, model: Model, until: Ints | None = None) -> dict[int, Answer]:
@@ -56,8 +56,12 @@ def sweep(table: Table, model: Model, until: Ints | None = None) -> dict[int, An
         unsure = np.isin(doubtful, table.key[table.outcome == Outcome.EITHER])
         left = dict.fromkeys(doubtful[unsure].tolist(), NEEDS_SEARCH)
         return left | _counted(table, permits_of(model), doubtful[~unsure])
-    if not model.owners or _reentrant(model):
+    if not model.owners:
         intricate = doubtful
+    elif _reentrant(model):
+        maybe = np.concatenate((clients.maybe_acquired, clients.maybe_released, unexplained))
+        again = np.concatenate((maybe, clients.entered_again))
+        intricate = np.union1d(intricate, clients.key(again))
     answers = dict.fromkeys(doubtful[np.isin(doubtful, intricate)].tolist(), NEEDS_SEARCH)
     certain = doubtful[~np.isin(doubtful, intricate)]
     if len(certain):

@@ -173,7 +173,7 @@ def _anomalies(incident: Incident) -> Iterator[str]:
     found = [same for same in incident.by_code.values() if by_evidence(same[0])]
     for same in sorted(found, key=lambda same: -precedence(same[0])):
         first, title = same[0], words_of(same[0]).title
-        each = listed(map(title, same), LISTED_AT_MOST)
+        each = listed(dict.fromkeys(map(title, same)), LISTED_AT_MOST)
         yield _noted(
             each if len(same) == 1 else f"{anomalies(first.code, len(same))}: {each}", same
         )
