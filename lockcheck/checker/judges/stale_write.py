@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from operator import itemgetter
 
 from lockcheck.checker.case import Case
 from lockcheck.checker.check import Check
-from lockcheck.checker.columns.screen import WRITES
+from lockcheck.checker.columns.screen import Screen
 from lockcheck.checker.evidence.order import certainly_earlier
-from lockcheck.checker.evidence.writes import StoredWrite
-from lockcheck.checker.finding import Code, Culprit, Finding
+from lockcheck.checker.evidence.writes import StoredWrite, number_of
+from lockcheck.checker.finding import Code, Culprit, Finding, Verdict
 from lockcheck.checker.wording import Words
-from lockcheck.history import Ending, Hold, Operation
+from lockcheck.history import Ending, F, Hold, Operation, Terms
 from lockcheck.history.event import TRANSACTION
+from lockcheck.history.table import Op
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +30,13 @@ def find(case: Case) -> Iterator[Finding]:
     if case.terms.permits > 1:
         return  # several may write at once, in any order
     for writes in case.ledger.accepted():
-        for newer, stale in _stale(writes):
-            yield _finding(case, newer, stale)
+        found = [*_stale(writes)]
+        yield from (_finding(case, *pair) for pair in found)
+        if _fences_reads_perhaps(case.terms):
+            late = {id(stale.operation) for _, stale in found}
+            for newer, stale in _after_reads(case, writes):
+                if id(stale.operation) not in late:
+                    yield replace(_finding(case, newer, stale), effect=Verdict.OK)
 
 
 class Newest:
@@ -86,6 +93,30 @@ def _stale(writes: list[StoredWrite]) -> Iterator[tuple[_Taken, _Taken]]:
             newest.add(taken)
 
 
+def _fences_reads_perhaps(terms: Terms) -> bool:
+    """A fence as it is published looks at writes only; that of a run looks at reads, too."""
+    return terms.guard == "fence" and not terms.backend
+
+
+def _after_reads(case: Case, writes: list[StoredWrite]) -> Iterator[tuple[_Taken, _Taken]]:
+    """Writes that were accepted after a read by a later holder, by the storage's numbers."""
+    served: list[tuple[int, bool, _Taken]] = [
+        (write.seq, True, taken) for write in writes if (taken := supersedable(write)) is not None
+    ]
+    for read in case.operations:
+        if read.f == F.READ and read.ok and read.key == writes[0].key:
+            number, hold = number_of(read), case.index.of(read)
+            if number is not None and hold is not None:
+                served.append((number, False, _Taken(read, hold)))
+    newest = Newest()
+    for _, is_write, taken in sorted(served, key=itemgetter(0)):
+        newer = newest.superseding(taken.hold) if is_write else None
+        if newer is not None:
+            yield newer, taken
+        elif not is_write:
+            newest.add(taken)
+
+
 def _finding(case: Case, newer: _Taken, stale: _Taken) -> Finding:
     earlier, later, write = stale.hold, newer.hold, stale.operation
     blame = case.attribution.blame(earlier, later, write)
@@ -109,6 +140,8 @@ def _note(finding: Finding) -> Iterator[str]:
         promised_ns is None or write.start_ns <= promised_ns
     ):
         yield "It was begun within the lease and was in flight when the lease ran out."
+    if finding.operations[0].f == F.READ:
+        yield "A later holder had read before, so a fence that looks at reads would refuse it."
     if write.unknown:
         yield "Its client never learned that it was accepted."
     if write.start_ns > earlier.end_ns and earlier.ending is not Ending.LAST_SEEN:
@@ -129,10 +162,16 @@ if their requests were concurrent and the fencing tokens tell.
 
 The cure is a guard at the storage: it refuses a token below the highest it has seen
 (`--guard fence`), or a write whose base is not the current version (`--guard cas`). With the guard
-`fence` any stale write that is accepted is a violation, whatever the lock did.""",
+`fence` any stale write that is accepted is a violation, whatever the lock did. Where a later holder
+had only read by then, it is shown and does no harm by itself: a fence that looks at writes alone
+accepts it, and what that holder writes next may overwrite it.""",
     find=find,
     words=Words(one="stale write", many="stale writes", by_holds=True, note=_note),
-    screen=WRITES,
+    screen=Screen(
+        "a fence may look at writes only",
+        lambda scan: _fences_reads_perhaps(scan.terms) and Op.READ in scan.table.f,
+        of_writes=True,
+    ),
     kept_out_by=frozenset({"fence", TRANSACTION}),
     damages_data=True,
     endangers_data=True,

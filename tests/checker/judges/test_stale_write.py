@@ -237,3 +237,37 @@ def test_one_that_was_sent_in_time_was_not_late() -> None:
     lines = SHARED.format(one="token=33", other="token=34")
     (finding,) = (f for f in judged(lines, ledger=True).findings if f.code == "stale-write")
     assert finding.length_ns == 0
+
+
+READ = STALE.replace("2 write 112-113 b seq=1", "2 read 112-113 seq=1 = z")
+
+
+def test_a_fence_that_looks_at_writes_only_accepts_one_after_a_read() -> None:
+    """It does no harm by itself."""
+    (finding,) = stale(READ, ledger=False, guard="fence")
+    assert finding.effect is Verdict.OK
+    assert [o.f for o in finding.operations] == ["read", "write"]
+    assert [hold.process for hold in finding.holds] == [1, 2]
+    assert "A later holder had read before" in note(finding)
+
+
+@pytest.mark.parametrize(
+    ("lines", "terms"),
+    [
+        (READ, {"guard": "none"}),
+        (READ, {"guard": "fence", "backend": "redis"}),  # its storage looks at reads, too
+        (READ.replace("seq=1", "seq=3"), {"guard": "fence"}),
+        (READ.replace("seq=1 ", ""), {"guard": "fence"}),
+        (READ.replace("2 read", "2 read:x"), {"guard": "fence"}),
+        (READ.replace("2 acquire 110-111", "2 acquire 0.5-111"), {"guard": "fence"}),
+    ],
+)
+def test_nothing_is_said_of_other_reads(lines: str, terms: dict[str, str]) -> None:
+    assert stale(lines, ledger=False, **terms) == []
+
+
+def test_after_a_newer_write_it_is_a_violation_all_the_same() -> None:
+    read_first = "2 read 112-113 seq=0 = z \n 2 write 114-115 b seq=1"
+    both = STALE.replace("2 write 112-113 b seq=1", read_first)
+    (finding,) = stale(both, ledger=False, guard="fence")
+    assert finding.effect is Verdict.VIOLATION
