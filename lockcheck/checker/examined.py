@@ -10,6 +10,7 @@ import numpy as np
 
 from lockcheck.checker.columns.subject import Subject
 from lockcheck.checker.evidence.promise import promised_until
+from lockcheck.checker.evidence.same_grant import granted_again
 from lockcheck.checker.linearizability import Answer, Decision, Model, Patience, decide
 from lockcheck.checker.linearizability.own_order import in_turn
 from lockcheck.checker.linearizability.search.search import BRIEF, Brief
@@ -22,7 +23,7 @@ from lockcheck.checker.logs.unlogged import last_rows
 from lockcheck.checker.modelling import is_lock, misfit, models_for, nested_instead
 from lockcheck.history import Refusal, Terms
 from lockcheck.history.event import NS_PER_MS
-from lockcheck.history.table import Ints, Mask, Table
+from lockcheck.history.table import Ints, Mask, Op, Table
 from lockcheck.words import by_node
 
 UNANSWERED_NS = 100 * NS_PER_MS  # no client waits for an answer for a shorter time
@@ -63,12 +64,16 @@ def examine(subject: Subject, patience: Patience) -> list[Examined]:
     until = promised_until(table, terms, subject.losses, subject.ends, subject.undated)
     examination = _Examination(subject, terms, patience)
     ordered = in_turn(table, events=not terms.partial)
-    # Where leases may end by themselves, only times decide.
-    leased = until is not None
-    return [
-        examination.of(table if leased and is_lock(model) else ordered, model, until)
-        for model in models
-    ]
+    again = granted_again(subject.table, terms)
+    found = []
+    for model in models:
+        # Where leases may end by themselves, only times decide.
+        rows = table if until is not None and is_lock(model) else ordered
+        if model.tokens and not model.reentrant and again.any():
+            f = np.where(again, Op.RENEW, rows.f).astype(np.int8)
+            rows = replace(rows, f=f)
+        found.append(examination.of(rows, model, until))
+    return found
 
 
 def reason_of(subject: Subject, answer: Answer) -> str:

@@ -13,8 +13,8 @@ from lockcheck.checker.case import Case
 from lockcheck.checker.check import Check
 from lockcheck.checker.columns.screen import MOST_PLACES, Screen
 from lockcheck.checker.evidence.order import by_key
-from lockcheck.checker.evidence.releases import gave_back
 from lockcheck.checker.evidence.rivals import exclude
+from lockcheck.checker.evidence.same_grant import same_grant
 from lockcheck.checker.finding import Blame, Code, Culprit, Finding
 from lockcheck.checker.wording import Last, Words
 from lockcheck.history import Hold, Terms
@@ -66,7 +66,7 @@ def repeated(holds: list[Hold], terms: Terms) -> Iterator[tuple[Hold, Hold]]:
     for hold in holds:
         group = groups[_token(hold)]
         for other in group.worth_comparing():
-            if not _same_grant(terms, other, hold) and exclude(terms, other, hold):
+            if not same_grant(terms, other, hold) and exclude(terms, other, hold):
                 yield other, hold
                 break
         group.add(hold)
@@ -85,14 +85,6 @@ class _SameToken:
     def worth_comparing(self) -> tuple[Hold, ...]:
         """Of each kind the last two: if they are one grant, so were all before, or are reported."""
         return (*reversed(self.not_shared[-2:]), *reversed(self.holds[-2:]), *self.holds[:1])
-
-
-def _same_grant(terms: Terms, one: Hold, other: Hold) -> bool:
-    """The client never gave it back in between. In a part of a longer log it may have been inside
-    on more levels than the log shows, unless its terms exclude that."""
-    left = gave_back(one.release, terms)
-    left &= not (terms.partial and (terms.reentrant or not terms.model))
-    return one.process == other.process and not left
 
 
 def _token(hold: Hold) -> int:
@@ -185,7 +177,8 @@ them apart.
 It is reported where a client got a token below that of an `acquire` that had been answered before
 this client asked. That two grants have the same token is wrong in whatever order they came, unless
 they may hold the lock at once (shared, or a semaphore's). A client that never released its lock and
-asks again may get the same grant once more, with the same token.
+asks again may get the same grant once more, with the same token: a request that is repeated, or the
+lock of a session. After a release it is a new grant, and its token has to be higher.
 
 It counts under every guard: the guard `fence` relies on it. The usual causes are a server that
 restarted without its data, a failover to a replica that lagged behind, or a counter that lives
