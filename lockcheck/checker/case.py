@@ -52,6 +52,14 @@ class Case:
         return by_key(operation for operation in self.operations if operation.f == F.ACQUIRE)
 
     @cached_property
+    def last_heard_ns(self) -> dict[int | str, int]:
+        """When the last operation of each process was answered, or else sent."""
+        last_ns: dict[int | str, int] = {}
+        for operation in self.operations:
+            last_ns[operation.process] = max(last_ns.get(operation.process, 0), operation.last_ns)
+        return last_ns
+
+    @cached_property
     def in_vain(self) -> dict[str, list[Vacancy]]:
         """Of each lock the times in which requests were refused although it was free."""
         free = self._vacancies(faulty(self.history))

@@ -64,14 +64,15 @@ def examine(subject: Subject, patience: Patience) -> list[Examined]:
     until = promised_until(table, terms, subject.losses, subject.ends, subject.undated)
     examination = _Examination(subject, terms, patience)
     ordered = in_turn(table, events=not terms.partial)
-    again = granted_again(subject.table, terms)
     found = []
     for model in models:
         # Where leases may end by themselves, only times decide.
         rows = table if until is not None and is_lock(model) else ordered
-        if model.tokens and not model.reentrant and again.any():
-            f = np.where(again, Op.RENEW, rows.f).astype(np.int8)
-            rows = replace(rows, f=f)
+        if model.tokens and not model.reentrant:
+            again = granted_again(subject.table, terms)
+            rows = (
+                replace(rows, f=np.where(again, np.int8(Op.RENEW), rows.f)) if again.any() else rows
+            )
         found.append(examination.of(rows, model, until))
     return found
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -39,6 +41,18 @@ def order_by(*columns: NDArray[np.integer]) -> Ints:
     words.sort()
     words &= (1 << own) - 1
     return words
+
+
+def groups_of(key: NDArray[np.integer]) -> Iterator[tuple[int, Ints]]:
+    """Each value of a column, in ascending order, and the rows that have it, in theirs."""
+    if len(key) == 0:
+        return
+    if (key == key[0]).all():
+        yield int(key[0]), np.arange(len(key))
+        return
+    order = order_by(key)
+    for group in np.split(order, np.flatnonzero(np.diff(key[order])) + 1):
+        yield int(key[group[0]]), group
 
 
 def latest_before(key: NDArray[np.integer], end: Ints) -> Ints:

@@ -11,6 +11,7 @@ from lockcheck.results.story.grouping import incidents, worst_first
 from lockcheck.results.story.wording.blame import blame_of
 from lockcheck.results.story.wording.cures import prevention_of
 from tests.checker.dsl import history
+from tests.checker.judges.test_stale_read import LOST
 
 
 def told(*lines: str, **terms: Any) -> tuple[str, str]:
@@ -58,14 +59,7 @@ CASES: dict[str, tuple[str, dict[str, Any], str, str]] = {
         "Nothing",
     ),
     "a storage that serves old values": (
-        """
-        1 acquire 0-1
-        1 write 2-3 v1 seq=1 base=v0
-        1 release 4-5
-        2 acquire 6-7
-        2 read 8-9 seq=2 = v0
-        2 write 10-11 v2 seq=3 base=v0
-        2 release 12-13""",
+        LOST,
         {},
         "The storage: what was overwritten had been accepted, and it served an older value to",
         "Reads under the lock have to go to where writes are accepted",

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from lockcheck.checker.columns.stored import Stored
 from lockcheck.history.scan import Scan
 from lockcheck.history.table import Ints
 
@@ -27,6 +28,8 @@ class Screen:
 
     reason: str = ""  # why the whole history is read event by event, where `whole` says so
     whole: Callable[[Scan], bool] = lambda _: False
+    # The same of what a storage numbered, if it fits together.
+    stored: Callable[[Scan, Stored], bool] = lambda _, __: False
     # Groups of rows in which there may be something to find. Nothing that one of them is about
     # lies outside of it and its time.
     places: Callable[[Scan], Iterable[Ints]] = lambda _: ()

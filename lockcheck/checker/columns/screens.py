@@ -19,12 +19,12 @@ from lockcheck.history.table import Ints
 
 def whole(scan: Scan, written: Stored | None) -> str:
     """Why the history has to be judged event by event; empty: it need not be."""
-    if _has_loose_ends(scan, written):
+    if written is None or _has_loose_ends(scan, written):
         return "its storage remembers something else than its clients"
     for reason, applies in (*NEEDS_EVENTS.items(), *((s.reason, s.whole) for s in _screens())):
         if applies(scan):
             return reason
-    return ""
+    return next((s.reason for s in _screens() if s.stored(scan, written)), "")
 
 
 def places(scan: Scan) -> dict[str, list[Ints]]:
@@ -46,11 +46,9 @@ def suspected_writes(scan: Scan, written: Stored | None) -> Suspected | None:
     return suspected(scan, written.take(written.accepted)) if written else None
 
 
-def _has_loose_ends(scan: Scan, written: Stored | None) -> bool:
+def _has_loose_ends(scan: Scan, written: Stored) -> bool:
     """What the storage numbered and what its ledger has do not fit together, or there is no ledger;
     or it refused something for a reason that only the events explain."""
-    if written is None:
-        return True
     if not len(scan.columns.ledger.at):
         return len(written) > 0 and (scan.terms.stores or not all_follow(scan, written))
     if not (written.accepted | written.by_guard).all():

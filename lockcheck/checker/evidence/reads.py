@@ -17,16 +17,22 @@ class StaleRead:
     missed: StoredWrite  # the last one that the storage had accepted by then
 
 
-def stale_reads(history: History, ledger: Ledger) -> Iterator[StaleRead]:
-    """Of each key in the order of their numbers. Where a read has the number of a write, numbers
-    name the versions that were found, and not when they were served."""
-    if ledger.stretches is not None:
-        return  # of a part of a history: columns have cleared it
+def numbered_reads(history: History) -> defaultdict[str, list[tuple[int, Operation]]]:
+    """By key: those that were answered, with the numbers that the storage gave them."""
     reads: defaultdict[str, list[tuple[int, Operation]]] = defaultdict(list)
     for operation in history.operations:
         number = number_of(operation)
         if operation.f == F.READ and operation.ok and number is not None:
             reads[operation.key].append((number, operation))
+    return reads
+
+
+def stale_reads(history: History, ledger: Ledger) -> Iterator[StaleRead]:
+    """Of each key in the order of their numbers. Where a read has the number of a write, numbers
+    name the versions that were found, and not when they were served."""
+    if ledger.stretches is not None:
+        return  # of a part of a history: columns have cleared it
+    reads = numbered_reads(history)
     changed = {o.key for o in history.operations if o.f in (F.CAS, F.ADD)}
     known = _KnownNumbers(history) if reads and not ledger.kept else None
     for writes in ledger.accepted():

@@ -20,7 +20,6 @@ SHORTEST_NS = 1_000 * NS_PER_MS
 LONGEST_ELECTION_NS = 20_000 * NS_PER_MS
 LEASES = 2  # so often a lease is waited for: servers count it by clocks of their own
 
-
 Interval = tuple[int, int]
 _OF_THE_LOCK = (Refusal.HELD, Refusal.UNAVAILABLE)
 
@@ -53,7 +52,7 @@ class Vacancy:
         """Far longer than servers need to agree on who leads them, several clients got nothing but
         refusals. Those that a fault concerned do not count, and neither does the end of a run, when
         all faults are healed: whether it went on then is asked of the run as such."""
-        if self.for_ever:
+        if self.for_ever or len(self.asked) < FEWEST_REFUSED:
             return False
         active = [fault for fault in faults if fault.touches(self.since_ns, self.end_ns)]
         struck = {node for fault in active for node in (*fault.nodes, *chain(*fault.links))}

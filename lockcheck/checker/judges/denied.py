@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from lockcheck.checker.case import Case
 from lockcheck.checker.check import Check
 from lockcheck.checker.evidence.vacancies import Vacancy
-from lockcheck.checker.finding import Code, Finding, Verdict
+from lockcheck.checker.finding import Code, Finding
 from lockcheck.checker.judges import stuck
 from lockcheck.checker.wording import NAMED_AT_MOST, Words
 from lockcheck.history import Effect
@@ -18,8 +17,6 @@ REFUSED = (
     "By then every hold had been released, or its lease had run out, and no fault was active."
     " {number} requests were refused from then on, for {long}."
 )
-
-
 UNSERVED = (
     "By then every hold had been released, or its lease had run out, and a majority of the lock's"
     " servers was up. {number} requests failed from then on, for {long}."
@@ -33,8 +30,8 @@ def find(case: Case) -> Iterator[Finding]:
         found += [(free, UNSERVED) for free in case.unserved[key] if not _has(free, in_vain)]
         for free, sentence in sorted(found, key=lambda each: each[0].since_ns):
             if not _set_by_a_wrong_clock(case, free):
-                finding = stuck.finding(case, CHECK, free, sentence)
-                yield replace(finding, effect=Verdict.UNKNOWN) if case.terms.partial else finding
+                maybe_held = case.terms.partial  # by a client that is missing in it
+                yield stuck.finding(case, CHECK, free, sentence, maybe_held=maybe_held)
 
 
 def _has(free: Vacancy, others: list[Vacancy]) -> bool:

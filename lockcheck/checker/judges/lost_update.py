@@ -36,8 +36,9 @@ def _lost(versions: Versions) -> Iterator[tuple[StoredWrite, StoredWrite]]:
 
 
 def _finding(case: Case, lost: StoredWrite, overwriting: StoredWrite) -> Finding:
-    holds, blame, late_ns = _blame(case, lost, overwriting)
     read = case.knowledge.read_of_base(overwriting)
+    outdated = id(read) in case.stale_reads
+    holds, blame, late_ns = _blame(case, lost, overwriting, outdated=outdated)
     first = [operation for operation in (lost.operation, read) if operation is not None]
     sent = [*sorted(first, key=lambda operation: operation.start_ns), overwriting.operation]
     return Finding(
@@ -53,11 +54,11 @@ def _finding(case: Case, lost: StoredWrite, overwriting: StoredWrite) -> Finding
     )
 
 
-def _blame(case: Case, lost: StoredWrite, overwriting: StoredWrite) -> Judged:
-    """The holds, earlier first; who is to blame; how late the earlier holder's write was sent."""
-    attribution, read = case.attribution, case.knowledge.read_of_base(overwriting)
+def _blame(case: Case, lost: StoredWrite, overwriting: StoredWrite, *, outdated: bool) -> Judged:
+    """The holds, earlier first; who is to blame; how late the earlier holder's write was sent.
+    `outdated`: the storage served an older value to the client that overwrote it."""
+    attribution = case.attribution
     holds = [write.hold for write in (lost, overwriting) if write.hold is not None]
-    outdated = id(read) in case.stale_reads
     if outdated or len(holds) < 2 or holds[0].process == holds[1].process:
         same = len(holds) == 2 and holds[0] is holds[1]
         blame = Blame(Culprit.STORAGE if outdated else Culprit.CLIENT)

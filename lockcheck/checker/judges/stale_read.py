@@ -9,7 +9,7 @@ import numpy as np
 from lockcheck.checker.case import Case
 from lockcheck.checker.check import Check
 from lockcheck.checker.columns.screen import Screen
-from lockcheck.checker.columns.stored import stored
+from lockcheck.checker.columns.stored import Stored
 from lockcheck.checker.finding import Blame, Code, Culprit, Finding
 from lockcheck.checker.wording import Words
 from lockcheck.history import Operation
@@ -34,16 +34,14 @@ def find(case: Case) -> Iterator[Finding]:
         )
 
 
-def _reads_something_else(scan: Scan) -> bool:
+def _reads_something_else(scan: Scan, written: Stored) -> bool:
     """A read that was served after a write has not the value of that write."""
     table, columns = scan.table, scan.columns
-    is_read = (table.f[columns.numbered] == Op.READ) & (
-        table.outcome[columns.numbered] == Outcome.OK
-    )
+    is_read = table.f[columns.numbered] == Op.READ
+    is_read &= table.outcome[columns.numbered] == Outcome.OK
     read, number = columns.numbered[is_read], columns.number[is_read]
-    written = stored(scan) if len(read) else None
-    if written is None:
-        return bool(len(read))
+    if not len(read):
+        return False
     written = written.take(written.accepted)
     key = np.concatenate((written.key, table.key[read]))
     value = np.concatenate((written.value, table.result[read]))
@@ -101,7 +99,7 @@ write may be unknown: so all numbers between the two have to be those of known o
 that a read shares with a write are versions, and prove nothing.""",
     find=find,
     words=WORDS,
-    screen=Screen("a read has not the last value written", _reads_something_else),
+    screen=Screen("a read has not the last value written", stored=_reads_something_else),
     endangers_data=True,
     by_storage=True,
 )

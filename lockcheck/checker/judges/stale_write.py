@@ -10,7 +10,8 @@ from lockcheck.checker.case import Case
 from lockcheck.checker.check import Check
 from lockcheck.checker.columns.screen import Screen
 from lockcheck.checker.evidence.order import certainly_earlier
-from lockcheck.checker.evidence.writes import StoredWrite, number_of
+from lockcheck.checker.evidence.reads import numbered_reads
+from lockcheck.checker.evidence.writes import StoredWrite
 from lockcheck.checker.finding import Code, Culprit, Finding, Verdict
 from lockcheck.checker.wording import Words
 from lockcheck.history import Ending, F, Hold, Operation, Terms
@@ -29,14 +30,14 @@ class _Taken:
 def find(case: Case) -> Iterator[Finding]:
     if case.terms.permits > 1:
         return  # several may write at once, in any order
+    reads = numbered_reads(case.history) if _fences_writes_only(case.terms) else {}
     for writes in case.ledger.accepted():
         found = [*_stale(writes)]
         yield from (_finding(case, *pair) for pair in found)
-        if _fences_reads_perhaps(case.terms):
-            late = {id(stale.operation) for _, stale in found}
-            for newer, stale in _after_reads(case, writes):
-                if id(stale.operation) not in late:
-                    yield replace(_finding(case, newer, stale), effect=Verdict.OK)
+        late = {id(stale.operation) for _, stale in found}
+        for newer, stale in _after_reads(case, writes, reads.get(writes[0].key, [])):
+            if id(stale.operation) not in late:
+                yield replace(_finding(case, newer, stale), effect=Verdict.OK)
 
 
 class Newest:
@@ -93,21 +94,23 @@ def _stale(writes: list[StoredWrite]) -> Iterator[tuple[_Taken, _Taken]]:
             newest.add(taken)
 
 
-def _fences_reads_perhaps(terms: Terms) -> bool:
-    """A fence as it is published looks at writes only; that of a run looks at reads, too."""
+def _fences_writes_only(terms: Terms) -> bool:
+    """As a fence is published, it may; that of a run looks at reads, too."""
     return terms.guard == "fence" and not terms.backend
 
 
-def _after_reads(case: Case, writes: list[StoredWrite]) -> Iterator[tuple[_Taken, _Taken]]:
+def _after_reads(
+    case: Case, writes: list[StoredWrite], reads: list[tuple[int, Operation]]
+) -> Iterator[tuple[_Taken, _Taken]]:
     """Writes that were accepted after a read by a later holder, by the storage's numbers."""
     served: list[tuple[int, bool, _Taken]] = [
-        (write.seq, True, taken) for write in writes if (taken := supersedable(write)) is not None
+        (number, False, _Taken(read, hold))
+        for number, read in reads
+        if (hold := case.index.of(read)) is not None
     ]
-    for read in case.operations:
-        if read.f == F.READ and read.ok and read.key == writes[0].key:
-            number, hold = number_of(read), case.index.of(read)
-            if number is not None and hold is not None:
-                served.append((number, False, _Taken(read, hold)))
+    if served:
+        written = ((write.seq, supersedable(write)) for write in writes)
+        served += [(number, True, each) for number, each in written if each is not None]
     newest = Newest()
     for _, is_write, taken in sorted(served, key=itemgetter(0)):
         newer = newest.superseding(taken.hold) if is_write else None
@@ -169,7 +172,7 @@ accepts it, and what that holder writes next may overwrite it.""",
     words=Words(one="stale write", many="stale writes", by_holds=True, note=_note),
     screen=Screen(
         "a fence may look at writes only",
-        lambda scan: _fences_reads_perhaps(scan.terms) and Op.READ in scan.table.f,
+        lambda scan: _fences_writes_only(scan.terms) and Op.READ in scan.table.f,
         of_writes=True,
     ),
     kept_out_by=frozenset({"fence", TRANSACTION}),

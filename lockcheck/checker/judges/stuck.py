@@ -31,7 +31,7 @@ def find(case: Case) -> Iterator[Finding]:
     for key in case.in_vain:
         free = for_ever(case, key)
         if free is not None:
-            yield finding(case, CHECK, free, REFUSED)
+            yield finding(case, CHECK, free, REFUSED, maybe_held=_may_be_held(case, free))
 
 
 def for_ever(case: Case, key: str) -> Vacancy | None:
@@ -47,14 +47,14 @@ def _refused(acquires: list[Operation]) -> bool:
     return len(last) == FEWEST_REFUSED and all(acquire.failed for acquire in last)
 
 
-def finding(case: Case, check: Check, free: Vacancy, sentence: str) -> Finding:
+def finding(case: Case, check: Check, free: Vacancy, sentence: str, *, maybe_held: bool) -> Finding:
     refused = free.refused or free.failed
     blame = _blame(case, free)
     return Finding(
         code=check.code,
         key=refused[0].key,
         time_ns=free.since_ns,
-        effect=Verdict.UNKNOWN if _may_be_held(case, free) else check.effect(case.terms, blame),
+        effect=Verdict.UNKNOWN if maybe_held else check.effect(case.terms, blame),
         holds=() if free.last is None else (free.last,),
         operations=(*refused[: FEWEST_REFUSED - 1], refused[-1]),
         length_ns=free.end_ns - free.since_ns,
@@ -68,10 +68,7 @@ def _may_be_held(case: Case, free: Vacancy) -> bool:
     is done, and it may have been granted the lock once more."""
     if not case.terms.partial:
         return False
-    last_ns: dict[int | str, int] = {}
-    for operation in case.operations:
-        last_ns[operation.process] = max(last_ns.get(operation.process, 0), operation.last_ns)
-    silent = [time_ns for time_ns in last_ns.values() if time_ns <= free.since_ns]
+    silent = [time_ns for time_ns in case.last_heard_ns.values() if time_ns <= free.since_ns]
     if not free.lease_ns:
         return bool(silent)
     lapsed_ns = max(silent, default=0) + LEASES * free.lease_ns

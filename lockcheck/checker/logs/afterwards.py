@@ -23,7 +23,7 @@ import numpy as np
 
 from lockcheck.checker.linearizability import Answer, Model
 from lockcheck.checker.linearizability.models import LOCKING, SWEEP, ZONES
-from lockcheck.history.ordering import order_by
+from lockcheck.history.ordering import groups_of
 from lockcheck.history.table import NEVER, NOTHING, Ints, Op, Outcome, Table, among
 
 FEW = 64  # operations
@@ -71,7 +71,7 @@ def afterwards(
     that accuse, of the operations in these spans."""
     objects = {
         key: _Object(table.start[rows], over_ns)
-        for key, rows in rows_by_key(table).items()
+        for key, rows in groups_of(table.key)
         if key in answers and (over_ns := _over_ns(table, answers[key])) is not None
     }
     found: dict[int, list[Answer]] = {}
@@ -86,12 +86,6 @@ def afterwards(
             over_ns = _over_ns(table, wrong[key]) if len(found[key]) < MOST else None
             each.over_ns, each.size = NEVER if over_ns is None else over_ns, FEW
     return found
-
-
-def rows_by_key(table: Table) -> dict[int, Ints]:
-    rows = order_by(table.key)
-    groups = np.split(rows, np.flatnonzero(np.diff(table.key[rows])) + 1)
-    return {int(table.key[group[0]]): group for group in groups if len(group)}
 
 
 def _over_ns(table: Table, answer: Answer) -> int | None:
@@ -113,7 +107,7 @@ class Reading:
 
     @cached_property
     def _by_key(self) -> dict[int, Ints]:
-        return rows_by_key(self.table)
+        return dict(groups_of(self.table.key))
 
     @property
     def can_begin_anyhow(self) -> bool:

@@ -21,7 +21,7 @@ import numpy as np
 from lockcheck.checker.linearizability import Answer, Decision, Model, Patience, decide
 from lockcheck.checker.linearizability.models import LOCKING, STORING, permits_of
 from lockcheck.checker.logs.midway import early
-from lockcheck.history.ordering import order_by
+from lockcheck.history.ordering import groups_of
 from lockcheck.history.table import NEVER, NO_TOKEN, NOTHING, TYPES, Ints, Op, Outcome, Table, among
 
 MOST_TRIED = 20
@@ -72,10 +72,8 @@ def _last_ns(table: Table, answer: Answer) -> int:
 def _parts(table: Table, model: Model, keys: list[int]) -> Iterator[tuple[int, Table]]:
     known = among(table.f, model.operations) & (table.outcome != Outcome.FAIL)
     rows = np.flatnonzero(known & np.isin(table.key, keys))
-    rows = rows[order_by(table.key[rows])]
-    for part in np.split(rows, np.flatnonzero(np.diff(table.key[rows])) + 1):
-        if len(part):
-            yield int(table.key[part[0]]), table.take(part)
+    for key, places in groups_of(table.key[rows]):
+        yield key, table.take(rows[places])
 
 
 def _beginning_with(

@@ -46,19 +46,22 @@ class Excuses:
         rows = np.flatnonzero(np.isin(self.table.key, keys))
         read = self.table.take(rows), None if self.until is None else self.until[rows]
         found: dict[int, tuple[Excuse, ...]] = {}
-        lenient = self._leniently(read, rows)
+        # A promise that ended otherwise mentions no lease.
+        leased = np.unique(read[0].key[lease_ns(read[0], self.terms.ttl_ms) > 0])
+        leased_keys = frozenset(leased.tolist())
+        excuse = {
+            key: Excuse(DoubtCode.MAYBE_RELEASED if key in leased_keys else DoubtCode.MAYBE_LEASED)
+            for key in keys
+        }
+        lenient = self._leniently(read, rows, leased)
         if lenient is not None:
-            found = {key: (Excuse(self._code(key)),) for key in self._explained(lenient, keys)}
+            found = {key: (excuse[key],) for key in self._explained(lenient, keys)}
         found |= self._unlogged(read, [key for key in keys if key not in found])
         left = [key for key in keys if key not in found]
         both = {} if lenient is None else self._unlogged(lenient, left)
-        return found | {key: (Excuse(self._code(key)), *each) for key, each in both.items()}
+        return found | {key: (excuse[key], *each) for key, each in both.items()}
 
-    def _code(self, key: int) -> DoubtCode:
-        leased = key in _leased_keys(self.table, self.terms)
-        return DoubtCode.MAYBE_RELEASED if leased else DoubtCode.MAYBE_LEASED
-
-    def _leniently(self, read: Reading, rows: Ints) -> Reading | None:
+    def _leniently(self, read: Reading, rows: Ints, leased: Codes) -> Reading | None:
         """None: no other reading is known."""
         table, until = read
         if not self.model.owners:
@@ -66,7 +69,7 @@ class Excuses:
         refused = (table.f == Op.RELEASE) & (table.outcome == Outcome.FAIL)
         refused[refused] = self.may_be_done(rows[refused])
         endless = among(table.f, (Op.ACQUIRE, Op.RENEW)) & (table.outcome == Outcome.OK)
-        endless &= ~np.isin(table.key, _leased_keys(table, self.terms))
+        endless &= ~np.isin(table.key, leased)
         endless &= self.terms.partial
         if not (refused.any() or endless.any()):
             return None
@@ -109,8 +112,3 @@ class Excuses:
         answers = decision.answers
         wrong = {key for key, answer in answers.items() if answer.linearizable is False}
         return [key for key in keys if key not in wrong]
-
-
-def _leased_keys(table: Table, terms: Terms) -> Codes:
-    """Those whose log mentions a lease: a promise that ended otherwise does not."""
-    return np.unique(table.key[lease_ns(table, terms.ttl_ms) > 0])

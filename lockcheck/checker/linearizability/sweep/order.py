@@ -12,9 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lockcheck.checker.linearizability.sweep.clients import Spots
 from lockcheck.checker.linearizability.sweep.holds import SweepHolds
-from lockcheck.history.ordering import order_by
+from lockcheck.history.ordering import groups_of
 from lockcheck.history.table import Ints, Mask
 
 
@@ -77,7 +76,7 @@ def keys_in_conflict(holds: SweepHolds) -> Ints:
 def keys_with_company(holds: SweepHolds) -> Ints:
     """Of locks that some share: the keys where a hold that is not shared is not alone, or has no
     moment to itself."""
-    bad = [key for key, which in holds_by_key(holds) if not _apart(holds.take(which))]
+    bad = [key for key, which in groups_of(holds.key) if not _apart(holds.take(which))]
     return np.array(bad, dtype=np.int64)
 
 
@@ -108,20 +107,6 @@ def _covered(low: Ints, high: Ints, begin: Ints, end: Ints) -> Mask:
     inside = np.searchsorted(begin[first], low, "left") - 1
     covered: Mask = (inside >= 0) & (latest[last[inside]] > high)
     return covered
-
-
-def holds_by_key(holds: SweepHolds) -> Iterator[tuple[int, Spots]]:
-    """The keys, and the indices of the holds of each."""
-    key = holds.key
-    if len(key) == 0:
-        return
-    if (key == key[0]).all():
-        yield int(key[0]), np.arange(len(key))
-        return
-    order = order_by(key)
-    cuts = np.flatnonzero(np.diff(key[order])) + 1
-    for group in np.split(order, cuts):
-        yield int(key[group[0]]), group
 
 
 def collisions(holds: SweepHolds) -> Iterator[Collision]:

@@ -19,7 +19,6 @@ from lockcheck.checker.linearizability.sweep.holds import SweepHolds, holds_of
 from lockcheck.checker.linearizability.sweep.order import (
     Collision,
     collisions,
-    holds_by_key,
     keys_in_conflict,
     keys_with_company,
 )
@@ -31,7 +30,7 @@ from lockcheck.checker.linearizability.sweep.tokens import (
     misplaced,
     placed,
 )
-from lockcheck.history.ordering import order_by
+from lockcheck.history.ordering import groups_of
 from lockcheck.history.table import Ints, Op, Outcome, Table
 
 NEEDS_SEARCH = Answer(None, SWEEP, "it takes a search to decide")
@@ -104,7 +103,7 @@ def _judged(holds: SweepHolds, unexplained: Spots, keys: Ints, model: Model) -> 
     for spot, key in zip(spots.tolist(), clients.key(spots).tolist(), strict=True):
         mistakes.setdefault(key, []).append(_unexplained(clients, spot))
     some = holds.take(np.isin(holds.key, named))
-    for key, which in holds_by_key(some):
+    for key, which in groups_of(some.key):
         mistakes.setdefault(key, []).extend(_mistakes(some.take(which), model))
     answers = {key: _answer(mistakes[key]) for key in named.tolist()}
     answers |= dict.fromkeys(keys[MOST_EVIDENCE:].tolist(), NEEDS_SEARCH)
@@ -189,11 +188,9 @@ def _counted(table: Table, permits: int, keys: Ints) -> dict[int, Answer]:
     earlier[touched[~instant]] -= 1
     strict = replace(table, end=earlier)
     rows = np.flatnonzero(relevant(table) & np.isin(table.key, keys))
-    rows = rows[order_by(table.key[rows].astype(np.int64))]
-    groups = np.split(rows, np.flatnonzero(np.diff(table.key[rows])) + 1)
     answers = {}
-    for group in groups:
-        key = int(table.key[group[0]])
+    for key, places in groups_of(table.key[rows]):
+        group = rows[places]
         if (what := stuck(table, group, permits)) is not None:
             answers[key] = _stuck(table, what)
         elif key in table.key[touched[instant]] or stuck(strict, group, permits) is not None:

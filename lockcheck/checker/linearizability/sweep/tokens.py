@@ -15,8 +15,8 @@ from heapq import heappop, heappush
 import numpy as np
 
 from lockcheck.checker.linearizability.sweep.holds import SweepHolds
-from lockcheck.checker.linearizability.sweep.order import Collision, SortKeys, holds_by_key
-from lockcheck.history.ordering import order_by
+from lockcheck.checker.linearizability.sweep.order import Collision, SortKeys
+from lockcheck.history.ordering import groups_of, order_by
 from lockcheck.history.table import NO_TOKEN, Ints
 
 
@@ -58,7 +58,7 @@ def keys_without_room(holds: SweepHolds) -> Ints:
         return concerned
     on_them = np.isin(holds.key, concerned, kind="table")
     some = holds if on_them.all() else holds.take(on_them)
-    bad = [key for key, which in holds_by_key(some) if not _fits(some.take(which))]
+    bad = [key for key, which in groups_of(some.key) if not _fits(some.take(which))]
     return np.array(bad, dtype=np.int64)
 
 
