@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import select
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
@@ -72,10 +74,10 @@ RUNTIMES = (
 
 @contextmanager
 def run_under_way(
-    out: Path, runtime: str, *options: str
+    out: Path, runtime: str, *options: str, within: tuple[str, ...] = ()
 ) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """A run of a lock, and its id, once its nodes are ready; killed at the end if it still runs."""
-    command = [*LOCKCHECK, "run", "--runtime", runtime, "--out", str(out)]
+    command = [*within, *LOCKCHECK, "run", "--runtime", runtime, "--out", str(out)]
     command += ["--time-limit", "120s", "--no-stop-on-violation", *options]
     errors = out.parent / f"{out.name}.stderr"
     with errors.open("w") as stderr:
@@ -94,6 +96,40 @@ def run_under_way(
     finally:
         process.kill()
         process.communicate()
+
+
+@contextmanager
+def on_a_terminal(
+    command: Sequence[str],
+) -> Iterator[tuple[subprocess.Popen[bytes], Callable[[], None]]]:
+    """A process that leads the session of a terminal of its own, and what closes the window."""
+    window, terminal = os.openpty()
+    closing = threading.Event()
+
+    def show() -> None:
+        while not closing.is_set():
+            if select.select([window], [], [], 0.1)[0]:
+                with suppress(OSError):  # nothing has the terminal open any more
+                    os.read(window, 1 << 16)
+        os.close(window)
+
+    def hang_up() -> None:
+        closing.set()
+        showing.join()
+
+    showing = threading.Thread(target=show)
+    lead = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0)"
+    leader = [sys.executable, "-c", f"{lead}; os.execvp(sys.argv[1], sys.argv[1:])", *command]
+    with subprocess.Popen(
+        leader, stdin=terminal, stdout=terminal, stderr=terminal, start_new_session=True
+    ) as process:
+        os.close(terminal)
+        showing.start()
+        try:
+            yield process, hang_up
+        finally:
+            process.kill()
+            hang_up()
 
 
 def processes_of(run_id: str) -> list[int]:

@@ -21,6 +21,7 @@ from tests.running import (
     links_of_the_host,
     lockcheck,
     need,
+    on_a_terminal,
     run_under_way,
     stopped_clients,
     traces_of,
@@ -64,6 +65,44 @@ def test_an_interrupted_run_heals_cleans_and_reports(
         if (event := json.loads(line))["process"] == "nemesis" and event["f"] == "heal"
     ]
     assert [event["type"] for event in healed] == ["invoke", "ok"]
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("end", ENDS)
+def test_a_signal_from_outside_of_its_pid_namespace_is_heard(end: str, tmp_path: Path) -> None:
+    """As that of `docker stop`: the kernel shows no sender of it."""
+    need("local")
+    if os.geteuid() != 0:
+        pytest.skip("making a PID namespace takes root")
+    apart = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc")
+    options = ("--backend", "redis", "--nemesis", "pause", "--ttl", "20s")
+    out = tmp_path / "out"
+    with run_under_way(out, "local", *options, within=apart) as (process, run_id):
+        wait_for(stopped_clients, "a client is paused")
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text()
+        os.kill(int(children), ENDS[end])
+        process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert not stopped_clients()
+    assert traces_of(run_id, "local") == []
+    assert "interrupted" in (out / run_id / "report.html").read_text()
+
+
+@pytest.mark.cluster
+def test_a_terminal_that_hangs_up_ends_the_run(tmp_path: Path) -> None:
+    """As where the window of `ssh -t HOST lockcheck run` is closed."""
+    need("local")
+    out = tmp_path / "out"
+    command = [*LOCKCHECK, "run", "--runtime", "local", "--nemesis", "pause", "--ttl", "20s"]
+    command += ["--backend", "redis", "--time-limit", "120s", "--out", str(out)]
+    with on_a_terminal(command) as (process, hang_up):
+        wait_for(stopped_clients, "a client is paused")
+        hang_up()
+        assert process.wait(60) == 130
+    [run_id] = [path.name for path in out.iterdir() if not path.is_symlink()]
+    assert not stopped_clients()
+    assert traces_of(run_id, "local") == []
+    assert "interrupted" in (out / run_id / "report.html").read_text()
 
 
 @pytest.mark.docker

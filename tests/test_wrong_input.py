@@ -11,7 +11,13 @@ import pytest
 
 from tests.running import LOCKCHECK, RUNTIMES, lockcheck, need, traces_of
 
-USAGE, CLUSTER = 2, 4
+OK, USAGE, CLUSTER = 0, 2, 4
+GOOD = """client,key,op,start_ns,end_ns,outcome,token
+a,k,acquire,1000,2000,ok,1
+a,k,release,3000,4000,ok,
+b,k,acquire,5000,6000,ok,2
+b,k,release,7000,8000,ok,
+"""
 LOCALLY = ("run", "--backend", "redis", "--runtime", "local")
 
 
@@ -202,6 +208,32 @@ def test_a_full_log_does_not_change_the_exit_code(arguments: list[str]) -> None:
     with open("/dev/full", "w") as full:  # noqa: PTH123 - a device
         done = subprocess.run([*LOCKCHECK, *arguments], stderr=full, check=False)
     assert done.returncode == USAGE
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("options", [[], ["--json"], ["--report", "page.html"]])
+def test_a_closed_stream_does_not_change_the_verdict(
+    closed: str, options: list[str], tmp_path: Path
+) -> None:
+    history = tmp_path / "history.csv"
+    history.write_text(GOOD)
+    command = ["sh", "-c", f'exec "$@" {closed}', "sh", *LOCKCHECK, "check", str(history), *options]
+    done = subprocess.run(command, capture_output=True, check=False, cwd=tmp_path)
+    assert done.returncode == OK
+    assert b"Traceback" not in done.stderr
+    for page in tmp_path.glob("*.html"):  # it did not get the number of a stream that was closed
+        assert page.read_text().startswith("<!doctype html>")
+        assert page.read_text().rstrip().endswith("</html>")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_completion_of_a_shell(shell: str) -> None:
+    done = lockcheck(variables={"_LOCKCHECK_COMPLETE": f"{shell}_source"})
+    assert done.returncode == OK, done.stderr
+    assert "lockcheck" in done.stdout
+    words = {"COMP_WORDS": "lockcheck run --backend redlo", "COMP_CWORD": "3"}
+    words |= {"_LOCKCHECK_COMPLETE": "bash_complete"}
+    assert lockcheck(variables=words).stdout.split() == ["plain,redlock", "plain,redlock-3"]
 
 
 def test_no_control_codes_reach_the_terminal(tmp_path: Path) -> None:

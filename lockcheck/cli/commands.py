@@ -16,7 +16,6 @@ from lockcheck.cli.gate import print_error, printable, say
 from lockcheck.cli.options import DURATION, SIZE, ClockError, LateChoice, read_config_file
 from lockcheck.cli.run_options import RunCommand, config_from, stored_config
 from lockcheck.errors import InternalError, UserError
-from lockcheck.signals import interrupted_once, unwinding_when_terminated
 
 if TYPE_CHECKING:
     from lockcheck.check.recheck import Checked
@@ -74,7 +73,7 @@ def _run_and_print(config: RunConfig, *, as_json: bool) -> int:
     from lockcheck.cli.terminal import print_verdict
     from lockcheck.run.execute import execute
 
-    with closing(Terminal()) as terminal, interrupted_once():
+    with closing(Terminal()) as terminal:
         outcome = execute(config, terminal.show)
     if as_json:
         _print_json(outcome)
@@ -191,7 +190,7 @@ def check_command(
         clock_errors_ms=errors,
     )
     with not_collecting():
-        with unwinding_when_terminated(), reading_progress() as on_bytes:
+        with reading_progress() as on_bytes:
             checked = recheck(
                 history,
                 Path(report) if report else None,
@@ -241,9 +240,7 @@ def export_command(history: str, format_: str, from_: str | None, out: str | Non
     from lockcheck.formats import ReadOptions
 
     to = Path(out) if out else None
-    with unwinding_when_terminated():
-        notes = export(history, format_, ReadOptions(format=from_ or ""), to, _out_of_runs())
-    for note in notes:
+    for note in export(history, format_, ReadOptions(format=from_ or ""), to, _out_of_runs()):
         print_error(note)
     return 0
 

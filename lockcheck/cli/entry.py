@@ -7,9 +7,8 @@ import signal
 import sys
 from typing import NoReturn
 
-from lockcheck.cli.supervising import DECIDED, ENDED_BY_ITSELF, FORWARDED, say_barely, supervise
-
-INTERRUPTED = 130
+from lockcheck.cli.supervising import DECIDED, ENDED_BY_ITSELF, say_barely, supervise
+from lockcheck.signals import INTERRUPTED, INTERRUPTING, Interrupted
 
 
 def entry() -> NoReturn:
@@ -20,12 +19,14 @@ def entry() -> NoReturn:
         from lockcheck.cli.exits import exit_code
 
         code = exit_code()
-    except KeyboardInterrupt:
+    except Interrupted as left:
+        code = left.exit_code
+    except KeyboardInterrupt:  # before there was a child
         code = INTERRUPTED
     except (ImportError, MemoryError) as error:  # not even the command line is there
         code = ENDED_BY_ITSELF
         say_barely(f"cannot be loaded: {str(error) or 'no memory'}", "give it more memory")
-    signal.pthread_sigmask(signal.SIG_BLOCK, FORWARDED)  # the exit code is decided
+    signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPTING)  # the exit code is decided
     try:
         for stream in (sys.stdout, sys.stderr):
             stream.flush()

@@ -9,20 +9,20 @@ import traceback
 from contextlib import suppress
 
 import click
+from click.shell_completion import shell_complete
 
 from lockcheck.cli.commands import main
 from lockcheck.cli.gate import UNHEARD, lines_of, print_error
 from lockcheck.cli.outlived import outlive_readers
 from lockcheck.errors import InternalError, LockcheckError, UserError, is_out_of_space
-from lockcheck.signals import Terminated
+
+COMPLETE_VARIABLE = "_LOCKCHECK_COMPLETE"
 
 
 def exit_code() -> int:
     outlive_readers()
     try:
         return _exit_code()
-    except Terminated as left:
-        return left.exit_code
     except Exception:  # noqa: BLE001 - an error while one was printed must not look like a violation
         return _is_a_bug()
 
@@ -33,8 +33,6 @@ def _exit_code() -> int:
     except click.ClickException as error:
         _show(error)
         return UserError.exit_code
-    except click.Abort as left:  # click's own exception for a Ctrl-C
-        raise KeyboardInterrupt from left
     except LockcheckError as error:
         return _failed(error.message, error.cure, error.exit_code)
     except (MemoryError, ImportError) as error:
@@ -47,12 +45,17 @@ def _exit_code() -> int:
 
 
 def _main() -> object:
-    """Raises BrokenPipeError if stderr is a closed pipe: click would exit with 1, a violation."""
+    """What `main.main` does, which would turn a signal into an Abort, and a closed pipe into exit
+    code 1, a violation."""
+    if instruction := os.environ.get(COMPLETE_VARIABLE):
+        return shell_complete(main, {}, "lockcheck", COMPLETE_VARIABLE, instruction)
+    arguments = sys.argv[1:]
     try:
-        code: object = main(standalone_mode=False, auto_envvar_prefix="LOCKCHECK")
-        sys.stdout.flush()
-    except SystemExit as left:
-        raise BrokenPipeError from left
+        with main.make_context("lockcheck", arguments, auto_envvar_prefix="LOCKCHECK") as context:
+            code: object = main.invoke(context)
+    except click.exceptions.Exit as left:  # of --help and --version
+        code = left.exit_code
+    sys.stdout.flush()
     return code
 
 

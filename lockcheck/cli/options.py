@@ -8,6 +8,7 @@ from importlib import import_module
 from pathlib import Path
 
 import click
+from click.shell_completion import CompletionItem
 
 from lockcheck.durations import parse_duration_ms
 from lockcheck.errors import UserError
@@ -111,6 +112,14 @@ class LateChoice(click.ParamType):  # type: ignore[type-arg,unused-ignore]
             known = ", ".join(self._known())
             self.fail(f"unknown {self.name} {value!r}; choose from: {known}", param, ctx)
         return value
+
+    def shell_complete(
+        self,
+        ctx: click.Context,  # noqa: ARG002
+        param: click.Parameter,  # noqa: ARG002
+        incomplete: str,
+    ) -> list[CompletionItem]:
+        return [CompletionItem(name) for name in self._known() if name.startswith(incomplete)]
 
 
 class Parsed(click.ParamType):  # type: ignore[type-arg,unused-ignore]

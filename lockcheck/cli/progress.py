@@ -76,9 +76,9 @@ class Terminal:
         return self._live
 
     def close(self) -> None:
-        if self._live is not None:
-            self._live.stop()
-            self._live = None
+        live, self._live = self._live, None
+        if live is not None:
+            self._quietly(live.stop)
 
     def _print(self, *what: RenderableType) -> None:
         self._quietly(lambda: self._console.print(*what))

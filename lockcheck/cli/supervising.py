@@ -9,18 +9,20 @@ from __future__ import annotations
 import ctypes
 import os
 import signal
+from collections.abc import Collection
 from contextlib import suppress
+
+from lockcheck.signals import INTERRUPTING, heard_signals, interrupt_once
 
 DECIDED = 64  # the highest code, 128 + SIGTERM, still fits a byte with it
 ENDED_BY_ITSELF = 4
 PR_SET_PDEATHSIG = 1
-FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-WAITED_FOR = (*FORWARDED, signal.SIGCHLD)
 
 
 def supervise() -> None:
     """Returns in the child. The parent exits with its code, and passes signals on to it."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, WAITED_FOR)
+    awaited = (*heard_signals(), signal.SIGCHLD)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, awaited)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # if it were ignored, no exit would be noticed
     parent = os.getpid()
     try:
@@ -31,9 +33,10 @@ def supervise() -> None:
         os._exit(ENDED_BY_ITSELF)
     if child == 0:
         _end_with(parent)
+        interrupt_once()
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
     else:
-        os._exit(_code_of(_status_of(child)))
+        os._exit(_code_of(_status_of(child, awaited)))
 
 
 def _end_with(parent: int) -> None:
@@ -43,22 +46,23 @@ def _end_with(parent: int) -> None:
         os._exit(ENDED_BY_ITSELF)
 
 
-def _status_of(child: int) -> int:
+def _status_of(child: int, awaited: Collection[signal.Signals]) -> int:
+    """Passes on each signal, wherever it comes from: a terminal's Ctrl-C reaches the child, too,
+    and a hangup may not. The child hears the first alone."""
     while True:
         pid, status = os.waitpid(child, os.WNOHANG)
         if pid:
             return status
-        heard = signal.sigwaitinfo(WAITED_FOR)
-        sent_to_us_alone = heard.si_pid != 0  # a terminal's Ctrl-C has no sender, and goes to both
-        if heard.si_signo in FORWARDED and sent_to_us_alone:
-            os.kill(child, heard.si_signo)
+        heard = signal.sigwaitinfo(awaited).si_signo
+        if heard != signal.SIGCHLD:
+            os.kill(child, heard)
 
 
 def _code_of(status: int) -> int:
     code = os.waitstatus_to_exitcode(status)
     if code >= DECIDED:
         return code - DECIDED
-    if -code in FORWARDED:  # it was on its way out
+    if -code in INTERRUPTING:  # it was on its way out
         return 128 - code
     how = f"ended with {code}" if code >= 0 else f"was killed by {signal.Signals(-code).name}"
     say_barely(

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from lockcheck.cli.supervising import DECIDED, ENDED_BY_ITSELF
-from tests.running import LOCKCHECK
+from tests.running import LOCKCHECK, on_a_terminal
 from tests.waiting import wait_for
 
 SUPERVISED = "import os, signal, time; from lockcheck.cli.supervising import supervise; supervise()"
@@ -29,7 +29,7 @@ b,k,release,7000,8000,ok,
         (f"os._exit({DECIDED})", 0),
         (f"os._exit({DECIDED} + 1)", 1),
         (f"os._exit({DECIDED} + 143)", 143),
-        ("os.kill(os.getpid(), signal.SIGINT)", 130),
+        ("signal.signal(2, signal.SIG_DFL); os.kill(os.getpid(), signal.SIGINT)", 130),
         ("os._exit(0)", ENDED_BY_ITSELF),
         ("os._exit(1)", ENDED_BY_ITSELF),
         ("os.kill(os.getpid(), signal.SIGKILL)", ENDED_BY_ITSELF),
@@ -52,6 +52,71 @@ def test_a_signal_reaches_the_command(tmp_path: Path, number: signal.Signals) ->
         wait_for(ready.exists, "it listens")
         process.send_signal(number)
         assert process.wait(30) == number
+
+
+def test_a_signal_from_outside_of_its_pid_namespace_has_no_sender(tmp_path: Path) -> None:
+    """As that of `docker stop`, or at the end of a pod."""
+    if os.geteuid() != 0:
+        pytest.skip("making a PID namespace takes root")
+    ready = tmp_path / "ready"
+    decide = f"signal.signal(signal.SIGTERM, lambda n, _: os._exit({DECIDED} + n))"
+    program = f"{SUPERVISED}; {decide}; open({str(ready)!r}, 'w').close(); time.sleep(60)"
+    apart = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc")
+    with subprocess.Popen([*apart, sys.executable, "-c", program]) as process:
+        wait_for(ready.exists, "it listens")
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text()
+        os.kill(int(children), signal.SIGTERM)
+        assert process.wait(30) == signal.SIGTERM
+
+
+def test_a_terminal_that_hangs_up_ends_the_command_once(tmp_path: Path) -> None:
+    """The kernel tells the leader of the session alone, and what is written afterwards fails."""
+    ready, left = tmp_path / "ready", tmp_path / "left"
+    wait = f"open({str(ready)!r}, 'w').close(); time.sleep(60)"
+    leave = f"print('left', flush=True); open({str(left)!r}, 'a').write('once')"
+    program = f"""
+{SUPERVISED}
+from lockcheck.cli.outlived import outlive_readers
+from lockcheck.signals import Interrupted
+outlive_readers()
+try:
+    {wait}
+except Interrupted as interrupted:
+    {leave}
+    os._exit({DECIDED} + interrupted.exit_code)
+"""
+    with on_a_terminal([sys.executable, "-c", program]) as (process, hang_up):
+        wait_for(ready.exists, "it listens")
+        hang_up()
+        assert process.wait(30) == 128 + signal.SIGHUP
+    assert left.read_text() == "once"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_check_unwinds_once_however_often_it_is_interrupted(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    fifo, errors = tmp_path / "fifo", tmp_path / "errors"
+    os.mkfifo(fifo)
+    with (
+        errors.open("w") as stderr,
+        subprocess.Popen([*LOCKCHECK, "check", str(fifo)], stderr=stderr) as process,
+        fifo.open("w"),
+    ):
+        while process.poll() is None:
+            process.send_signal(number)
+    assert process.returncode == 128 + number
+    assert errors.read_text().strip() == ""
+
+
+def test_what_nohup_protects_outlives_a_hangup(tmp_path: Path) -> None:
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    command = ["nohup", *LOCKCHECK, "check", "--json", str(fifo)]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process, fifo.open("w") as history:
+        process.send_signal(signal.SIGHUP)
+        history.write(HISTORY)
+    assert process.returncode == 0
 
 
 def test_a_command_whose_parent_is_killed_is_killed(tmp_path: Path) -> None:
