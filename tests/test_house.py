@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 import lockcheck
+from lockcheck.distribution import DISTRIBUTION
 
 PACKAGE = Path(lockcheck.__file__).parent
 
@@ -23,6 +24,7 @@ PACKAGE = Path(lockcheck.__file__).parent
 FLOORS = (
     "errors",
     "durations",
+    "distribution",
     "sizes",
     "plugins",
     "signals",
@@ -129,6 +131,18 @@ def test_every_library_that_is_imported_is_declared() -> None:
     outside = names - sys.stdlib_module_names - {"lockcheck", *ONLY_FOR_MYPY}
     undeclared = {each for each in outside if not declared & {*map(str.lower, brought_by[each])}}
     assert undeclared == set()
+
+
+def test_nothing_that_we_print_installs_the_other_tool_of_this_name() -> None:
+    root = PACKAGE.parent
+    texts = [*FILES, *root.glob("*.md"), *root.glob("docs/**/*.md"), root / "pyproject.toml"]
+    installing = re.compile(
+        r"""(?:pipx?|uv) (?:\w+ )*["']?lockcheck\b|uvx lockcheck|\blockcheck\["""
+    )
+    assert [str(path) for path in texts if installing.search(path.read_text())] == []
+    project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
+    assert project["name"] == DISTRIBUTION
+    assert {"lockcheck", DISTRIBUTION} <= project["scripts"].keys()
 
 
 def test_the_public_names() -> None:

@@ -12,6 +12,7 @@ from lockcheck.compose.docker.engine import why_no_engine
 from lockcheck.compose.images.build import missing_images
 from lockcheck.compose.local.fetching import can_be_fetched
 from lockcheck.compose.runtime import Runtime
+from lockcheck.distribution import DISTRIBUTION, NAMESAKE, is_namesake_installed
 from lockcheck.errors import ClusterError
 from lockcheck.servers import SERVERS, Server
 from lockcheck.servers.base import NOT_INSTALLED, driver_cure, driver_versions
@@ -35,6 +36,13 @@ class Diagnosis:
 
 def examine_host() -> Iterator[Diagnosis]:
     yield _python()
+    if is_namesake_installed():
+        yield Diagnosis(
+            NAMESAKE,
+            ok=False,
+            found=f"another tool of this name is installed here, in the place of {DISTRIBUTION}",
+            cure=f"pip uninstall {NAMESAKE}; pip install --force-reinstall {DISTRIBUTION}",
+        )
     yield from _local()
     yield from _docker()
     able = [name for name, kind in RUNTIMES.items() if _runs_anything(kind())]

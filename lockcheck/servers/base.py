@@ -11,6 +11,7 @@ from enum import StrEnum
 from importlib.util import find_spec
 from pathlib import Path
 
+from lockcheck.distribution import pip_install
 from lockcheck.errors import ClusterError, UserError
 
 Command = tuple[str, ...]
@@ -240,4 +241,4 @@ def check_drivers(server: Server) -> None:
 
 
 def driver_cure(server: Server) -> str:
-    return f"pip install 'lockcheck[{server.software}]'"
+    return pip_install(server.software)

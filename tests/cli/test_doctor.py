@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import replace
 from importlib import metadata
+from pathlib import Path
 
 import pytest
 from kazoo.protocol.connection import ConnectionHandler
@@ -45,14 +46,27 @@ def test_a_library_that_is_missing_names_its_extra(monkeypatch: pytest.MonkeyPat
     monkeypatch.setitem(SERVERS, "zookeeper", odd)
     found = told()["kazooo"]
     assert (found.mark, found.found) == ("add", "not installed")
-    assert found.cure == "pip install 'lockcheck[zookeeper]'"
+    assert found.cure == "pip install 'dlockcheck[zookeeper]'"
+
+
+def test_the_other_tool_of_this_name_is_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "lockcheck" not in told()
+    about = tmp_path / "lockcheck-0.1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: lockcheck\nVersion: 0.1.0\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    found = told()["lockcheck"]
+    assert (found.mark, found.ok) == ("no", False)
+    assert "pip install --force-reinstall dlockcheck" in found.cure
 
 
 def test_a_pymysql_without_what_is_relied_upon_is_broken(monkeypatch: pytest.MonkeyPatch) -> None:
     assert told()["PyMySQL"].mark == "ok"
     monkeypatch.delattr(Connection, "_force_close")
     found = told()["PyMySQL"]
-    assert (found.mark, found.cure) == ("no", "pip install 'lockcheck[mariadb]'")
+    assert (found.mark, found.cure) == ("no", "pip install 'dlockcheck[mariadb]'")
     assert found.found == f"{metadata.version('PyMySQL')}, and its connections have no _force_close"
 
 

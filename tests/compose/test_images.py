@@ -17,6 +17,7 @@ from lockcheck.compose.images import build, dependencies, recipes
 from lockcheck.compose.images.build import missing_images
 from lockcheck.compose.images.keeping import is_there
 from lockcheck.compose.images.recipes import Recipe, image_names, recipe
+from lockcheck.distribution import DISTRIBUTION
 from lockcheck.errors import ClusterError
 from lockcheck.servers.kind import Kind
 from tests.compose.hosts import fake_program
@@ -59,8 +60,8 @@ def test_the_client_image_holds_lockcheck_as_it_is_here() -> None:
     files = recipe("client").files
     assert files["site/lockcheck/errors.py"] == Path(recipes.PACKAGE, "errors.py").read_bytes()
     assert not any("__pycache__" in path for path in files)
-    version = metadata.version("lockcheck")
-    assert f"site/lockcheck-{version}.dist-info/METADATA" in files
+    version = metadata.version(DISTRIBUTION)
+    assert f"site/{DISTRIBUTION}-{version}.dist-info/METADATA" in files
 
 
 def test_its_packages_are_those_of_this_host() -> None:

@@ -294,7 +294,7 @@ def test_a_missing_client_library_is_reported_before_anything_is_started() -> No
     odd = replace(SERVERS["zookeeper"], drivers=(("kazooo", "kazoo-no-such"),))
     with pytest.raises(UserError, match="clients of ZooKeeper need kazooo") as refused:
         check_drivers(odd)
-    assert refused.value.cure == "pip install 'lockcheck[zookeeper]'"
+    assert refused.value.cure == "pip install 'dlockcheck[zookeeper]'"
 
 
 def test_libfaketime_stands_before_the_program_alone_and_begins_with_the_truth() -> None:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from lockcheck.compose.images.cache import cache_folder
 from lockcheck.compose.runtime import Say
+from lockcheck.distribution import DISTRIBUTION
 from lockcheck.errors import ClusterError
 from lockcheck.servers import SERVERS
 
@@ -24,14 +25,13 @@ IMAGE_PYTHON = "3.13"  # Debian trixie's
 MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}  # the engine's names, and the wheels'
 PLATFORMS = ("manylinux_2_28", "manylinux_2_17", "manylinux2014")
 LAST_LINES = 6
-OWN_NAME = "lockcheck"
 
 
 def requirements() -> list[str]:
     """The packages that the client image needs, in this host's versions if it has them."""
     pinned: dict[str, str] = {}
     drivers = (each for extra in SERVERS for each in _of(extra))  # of every kind of server
-    own = [*_unconditional(OWN_NAME), *drivers]
+    own = [*_unconditional(DISTRIBUTION), *drivers]
     to_visit = [text.partition(";")[0].strip() for text in own]  # without markers
     while to_visit:
         text = to_visit.pop()
@@ -52,7 +52,7 @@ def _unconditional(distribution: str) -> list[str]:
 
 def _of(extra: str) -> list[str]:
     brought_by = re.compile(rf"extra == ['\"]{extra}['\"]")
-    return [text for text in metadata.requires(OWN_NAME) or () if brought_by.search(text)]
+    return [text for text in metadata.requires(DISTRIBUTION) or () if brought_by.search(text)]
 
 
 def _name_of(text: str) -> str:

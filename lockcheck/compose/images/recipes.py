@@ -14,6 +14,7 @@ from typing import IO
 
 from lockcheck.compose.images.dependencies import requirements
 from lockcheck.compose.launching import CLIENT_IMAGE
+from lockcheck.distribution import DISTRIBUTION
 from lockcheck.errors import InternalError
 from lockcheck.servers.kind import Kind
 
@@ -94,8 +95,8 @@ def _files_below(folder: Path) -> dict[str, bytes]:
 
 def _installation_record() -> dict[str, bytes]:
     """The files of the dist-info folder, so that the image has lockcheck's entry points, too."""
-    installed = metadata.distribution("lockcheck")
-    folder = f"site/lockcheck-{installed.version}.dist-info"
+    installed = metadata.distribution(DISTRIBUTION)
+    folder = f"site/{DISTRIBUTION}-{installed.version}.dist-info"
     texts = {name: installed.read_text(name) for name in ("METADATA", "entry_points.txt")}
     return {f"{folder}/{name}": text.encode() for name, text in texts.items() if text}
 
