@@ -23,9 +23,11 @@ class SlowToRead(Clocks):
     readable = (Clock.WALL,)
     tolerance_ns = 1
 
-    def __init__(self, rate: float, delays_ms: list[int]) -> None:
+    def __init__(self, rate: float, delays_ms: list[int], errs_ns: int = 0) -> None:
         self._rate = rate
         self._delays_ms = delays_ms
+        self._errs_ns = errs_ns  # each reading but the first
+        self._read = 0
         self._since_ns = true_ns(Clock.WALL)
 
     async def take(self, skew: Skew, now_ns: Callable[[], int]) -> int:
@@ -39,21 +41,31 @@ class SlowToRead(Clocks):
 
     async def offsets_ns(self, clock: Clock) -> list[int]:
         passed_ns = true_ns(clock) - self._since_ns
-        await asyncio.sleep(self._delays_ms.pop(0) / 1000)
-        return [round((self._rate - 1) * passed_ns)] * 2
+        await asyncio.sleep((self._delays_ms.pop(0) if self._delays_ms else 0) / 1000)
+        self._read += 1
+        return [round((self._rate - 1) * passed_ns) + self._errs_ns * (self._read > 1)] * 2
 
     async def give_back(self) -> None:
         raise NotImplementedError
 
 
-def proven(rate: float, *delays_ms: int) -> str:
-    clocks = SlowToRead(rate, [*delays_ms])
+def proven(rate: float, *delays_ms: int, errs_ns: int = 0) -> str:
+    clocks = SlowToRead(rate, [*delays_ms], errs_ns)
     return asyncio.run(prove(Motion(rate=0.7), OneProcess("r1", 0), (Clock.WALL,), clocks))
 
 
 @pytest.mark.parametrize("delays_ms", [(0, 0), (0, 40), (40, 0)])
 def test_a_rate_is_proven_where_reading_it_takes_long(delays_ms: tuple[int, int]) -> None:
     assert "of its rate" in proven(0.7, *delays_ms)
+
+
+def test_a_rate_is_proven_where_readings_err_by_half_a_millisecond() -> None:
+    assert "of its rate" in proven(0.7, errs_ns=450_000)
+
+
+def test_a_rate_that_is_hardly_another_is_refused() -> None:
+    with pytest.raises(FaultError, match=r"runs at 0\.70[12]\d of its rate, not at 0\.7$"):
+        proven(0.7018)
 
 
 def test_another_rate_is_refused() -> None:
