@@ -161,6 +161,15 @@ class Freed:
         return None if self.granted_ns is None else self.granted_ns - self.ended_ns
 
 
+@dataclass(frozen=True, slots=True)
+class Ungranted:
+    """A time in which clients asked for a lock and none was granted it."""
+
+    key: str
+    since_ns: int
+    length_ns: int
+
+
 @dataclass(frozen=True)
 class Judgement:
     verdict: Verdict
@@ -171,6 +180,7 @@ class Judgement:
     cut: str = ""  # why there is more to find than is reported here; empty: there is not
     began_ns: int = 0  # the time 0 by the log's own clock; 0: it is not known
     freed: tuple[Freed, ...] = ()  # holds whose clients were ended or cut off
+    ungranted: Ungranted | None = None  # the longest; None: no client asked for a lock
     not_exercised: tuple[FaultSpan, ...] = ()  # proven, but without effect on any client
     clocks: Clocks | None = None  # None: the hosts share one, or nothing had to be explained
     # The history that was judged, or the part of it that was examined:

@@ -30,6 +30,7 @@ from lockcheck.checker.whole_run import progress, soundness
 from lockcheck.checker.whole_run.exercised import not_exercised
 from lockcheck.checker.whole_run.freed import freed
 from lockcheck.checker.whole_run.together import Together
+from lockcheck.checker.whole_run.ungranted import longest_ungranted
 from lockcheck.history import FaultSpan, History
 from lockcheck.history.scan import Scan
 from lockcheck.history.table import NOTHING, Ints, Op, Outcome
@@ -50,7 +51,12 @@ def _judge(history: History, patience: Patience) -> Judgement:
     trial.doubt("run itself", lambda: soundness.doubts(case))
     trial.doubt("quiet time", lambda: progress.doubts(case, trial.findings))
     judgement = trial.judgement(case, count(case))
-    return replace(judgement, freed=freed(case), not_exercised=not_exercised(case))
+    return replace(
+        judgement,
+        freed=freed(case),
+        ungranted=longest_ungranted(case.history.table),
+        not_exercised=not_exercised(case),
+    )
 
 
 def judge_scan(scan: Scan, patience: Patience = endless) -> Judgement:
@@ -81,7 +87,13 @@ def _judge_scan(scan: Scan, patience: Patience) -> Judgement:
     judgement = trial.judgement(case, _counts(scan, case, amounts, written))
     unfelt = tuple(fault for fault in not_exercised(case) if fault in open_faults)
     cut = MANY if many else ""
-    return replace(judgement, cut=cut, freed=freed(case), not_exercised=unfelt)
+    return replace(
+        judgement,
+        cut=cut,
+        freed=freed(case),
+        ungranted=longest_ungranted(scan.table),
+        not_exercised=unfelt,
+    )
 
 
 def _looked_at(

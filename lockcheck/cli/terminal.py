@@ -42,7 +42,13 @@ def print_verdict(
     from rich.console import Console
 
     from lockcheck.results.story.narrative import again
-    from lockcheck.results.story.seen import counted, ended_early, freed_again, not_exercised
+    from lockcheck.results.story.seen import (
+        counted,
+        ended_early,
+        freed_again,
+        not_exercised,
+        without_grant,
+    )
     from lockcheck.results.story.wording.clocks import about_clocks
     from lockcheck.results.story.wording.doubts import beside_the_headline
 
@@ -68,6 +74,7 @@ def print_verdict(
         ("judged", f"[dim]{plain(judged)}[/]"),
         ("clocks", plain(about_clocks(judgement))),
         ("ended early", plain(ended_early(history, judgement, facts))),
+        ("no grant", plain(without_grant(judgement))),
         ("free again", plain(freed_again(history.terms, judgement))),
         ("no effect", plain(not_exercised(judgement))),
     ]

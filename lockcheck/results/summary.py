@@ -12,7 +12,7 @@ from collections.abc import Iterable
 import msgspec
 
 from lockcheck.checker.doubt import Clocks, DoubtCode
-from lockcheck.checker.finding import Definition, Finding, Freed
+from lockcheck.checker.finding import Definition, Finding, Freed, Ungranted
 from lockcheck.history import FaultSpan, Hold, Operation
 from lockcheck.history.event import NS_PER_MS
 from lockcheck.results.story.incidents import Incident
@@ -73,6 +73,12 @@ class FreedSummary(msgspec.Struct, frozen=True, kw_only=True):
     after_ms: float | None  # None: no other client was granted it
 
 
+class UngrantedSummary(msgspec.Struct, frozen=True, kw_only=True):
+    key: str
+    at_ms: float
+    length_ms: float
+
+
 class FaultSummary(msgspec.Struct, frozen=True, kw_only=True):
     fault: str  # `pause of c3`
     effect: str | None
@@ -126,6 +132,7 @@ class VerdictSummary(msgspec.Struct, frozen=True, kw_only=True):
     problem: str = ""
     cut: str = ""  # why there is more to find than is listed
     freed: tuple[FreedSummary, ...] = ()  # how soon a lock was free again after its holder was gone
+    ungranted: UngrantedSummary | None = None  # the longest time without a grant
     not_exercised: tuple[FaultSummary, ...] = ()  # faults that were proven and had no effect
     clocks: ClocksSummary | None = None  # what differences of the hosts' clocks explain
 
@@ -147,6 +154,7 @@ def verdict_summary(narrative: Narrative, problem: str = "") -> VerdictSummary:
         problem=problem,
         cut=judgement.cut,
         freed=tuple(map(_freed, judgement.freed)),
+        ungranted=None if judgement.ungranted is None else _ungranted(judgement.ungranted),
         not_exercised=tuple(map(_not_exercised, judgement.not_exercised)),
         clocks=None if judgement.clocks is None else _clocks(judgement.clocks),
     )
@@ -187,6 +195,12 @@ def _clocks(clocks: Clocks) -> ClocksSummary:
     )
     apart_ms = None if clocks.apart_ns is None else _ms(clocks.apart_ns)
     return ClocksSummary(apart_ms=apart_ms, ahead=tuple(ahead))
+
+
+def _ungranted(longest: Ungranted) -> UngrantedSummary:
+    return UngrantedSummary(
+        key=_text(longest.key), at_ms=_ms(longest.since_ns), length_ms=_ms(longest.length_ns)
+    )
 
 
 def _freed(freed: Freed) -> FreedSummary:

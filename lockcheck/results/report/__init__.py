@@ -35,6 +35,7 @@ from lockcheck.results.story.seen import (
     last_moment_ns,
     not_exercised,
     own_cause,
+    without_grant,
 )
 from lockcheck.results.story.settings import Rows, settings_of
 from lockcheck.results.story.wording.clocks import about_clocks
@@ -161,6 +162,7 @@ def _tested(history: History, judgement: Judgement, facts: RunFacts) -> Rows:
         ("lasted", span(last_moment_ns(history)) if whole else ""),
         ("clocks", about_clocks(judgement)),
         ("ended early", ended_early(history, judgement, facts)),
+        ("no grant", without_grant(judgement)),
         ("free again", freed_again(history.terms, judgement)),
         ("made no difference", not_exercised(judgement)),
     )

@@ -154,6 +154,16 @@ def freed_again(terms: Terms, judgement: Judgement) -> str:
     return " and ".join(parts) + limit
 
 
+def without_grant(judgement: Judgement) -> str:
+    """Empty where no client asked for a lock."""
+    longest = judgement.ungranted
+    if longest is None:
+        return ""
+    which = plain(longest.key) or "the lock"
+    since = moment(longest.since_ns)
+    return f"for {span(longest.length_ns)} at most while {which} was asked for (from {since} on)"
+
+
 def _freed(freed: list[Freed], gone: str) -> Iterator[str]:
     known = [each.after_ns for each in freed if each.after_ns is not None]
     never = len(freed) - len(known)
