@@ -16,7 +16,7 @@ from lockcheck.nemesis.base import Fleet, Plan, Step
 from lockcheck.nemesis.course.holders import Holders
 from lockcheck.nemesis.course.hunt import Hunt, hunting
 from lockcheck.nemesis.course.quiet import Quiet
-from lockcheck.nemesis.course.under_way import UnderWay, in_words, is_set_within
+from lockcheck.nemesis.course.under_way import UnderWay, first_set, in_words, is_set_within
 from lockcheck.nemesis.fitting import GAP_MS
 from lockcheck.nemesis.grammar import Sequence, sequence_words
 from lockcheck.nemesis.network.links import Links
@@ -25,6 +25,7 @@ from lockcheck.nemesis.triggers import Trigger
 from lockcheck.nodes.node import Node, Role
 
 AIM_POLL_S = 0.02
+GIVES_WAY_S = 3.0  # to a fault that has not struck yet; it may need this one to strike
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,7 @@ class Nemesis:
         self._scene = Scene(nodes, fleet, plan, Holders(workdir), Links(nodes), now_ns, record)
         self._numbers = count(1)
         self._no_more = asyncio.Event()  # set: no further fault may begin
+        self._all_came = asyncio.Event()  # set: each step has struck
         self._under_way: list[UnderWay] = []
         self._tasks: list[asyncio.Task[None]] = []
         self._missed: dict[str, Step] = {}  # steps that have not struck yet, by their text,
@@ -120,6 +122,8 @@ class Nemesis:
                 await self._strike(step, aimed)
                 if step.lasts_ms(self._plan) is None:
                     steps.remove(step)  # it lasts to the end of the run
+            # Those that struck would take nodes and moments from those that have not.
+            await first_set(self._all_came, self._no_more, within_s=GIVES_WAY_S)
 
     async def _wait_before(self, step: Step, choices: random.Random) -> bool:
         """Waits, less if the fault would not fit otherwise. False if none may begin any more."""
@@ -199,6 +203,8 @@ class Nemesis:
 
     async def _strike(self, step: Step, aimed: Aimed) -> None:
         self._missed.pop(str(step), None)
+        if not self._missed:
+            self._all_came.set()
         self._has_begun = True
         under_way = UnderWay(
             step,

@@ -113,6 +113,14 @@ def in_words(error: Exception) -> str:
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 
+async def first_set(*events: asyncio.Event, within_s: float) -> None:
+    """Waits for any of the events, or for so long."""
+    waiting = [asyncio.create_task(event.wait()) for event in events]
+    await asyncio.wait(waiting, timeout=within_s, return_when=asyncio.FIRST_COMPLETED)
+    for task in waiting:
+        task.cancel()
+
+
 async def is_set_within(event: asyncio.Event, seconds: float | None) -> bool:
     """Waits for the event, `seconds` at most (None: without a limit)."""
     with suppress(TimeoutError):

@@ -222,6 +222,41 @@ def test_a_sequence_comes_in_its_order_again_and_again(tmp_path: Path) -> None:
     acted(scene)
 
 
+def test_a_fault_that_struck_gives_way_to_one_that_has_not(tmp_path: Path) -> None:
+    """Both want the one server: the first would take it again and again."""
+    one, other = PaperKind(), PaperKind()
+
+    async def scene() -> None:
+        acting = play(
+            ["one:gap=1ms", "other:gap=300ms"],
+            [one.kind("one", lasts_ms=500), other.kind("other")],
+            tmp_path,
+        )
+        acting.nemesis.start()
+        await wait_until(lambda: len(acting.recorded(OK)) >= 6, "each strikes, and one again", 30)
+        await acting.nemesis.finish(at_once=True)
+        names = [event.f for event in acting.events if event.type is INVOKE and event.f != "heal"]
+        assert names[:3] == ["one", "other", "one"]
+
+    acted(scene)
+
+
+def test_one_that_never_finds_its_moment_is_waited_for_no_longer_than_a_while(
+    tmp_path: Path,
+) -> None:
+    one, never = PaperKind(), PaperKind()
+
+    async def scene() -> None:
+        kinds = [one.kind("one"), never.kind("never")]
+        acting = play(["one:gap=1ms", "never:leader,gap=1ms"], kinds, tmp_path)
+        acting.nemesis.start()
+        await wait_until(lambda: one.calls.count("heal r1") >= 2, "it strikes again", 30)
+        await acting.nemesis.finish(at_once=True)
+        assert never.calls == []
+
+    acted(scene)
+
+
 def test_several_are_active_at_once_and_healed_the_last_one_first(tmp_path: Path) -> None:
     paper = PaperKind()
     kinds = [paper.kind(name) for name in ("one", "two", "three")]
