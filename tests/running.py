@@ -151,6 +151,10 @@ def processes_of(run_id: str) -> list[int]:
     ]
 
 
+def children_of(pid: int) -> list[int]:
+    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
 def stopped_clients() -> list[int]:
     """Clients in state T, in whatever container or namespace."""
     found = []

@@ -17,6 +17,7 @@ from lockcheck import read_record
 from tests.running import (
     LOCKCHECK,
     RUNTIMES,
+    children_of,
     docker_things_of,
     links_of_the_host,
     lockcheck,
@@ -79,8 +80,8 @@ def test_a_signal_from_outside_of_its_pid_namespace_is_heard(end: str, tmp_path:
     out = tmp_path / "out"
     with run_under_way(out, "local", *options, within=apart) as (process, run_id):
         wait_for(stopped_clients, "a client is paused")
-        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text()
-        os.kill(int(children), ENDS[end])
+        [first] = children_of(process.pid)
+        os.kill(first, ENDS[end])
         process.communicate(timeout=60)
     assert process.returncode == 130
     assert not stopped_clients()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from lockcheck.cli.supervising import DECIDED, ENDED_BY_ITSELF
-from tests.running import LOCKCHECK, on_a_terminal
+from tests.running import LOCKCHECK, children_of, on_a_terminal
 from tests.waiting import wait_for
 
 SUPERVISED = "import os, signal, time; from lockcheck.cli.supervising import supervise; supervise()"
@@ -64,8 +64,8 @@ def test_a_signal_from_outside_of_its_pid_namespace_has_no_sender(tmp_path: Path
     apart = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc")
     with subprocess.Popen([*apart, sys.executable, "-c", program]) as process:
         wait_for(ready.exists, "it listens")
-        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text()
-        os.kill(int(children), signal.SIGTERM)
+        [first] = children_of(process.pid)
+        os.kill(first, signal.SIGTERM)
         assert process.wait(30) == signal.SIGTERM
 
 

@@ -11,6 +11,7 @@ import itertools
 import json
 import os
 import random
+import shlex
 import signal
 import subprocess
 import sys
@@ -22,9 +23,18 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from lockcheck.compose.images.recipes import recipe
 from lockcheck.config import RunConfig
 from lockcheck.run.resolve import resolve
-from tests.running import LOCKCHECK, lockcheck, processes_of, traces_of, why_not
+from tests.running import (
+    LOCKCHECK,
+    children_of,
+    lockcheck,
+    on_a_terminal,
+    processes_of,
+    traces_of,
+    why_not,
+)
 from tests.waiting import wait_for
 
 LONGEST_RUN_S = 8.0
@@ -36,6 +46,12 @@ BY_A_SIGNAL = (130, 143, 129)
 VERDICTS = {0: "ok", 1: "violation", 3: "unknown"}
 CODES = {*VERDICTS, *BY_A_SIGNAL, 2, 4, 128 + signal.SIGKILL}
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+# What a container needs to run nodes in namespaces of their own.
+AS_ON_THE_HOST = (
+    *(f"--cap-add={name}" for name in ("SYS_ADMIN", "NET_ADMIN", "SYS_PTRACE")),
+    *(f"--security-opt={what}=unconfined" for what in ("seccomp", "apparmor", "systempaths")),
+    "--volume=/:/host",
+)
 # Locks that are right under these faults: they must never be accused. A server is up again before a
 # lease has run out, or after that.
 BACKENDS = (
@@ -119,6 +135,50 @@ def interrupted(trial: Trial) -> Ended:
         return ended(process, trial.out)
 
 
+def contained(trial: Trial) -> Ended:
+    """Interrupted from outside of its PID namespace, as at the end of a pod: without a sender."""
+    apart = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", *trial.command()]
+    with begun(apart, trial.out) as process:
+        first = wait_for(lambda: _first_that_listens(process), "it listens")
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(trial.moment_s())
+        if process.poll() is None:
+            os.kill(first, trial.choices.choice(SIGNALS))
+        return ended(process, trial.out)
+
+
+def _first_that_listens(process: subprocess.Popen[str]) -> int:
+    """The first process of the namespace, which the kernel spares until it handles signals: then it
+    has a child of its own."""
+    return next((first for first in children_of(process.pid) if children_of(first)), 0)
+
+
+def hung_up(trial: Trial) -> Ended:
+    """The window of its terminal is closed."""
+    said = trial.out.parent / f"{trial.out.name}.stdout"
+    to_a_file = ["sh", "-c", f'exec "$@" > {shlex.quote(str(said))}', "sh", *trial.command()]
+    with on_a_terminal(to_a_file) as (process, hang_up):
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(trial.moment_s())
+        hang_up()
+        code = process.wait(ENDS_WITHIN_S)
+    return Ended(code if code >= 0 else 128 - code, said.read_text(), "")
+
+
+def stopped(trial: Trial) -> Ended:
+    """It is the first process of a container, which is ended by `docker stop`."""
+    name = f"lockcheck-torture-{os.getpid()}-{trial.out.name}"
+    inside = 'mount -t proc proc /proc && exec "$@"'  # the host's files, and processes of its own
+    command = ["docker", "run", "--rm", "--name", name, "--sig-proxy=false", *AS_ON_THE_HOST]
+    command += [recipe("redis").tag, "chroot", "/host", "sh", "-c", inside, "sh"]
+    with begun([*command, *trial.command()], trial.out) as process:
+        wait_for(lambda: trial.run_id() or process.poll() is not None, "it has begun")
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(trial.moment_s())
+        subprocess.run(["docker", "stop", "--time", "10", name], capture_output=True, check=False)
+        return ended(process, trial.out)
+
+
 def killed(trial: Trial) -> Ended:
     """What it left is judged, and is never ok."""
     with begun(trial.command(), trial.out) as process:
@@ -188,9 +248,13 @@ def crowded(trial: Trial) -> Ended:
 
 
 DONE: dict[str, Callable[[Trial], Ended]] = {
-    done.__name__: done for done in (interrupted, killed, bereaved, starved, filled, crowded)
+    done.__name__: done
+    for done in (
+        *(interrupted, contained, hung_up, stopped),
+        *(killed, bereaved, starved, filled, crowded),
+    )
 }
-NEEDS_ROOT = (filled,)
+NEEDS_ROOT = (filled, contained, stopped)
 UNDISTURBED = ("crowded",)
 
 
@@ -235,11 +299,17 @@ def able(runtime: str) -> Iterator[str]:
             yield backend
 
 
+def _is_possible(done: Callable[[Trial], Ended], runtime: str) -> bool:
+    if done is stopped and (runtime != "local" or why_not("docker")):
+        return False
+    return os.geteuid() == 0 or done not in NEEDS_ROOT
+
+
 def try_one(
     number: int, seed: int, runtime: str, backends: tuple[str, ...], folder: Path
 ) -> tuple[str, Ended | None, list[str]]:
     choices = random.Random(f"{seed} {runtime} {number}")
-    usable = [done for done in DONE.values() if os.geteuid() == 0 or done not in NEEDS_ROOT]
+    usable = [done for done in DONE.values() if _is_possible(done, runtime)]
     done = usable[number % len(usable)]
     trial = Trial(choices, runtime, backends, folder / f"{runtime}-{number}")
     try:
