@@ -60,7 +60,7 @@ ACCEPTED = {
 # Nor this, where a clock was moved.
 OF_CLOCKS = {DoubtCode.MAYBE_RELEASED: "a server's clock ended a lease too soon"}
 # Nor these reasons of a fault that was not proven; the last where others were at work, too.
-UNPROVEN = {"faults in each other's way": r"other faults had cut|ha[ds] no process"}
+UNPROVEN = {"faults in each other's way": r"other faults had (already )?cut|ha[ds] no process"}
 OF_SEVERAL = {"a member that others keep from serving tells no time": r"does not report its uptime"}
 
 

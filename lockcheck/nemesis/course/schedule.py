@@ -196,10 +196,17 @@ class Nemesis:
 
     async def _chosen(self, step: Step, choices: random.Random) -> tuple[str, ...]:
         try:
-            return await step.aim.choose(self._scene, choices)
+            nodes = await step.aim.choose(self._scene, choices)
+            return nodes if self._would_show(step, nodes) else ()
         except Exception as error:  # noqa: BLE001 - recorded as the reason of a missed step
             self._why_missed[str(step)] = in_words(error)
             return ()
+
+    def _would_show(self, step: Step, nodes: tuple[str, ...]) -> bool:
+        """Whether others have not already cut, or slowed, all the links that it is to cut."""
+        links, state = step.kind.links(step, nodes, self._scene) if nodes else (), self._scene.links
+        clear = (not state.is_cut(link) and link.sender not in state.slow for link in links)
+        return not links or any(clear)
 
     async def _strike(self, step: Step, aimed: Aimed) -> None:
         self._missed.pop(str(step), None)

@@ -13,6 +13,7 @@ import pytest
 from lockcheck.errors import FaultError
 from lockcheck.history import Effect, EventType, History
 from lockcheck.nemesis.base import DidNotLastError, FaultKind, Plan, Step
+from lockcheck.nemesis.network.links import Link
 from lockcheck.nodes.node import Role
 from lockcheck.nodes.waiting import wait_until
 from tests.nemesis.client_events import grant, release
@@ -237,6 +238,24 @@ def test_a_fault_that_struck_gives_way_to_one_that_has_not(tmp_path: Path) -> No
         await acting.nemesis.finish(at_once=True)
         names = [event.f for event in acting.events if event.type is INVOKE and event.f != "heal"]
         assert names[:3] == ["one", "other", "one"]
+
+    acted(scene)
+
+
+def test_it_strikes_where_others_have_left_it_a_link_to_cut(tmp_path: Path) -> None:
+    """Else nothing would show that it took."""
+
+    async def scene() -> None:
+        kind = replace(PaperKind().kind("cut"), links=lambda *_: (Link("r1", "c1"),))
+        acting = play(["cut:gap=1ms"], [kind], tmp_path)
+        slow = acting.nemesis._scene.links.slow
+        slow.add("r1")
+        acting.nemesis.start()
+        await asyncio.sleep(0.1)
+        assert acting.events == []
+        slow.discard("r1")
+        await wait_until(lambda: "ok cut r1" in acting.recorded(), "it is cut", 30)
+        await acting.nemesis.finish(at_once=True)
 
     acted(scene)
 
