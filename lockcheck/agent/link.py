@@ -53,6 +53,7 @@ def taking(kind: type[T], handle: Callable[[T], Awaitable[object]]) -> Handler:
 
 class ByteReader(Protocol):
     def readline(self) -> bytes: ...
+    def close(self) -> object: ...
 
 
 class ByteWriter(Protocol):
@@ -143,6 +144,11 @@ class AgentLink:
             self.gone.set()  # first: later requests fail at once
             for waiting in list(self._asked.values()):
                 waiting.put(None)
+            self._from_agent.close()
+
+    def await_end(self, timeout_s: float) -> None:
+        """Returns when the agent has closed its output, and this end of it is closed, too."""
+        self._reader.join(timeout_s)
 
     def close(self) -> None:
         """Closes the agent's input, which ends the run."""

@@ -30,7 +30,7 @@ def test_lines_are_whole_whatever_the_frames_are(
     ours, engine = ends
     engine.sendall(frame(STDOUT, b"on") + frame(STDOUT, b"e\ntwo\nthr") + frame(STDOUT, b"ee\n"))
     engine.close()
-    output = AgentOutput(ours, io.BytesIO())
+    output = AgentOutput(ours, io.BytesIO(), None)
     assert [output.readline() for _ in range(5)] == [b"one\n", b"two\n", b"three\n", b"", b""]
 
 
@@ -40,7 +40,7 @@ def test_what_the_agent_complains_of_goes_to_the_log(
     ours, engine = ends
     engine.sendall(frame(STDERR, b"oops\n") + frame(STDOUT, b"fine\n"))
     log = io.BytesIO()
-    assert AgentOutput(ours, log).readline() == b"fine\n"
+    assert AgentOutput(ours, log, None).readline() == b"fine\n"
     assert log.getvalue() == b"oops\n"
 
 
@@ -48,9 +48,9 @@ def test_closing_the_input_leaves_the_output_open(
     ends: tuple[socket.socket, socket.socket],
 ) -> None:
     ours, engine = ends
-    writer = AgentInput(ours, None)
+    writer = AgentInput(ours)
     writer.write(b"hello\n")
     writer.close()
     assert engine.makefile("rb").read() == b"hello\n"
     engine.sendall(frame(STDOUT, b"bye\n"))
-    assert AgentOutput(ours, io.BytesIO()).readline() == b"bye\n"
+    assert AgentOutput(ours, io.BytesIO(), None).readline() == b"bye\n"

@@ -94,13 +94,12 @@ def start_agent(client: docker.DockerClient, container: str, log: IO[bytes]) -> 
         connection: socket.socket = getattr(attached, "_sock", attached)
         connection.settimeout(None)  # the agent may be silent for any time
         client.api.start(container)
-    return AgentLink(AgentInput(connection, attached), AgentOutput(connection, log))
+    return AgentLink(AgentInput(connection), AgentOutput(connection, log, attached))
 
 
 class AgentInput:
-    def __init__(self, connection: socket.socket, keep_alive: object) -> None:
+    def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
-        self._keep_alive = keep_alive  # the response: deleting it would close the connection
 
     def write(self, data: bytes, /) -> None:
         self._connection.sendall(data)
@@ -116,7 +115,9 @@ class AgentInput:
 class AgentOutput:
     """The agent's standard output, line by line; its standard error goes to the log."""
 
-    def __init__(self, connection: socket.socket, log: IO[bytes]) -> None:
+    def __init__(self, connection: socket.socket, log: IO[bytes], attached: object) -> None:
+        self._connection = connection
+        self._attached = attached  # has the response: deleting that would close the connection
         self._frames = connection.makefile("rb")
         self._log = log
         self._pending = bytearray()
@@ -141,3 +142,9 @@ class AgentOutput:
         else:
             self._pending += data
         return True
+
+    def close(self) -> None:
+        self._frames.close()
+        if response := getattr(self._attached, "_response", None):
+            response.close()
+        self._connection.close()

@@ -142,5 +142,6 @@ class DockerCluster(Cluster):
 
     def close(self) -> None:
         self.agent.close()
-        self.agent.gone.wait(LEAVING_S)
+        self.agent.await_end(LEAVING_S)
         self._undo.close()
+        self.agent.await_end(LEAVING_S)

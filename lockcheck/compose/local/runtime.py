@@ -133,6 +133,7 @@ class LocalCluster(Cluster):
         except subprocess.TimeoutExpired:
             self._process.kill()  # and with it, by --kill-child, its whole PID namespace
             self._process.wait(LEAVING_S)
+        self.agent.await_end(LEAVING_S)
         for data in self._data:  # its content was in a mount of the agent's
             with suppress(FileNotFoundError):
                 data.rmdir()
