@@ -24,7 +24,7 @@ import msgspec
 
 from lockcheck.agent.by_hand import FaultsByHand
 from lockcheck.agent.fleet import Fleet
-from lockcheck.agent.link import NO_REPLY, Handler, Message, Request, taking
+from lockcheck.agent.link import LONGEST_REQUEST, NO_REPLY, Handler, Message, Request, taking
 from lockcheck.agent.orders import (
     NEMESIS_FILE,
     STORAGE_FILE,
@@ -224,7 +224,7 @@ def _write_whole(path: Path, value: object) -> None:
 
 async def converse(folder: OwnFolder | Path, networks: list[Network]) -> None:
     loop = asyncio.get_running_loop()
-    incoming = asyncio.StreamReader(limit=1 << 24)
+    incoming = asyncio.StreamReader(limit=LONGEST_REQUEST)
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(incoming), sys.stdin.buffer)
     # Buffered without a limit: a command line that is slow, or stopped by Ctrl-Z, must not keep
     # the nemesis from healing in time.

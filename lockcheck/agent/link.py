@@ -13,10 +13,11 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
-from lockcheck.errors import ClusterError
+from lockcheck.errors import ClusterError, UserError
 from lockcheck.history import Event
 
 HEARING_TIMEOUT_S = 30.0
+LONGEST_REQUEST = 1 << 24
 NO_REPLY = 0
 
 
@@ -38,6 +39,7 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True):
     last_words: str = ""  # ... and the end of its output
     stream: int | None = None
     data: bytes = b""
+    taken: int = 0  # how many more of the bytes that were sent into it have left it
     over: bool = False  # the stream has ended ...
     code: int | None = None  # ... and the exit code of its program
 
@@ -74,13 +76,16 @@ class AgentLink:
         self._sending = threading.Lock()
         self._asked: dict[int, queue.SimpleQueue[Message | None]] = {}
         self._listener: Listener = lambda _message: None
+        self._on_gone: Callable[[], None] = lambda: None
+        self._closed = False
         self._ids = count(NO_REPLY + 1)
         self.gone = threading.Event()
         self._reader = threading.Thread(target=self._read, name="agent-link", daemon=True)
         self._reader.start()
 
-    def listen(self, listener: Listener) -> None:
-        self._listener = listener
+    def listen(self, listener: Listener, on_gone: Callable[[], None] = lambda: None) -> None:
+        """Both are called on the thread that reads the pipe."""
+        self._listener, self._on_gone = listener, on_gone
 
     def ask(self, do: str, body: object = None, timeout_s: float = HEARING_TIMEOUT_S) -> object:
         """Sends a request and waits for its reply."""
@@ -98,14 +103,19 @@ class AgentLink:
 
     def _send(self, request: Request) -> None:
         line = msgspec.json.encode(request) + b"\n"
+        if len(line) > LONGEST_REQUEST:
+            raise UserError(
+                f"{request.do!r} with {len(line):,} bytes is too much at once",
+                cure=f"less than {LONGEST_REQUEST:,} bytes; or put it into a file",
+            )
         if self.gone.is_set():
-            raise self._lost(request.do)
+            raise self.lost(request.do)
         try:
             with self._sending:
                 self._to_agent.write(line)
                 self._to_agent.flush()
         except (OSError, ValueError) as error:
-            raise self._lost(request.do) from error
+            raise self.lost(request.do) from error
 
     def _await_reply(
         self, do: str, reply: queue.SimpleQueue[Message | None], timeout_s: float
@@ -118,12 +128,16 @@ class AgentLink:
                 cure="the machine is overloaded, or the agent hangs: see nodes/agent.log",
             ) from None
         if message is None:
-            raise self._lost(do)
+            raise self.lost(do)
         if message.error is not None:
             raise ClusterError(message.error, cure=message.cure)
         return message.body
 
-    def _lost(self, do: str) -> ClusterError:
+    def lost(self, do: str) -> ClusterError:
+        if self._closed:
+            return ClusterError(
+                f"the cluster has ended, so it cannot {do!r}", cure="use it within its `with` block"
+            )
         return ClusterError(
             f"the run's agent exited before it answered {do!r}",
             cure="see nodes/agent.log in the run's folder",
@@ -144,6 +158,7 @@ class AgentLink:
             self.gone.set()  # first: later requests fail at once
             for waiting in list(self._asked.values()):
                 waiting.put(None)
+            self._on_gone()
             self._from_agent.close()
 
     def await_end(self, timeout_s: float) -> None:
@@ -152,6 +167,7 @@ class AgentLink:
 
     def close(self) -> None:
         """Closes the agent's input, which ends the run."""
+        self._closed = True
         try:
             self._to_agent.close()
         except OSError:

@@ -115,6 +115,13 @@ class Piece(msgspec.Struct, frozen=True):
     data: bytes
 
 
+class Taken(msgspec.Struct, frozen=True):
+    """So many more of the bytes that came out of a stream are no longer waiting."""
+
+    stream: int
+    number: int
+
+
 class Signal(msgspec.Struct, frozen=True):
     stream: int
     number: int

@@ -7,31 +7,24 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 import socket
 import subprocess
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Protocol
 
 from lockcheck.agent.fleet import Fleet, its_program
+from lockcheck.agent.flow import WINDOW, Pump
 from lockcheck.agent.link import Message, taking
-from lockcheck.agent.orders import ConnectOrders, Piece, ProgramOrders, Signal
+from lockcheck.agent.orders import ConnectOrders, Piece, ProgramOrders, Signal, Taken
 from lockcheck.client.worker import OUTPUT
 from lockcheck.errors import UserError
 from lockcheck.nodes.node import Node, children_of
 from lockcheck.servers.wire import Address
 
-CHUNK = 1 << 16
 LAST_WORDS_S = 0.5  # to read the rest of a program's output once it has ended
 
 Send = Callable[[Message], None]
-
-
-class Stream(Protocol):
-    def take(self, data: bytes) -> None:
-        """Takes bytes from the other side; an empty piece is the end."""
 
 
 class Streams:
@@ -41,11 +34,13 @@ class Streams:
         self._fleet = fleet
         self._workdir = workdir
         self._send = send
-        self._open: dict[int, Stream] = {}
+        self._open: dict[int, Pump] = {}
+        self._programs: dict[int, RunningProgram] = {}
         self.requests = {
             "run": taking(ProgramOrders, self._run),
             "connect": taking(ConnectOrders, self._connect),
             "send": taking(Piece, self._take),
+            "taken": taking(Taken, self._make_room),
             "signal": taking(Signal, self._signal),
         }
         self._following: set[asyncio.Task[None]] = set()
@@ -59,85 +54,82 @@ class Streams:
             started = node.spawn_program(orders.command, orders.environment, errors)
         if node.enter:
             await its_program(started, orders.node)
-        program = RunningProgram(started, entered=bool(node.enter))
-        self._open[orders.stream] = program
+        pump = self._pump(orders.stream)
+        program = RunningProgram(started, pump, entered=bool(node.enter))
+        self._programs[orders.stream] = program
         following = asyncio.create_task(self._follow(orders.stream, program))
         self._following.add(following)
         following.add_done_callback(self._following.discard)
 
+    def _pump(self, stream: int) -> Pump:
+        self._open[stream] = Pump(
+            lambda data: self._send(Message(stream=stream, data=data)),
+            lambda number: self._send(Message(stream=stream, taken=number)),
+        )
+        return self._open[stream]
+
     async def _follow(self, stream: int, program: RunningProgram) -> None:
-        code = await program.follow(lambda data: self._send(Message(stream=stream, data=data)))
-        self._open.pop(stream, None)
+        code = await program.follow()
+        del self._open[stream], self._programs[stream]
         self._send(Message(stream=stream, over=True, code=code))
 
     async def _connect(self, orders: ConnectOrders) -> None:
         """Returns when the connection is closed."""
-        nodes = self._fleet.nodes
-        connection = ForwardedConnection()
-        self._open[orders.stream] = connection
-        address = nodes[orders.to].address, orders.port
-        await connection.carry(
-            nodes[orders.via],
-            address,
-            lambda data: self._send(Message(stream=orders.stream, data=data)),
-        )
-        self._open.pop(orders.stream, None)
+        nodes, pump = self._fleet.nodes, self._pump(orders.stream)
+        with suppress(OSError):  # refused, or broken: the near end sees it closed
+            await _carry(pump, nodes[orders.via], (nodes[orders.to].address, orders.port))
+        del self._open[orders.stream]
         self._send(Message(stream=orders.stream, over=True))
 
     async def _take(self, piece: Piece) -> None:
-        if stream := self._open.get(piece.stream):  # otherwise it has ended already
-            stream.take(piece.data)
+        if pump := self._open.get(piece.stream):  # otherwise it has ended already
+            pump.take(piece.data)
+
+    async def _make_room(self, taken: Taken) -> None:
+        if pump := self._open.get(taken.stream):
+            pump.make_room(taken.number)
 
     async def _signal(self, orders: Signal) -> None:
-        program = self._open.get(orders.stream)
-        if isinstance(program, RunningProgram):
-            program.signal(signal.Signals(orders.number))
+        if program := self._programs.get(orders.stream):
+            program.signal(orders.number)
 
 
 class RunningProgram:
     """A user's program with pipes for its input and output."""
 
-    def __init__(self, started: subprocess.Popen[bytes], *, entered: bool) -> None:
+    def __init__(self, started: subprocess.Popen[bytes], pump: Pump, *, entered: bool) -> None:
         self._started = started
+        self._pump = pump
         self._entered = entered  # in a container the program is a child of the started process
-        self._input: asyncio.WriteTransport | None = None
-        self._early: list[bytes] = []
 
-    def take(self, data: bytes) -> None:
-        if self._input is None:
-            self._early.append(data)
-        elif data:
-            self._input.write(data)
-        else:
-            self._input.close()
-
-    def signal(self, number: signal.Signals) -> None:
+    def signal(self, number: int) -> None:
         first = self._started.pid
         for pid in children_of(first) if self._entered else [first]:
             with suppress(ProcessLookupError):
                 os.kill(pid, number)
 
-    async def follow(self, on_output: Callable[[bytes], None]) -> int:
+    async def follow(self) -> int:
         """Passes its output on; returns its exit code even if others hold its output open."""
         loop = asyncio.get_running_loop()
-        self._input, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, self._started.stdin)
-        for data in self._early:
-            self.take(data)
         output = asyncio.StreamReader()
-        await loop.connect_read_pipe(
+        out, _ = await loop.connect_read_pipe(
             lambda: asyncio.StreamReaderProtocol(output), self._started.stdout
         )
-        reading = asyncio.create_task(_read_all(output, on_output))
+        into, protocol = await loop.connect_write_pipe(
+            lambda: asyncio.StreamReaderProtocol(asyncio.StreamReader()), self._started.stdin
+        )
+        target = asyncio.StreamWriter(into, protocol, None, loop)
+        writing = asyncio.create_task(self._pump.write_all(target))
+        reading = asyncio.create_task(self._pump.send_all(output))
         await _end_of(self._started.pid)
+        self._pump.make_room(WINDOW)  # for what is left in the pipe
         await asyncio.wait((reading,), timeout=LAST_WORDS_S)
-        reading.cancel()
-        self._input.close()
+        for task in (reading, writing):
+            task.cancel()
+        out.close()
+        if not into.is_closing():
+            into.abort()
         return self._started.wait()
-
-
-async def _read_all(source: asyncio.StreamReader, on_data: Callable[[bytes], None]) -> None:
-    while data := await source.read(CHUNK):
-        on_data(data)
 
 
 async def _end_of(pid: int) -> None:
@@ -152,36 +144,26 @@ async def _end_of(pid: int) -> None:
         os.close(handle)
 
 
-class ForwardedConnection:
-    """A connection from a node's network: a cut of that node cuts it, too."""
-
-    def __init__(self) -> None:
-        self._to_go: asyncio.Queue[bytes] = asyncio.Queue()
-
-    def take(self, data: bytes) -> None:
-        self._to_go.put_nowait(data)
-
-    async def carry(self, via: Node, to: Address, on_data: Callable[[bytes], None]) -> None:
-        """Passes bytes on until the far end closes the connection, or it breaks."""
-        with via.inside_network():
-            connection = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-        connection.setblocking(False)
+async def _carry(pump: Pump, via: Node, to: Address) -> None:
+    """A connection from a node's network, until the far end closes it: a cut of that node cuts it,
+    too."""
+    with via.inside_network():
+        connection = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    connection.setblocking(False)
+    try:
+        await asyncio.get_running_loop().sock_connect(connection, to)
+        reader, writer = await asyncio.open_connection(sock=connection)
+        writing = asyncio.create_task(_write_to_the_end(pump, writer))
         try:
-            await asyncio.get_running_loop().sock_connect(connection, to)
-            reader, writer = await asyncio.open_connection(sock=connection)
-            sending = asyncio.create_task(self._send_all(writer))
-            try:
-                await _read_all(reader, on_data)
-            finally:
-                sending.cancel()
-                writer.close()
-        except OSError:
-            return  # refused, or broken: the near end sees it closed
+            await pump.send_all(reader)
         finally:
-            connection.close()
+            writing.cancel()
+            writer.close()
+    finally:
+        connection.close()
 
-    async def _send_all(self, writer: asyncio.StreamWriter) -> None:
-        while data := await self._to_go.get():
-            writer.write(data)
-            await writer.drain()
+
+async def _write_to_the_end(pump: Pump, writer: asyncio.StreamWriter) -> None:
+    await pump.write_all(writer)
+    if not writer.is_closing():
         writer.write_eof()

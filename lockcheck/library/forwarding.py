@@ -13,20 +13,20 @@ from functools import partial
 
 from msgspec import structs
 
+from lockcheck.agent.flow import Pump
 from lockcheck.agent.link import Message
 from lockcheck.agent.orders import ConnectOrders
 from lockcheck.errors import ClusterError
 from lockcheck.library.switchboard import Switchboard
 
 LOOPBACK = "127.0.0.1"
-CHUNK = 1 << 16
 
 
 class Forwarding:
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
         self._servers: list[asyncio.Server] = []
-        self._writers: set[asyncio.StreamWriter] = set()
+        self._open: dict[asyncio.StreamWriter, Pump] = {}
         self._thread = threading.Thread(
             target=self._loop.run_forever, name="lockcheck-forwarding", daemon=True
         )
@@ -34,6 +34,8 @@ class Forwarding:
 
     def open(self, switchboard: Switchboard, via: str, to: str, port: int) -> tuple[str, int]:
         """Returns the address on loopback: the kernel chooses the port."""
+        if switchboard.link.gone.is_set():
+            raise switchboard.link.lost("forward")
         serve = partial(self._serve, switchboard, ConnectOrders(0, via, to, port))
         starting = asyncio.start_server(serve, LOOPBACK, 0)
         server = asyncio.run_coroutine_threadsafe(starting, self._loop).result()
@@ -50,26 +52,27 @@ class Forwarding:
     ) -> None:
         def hear(message: Message) -> None:
             with suppress(RuntimeError):  # the loop is closed: we have left
-                self._loop.call_soon_threadsafe(_deliver, writer, message)
+                self._loop.call_soon_threadsafe(_deliver, pump, message)
 
         stream = switchboard.new(hear)
-        self._writers.add(writer)
+        pump = Pump(partial(switchboard.send, stream), partial(switchboard.report, stream))
+        self._open[writer] = pump
+        sending = asyncio.create_task(_send(switchboard, stream, pump, reader))
         try:
-            switchboard.link.tell("connect", structs.replace(orders, stream=stream))
-            while data := await reader.read(CHUNK):
-                switchboard.send(stream, data)
-            switchboard.send(stream, b"")
-            await writer.wait_closed()  # what comes back may come later
-        except (ClusterError, OSError):  # the cluster or the connection is gone
-            writer.close()
+            with suppress(ClusterError):  # the cluster is gone
+                switchboard.link.tell("connect", structs.replace(orders, stream=stream))
+                await pump.write_all(writer)
         finally:
-            self._writers.discard(writer)
+            sending.cancel()
+            writer.close()
+            del self._open[writer]
 
     def close(self) -> None:
         async def leave() -> None:
             for server in self._servers:
                 server.close()
-            for writer in self._writers:
+            for writer, pump in self._open.items():
+                pump.take(b"")
                 writer.transport.abort()
             await asyncio.gather(*asyncio.all_tasks() - {asyncio.current_task()})
 
@@ -79,8 +82,18 @@ class Forwarding:
         self._loop.close()
 
 
-def _deliver(writer: asyncio.StreamWriter, message: Message) -> None:
+async def _send(
+    switchboard: Switchboard, stream: int, pump: Pump, reader: asyncio.StreamReader
+) -> None:
+    with suppress(ClusterError):
+        with suppress(OSError):  # a connection that breaks has ended
+            await pump.send_all(reader)
+        switchboard.send(stream, b"")
+
+
+def _deliver(pump: Pump, message: Message) -> None:
+    pump.make_room(message.taken)
     if message.data:
-        writer.write(message.data)
+        pump.take(message.data)
     if message.over:
-        writer.close()
+        pump.take(b"")

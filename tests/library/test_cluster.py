@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,6 +17,7 @@ import redis
 
 import lockcheck
 from lockcheck.errors import ClusterError, FaultError, UserError
+from tests.library.agents import agent_of
 from tests.running import RUNTIMES, links_of_the_host, need, traces_of
 from tests.waiting import wait_for
 
@@ -50,6 +53,8 @@ def test_a_program_is_talked_to_and_ends_as_it_likes(cluster: lockcheck.Cluster)
     for _ in range(2):
         with pytest.raises(EOFError, match="ended with 7"):
             program.hear()
+    with pytest.raises(EOFError, match="ended with 7"):
+        program.say("more")
 
 
 @in_both_runtimes
@@ -215,8 +220,50 @@ def test_servers_can_be_asked_for_by_kind_and_what_they_said_is_kept(tmp_path: P
         program = cluster.run("c1", [sys.executable, "-c", "raise SystemExit('my last words')"])
         assert program.wait() == 1
     assert "my last words" in (cluster.folder / "nodes" / "c1" / "output.log").read_text()
-    with pytest.raises(ClusterError, match="exited before"):
-        cluster.run("c1", ["true"])
+
+
+@pytest.mark.cluster
+def test_a_cluster_that_has_ended_says_so() -> None:
+    need("local")
+    with lockcheck.cluster("redis", runtime="local") as cluster:
+        program = cluster.run("c1", ["echo", "a", "last", "word"])
+        assert program.wait() == 0
+        sleeping = cluster.run("c1", ["sleep", "600"])
+        hearing = ThreadPoolExecutor(1).submit(sleeping.hear, timeout_s=600)
+        fault = cluster.faults.pause("r1")
+    assert program.hear() == "a last word"
+    with pytest.raises(ClusterError, match="the cluster has ended"):
+        hearing.result(timeout=60)
+    for use in (
+        lambda: cluster.run("c1", ["true"]),
+        lambda: cluster.forward("r1", via="c1"),
+        lambda: sleeping.say("more"),
+        sleeping.wait,
+        lambda: sleeping.signal(signal.SIGTERM),
+        fault.__enter__,
+    ):
+        with pytest.raises(ClusterError, match="the cluster has ended") as refused:
+            use()
+        assert "within its `with` block" in str(refused.value)
+
+
+@pytest.mark.cluster
+def test_a_program_of_an_agent_that_was_killed_is_no_longer_waited_for() -> None:
+    need("local")
+    with lockcheck.cluster("redis", runtime="local") as cluster:
+        program = cluster.run("c1", ["sleep", "600"])
+        os.kill(agent_of(cluster), signal.SIGKILL)
+        with pytest.raises(ClusterError, match="the run's agent exited"):
+            program.hear(timeout_s=600)
+
+
+@pytest.mark.cluster
+def test_what_is_too_much_for_the_agent_does_it_no_harm() -> None:
+    need("local")
+    with lockcheck.cluster("redis", runtime="local") as cluster:
+        with pytest.raises(UserError, match=r"'run' with .* bytes is too much at once"):
+            cluster.run("c1", ["true", "x" * (1 << 24)])
+        assert cluster.run("c1", ["true"]).wait() == 0
 
 
 @pytest.mark.parametrize(
