@@ -25,9 +25,10 @@ from lockcheck.library.forwarding import Forwarding
 from lockcheck.library.log import Log
 from lockcheck.library.programs import Program
 from lockcheck.library.switchboard import Switchboard
+from lockcheck.library.termination import dying_after, postponed
 from lockcheck.nemesis import Plan
 from lockcheck.nodes.node import NodeSpec, Role
-from lockcheck.run.experiment import await_ready, ending
+from lockcheck.run.experiment import await_ready
 from lockcheck.run.resolve import as_faults_see, client_nodes, servers_in_versions, under_faketime
 from lockcheck.runs.store import Store
 from lockcheck.servers.kind import Kind
@@ -128,18 +129,29 @@ def cluster(
         raise UserError(f"unknown runtime {wanted!r}", cure=f"choose from: {', '.join(RUNTIMES)}")
     chosen, _why = choose_runtime(wanted, kinds)
     with ExitStack() as stack:
+        stack.enter_context(dying_after())
         out = folder or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="lockcheck-")))
         store = Store.create(out)
         held = stack.enter_context(store.held())
         plan = ClusterPlan(store.run_id, specs, held, idle_clients=True, client_image=image)
         forwarding = stack.enter_context(closing(Forwarding()))
-        nodes = stack.enter_context(ending(chosen.start(plan, say), collect=folder is not None))
+        nodes = stack.enter_context(_ending(chosen.start(plan, say), collect=folder is not None))
         check_versions(kinds, nodes.versions)
         await_ready(nodes)
         nodes.agent.ask("by_hand", faults)
         yield Cluster(
             nodes, specs, faults, runtime=chosen.name, folder=store.folder, forwarding=forwarding
         )
+
+
+@contextmanager
+def _ending(nodes: Nodes, *, collect: bool) -> Iterator[Nodes]:
+    try:
+        yield nodes
+    finally:
+        with postponed(), closing(nodes):
+            if collect:
+                nodes.collect()
 
 
 def plan_cluster(

@@ -22,14 +22,13 @@ LOOK_S = 0.1  # between two looks at the state of the run
 
 
 @contextmanager
-def ending(cluster: Cluster, *, collect: bool = True) -> Iterator[Cluster]:
+def ending(cluster: Cluster) -> Iterator[Cluster]:
     """Fetches the cluster's files and ends it on every way out; a second Ctrl-C is ignored."""
     try:
         yield cluster
     finally:
         with ignoring_signals(), closing(cluster):
-            if collect:
-                cluster.collect()
+            cluster.collect()
 
 
 def await_ready(cluster: Cluster) -> dict[str, str]:
