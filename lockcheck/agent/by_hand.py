@@ -13,7 +13,7 @@ from lockcheck.agent.fleet import Fleet
 from lockcheck.agent.link import Message, taking
 from lockcheck.agent.orders import StrikeOrders, Struck
 from lockcheck.errors import FaultError
-from lockcheck.history import Event, EventType, Notice
+from lockcheck.history import Effect, Event, EventType, Notice
 from lockcheck.nemesis import step_of
 from lockcheck.nemesis.aims import at_nodes
 from lockcheck.nemesis.base import Plan, Step
@@ -89,6 +89,7 @@ class FaultsByHand:
         nodes = await self._aim(step)
         if orders.number in self._cancelled:
             raise FaultError(f"{step} was cancelled before it took effect")
+        self._refuse_twice(step, nodes)
         active = self._begin(orders.number, step, nodes)
         await active.events.decided.wait()
         events = active.events
@@ -96,6 +97,18 @@ class FaultsByHand:
             await self._heal(orders.number)
             raise FaultError(f"{step} was not proven: {events.why_unproven}")
         return Struck(events.begun, events.proven)
+
+    def _refuse_twice(self, step: Step, nodes: tuple[str, ...]) -> None:
+        """The end of the one would be the end of the other. Cuts add up, link by link."""
+        effect = step.kind.effect
+        for each in self._active.values():
+            other, both = each.under_way.step, [name for name in nodes if name in each.nodes]
+            if both and effect is other.kind.effect and effect is not Effect.CUTS:
+                raise FaultError(
+                    f"{step} cannot strike {', '.join(both)} during {other}, which has the same "
+                    "effect",
+                    cure="end that block first, or name other nodes",
+                )
 
     async def _aim(self, step: Step) -> tuple[str, ...]:
         try:

@@ -131,7 +131,7 @@ class Fleet:
             first = node.spawn(node.orders.command, output, self._lives[name])
         self._first[name] = first
         if node.enter:
-            await its_program(first, name)
+            await _its_program(first, name)
             first.kill()  # it is not needed, and would stop whenever the program is stopped
             first.wait()
 
@@ -206,7 +206,7 @@ class Fleet:
                     )
 
 
-async def its_program(first: subprocess.Popen[bytes], name: str) -> None:
+async def _its_program(first: subprocess.Popen[bytes], name: str) -> None:
     """Waits until the command that enters the container has started the program. Without that, the
     container's init would be the program's parent."""
     await wait_until(

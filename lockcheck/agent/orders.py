@@ -99,6 +99,13 @@ class ProgramOrders(msgspec.Struct, frozen=True):
     environment: dict[str, str]
 
 
+class NotStarted(msgspec.Struct, frozen=True):
+    """The reply if the program cannot be started: the user can mend that."""
+
+    reason: str
+    cure: str
+
+
 class ConnectOrders(msgspec.Struct, frozen=True):
     """Opens a connection from one node to a port of another."""
 

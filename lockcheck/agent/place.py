@@ -24,7 +24,7 @@ from lockcheck.nodes.namespaces import (
     mount,
     network_of,
 )
-from lockcheck.nodes.node import Node, Role, children_of
+from lockcheck.nodes.node import Node, Role, children_of, command_line_of
 from lockcheck.nodes.waiting import wait_until
 
 HOSTS_FILE = "hosts"
@@ -55,18 +55,25 @@ class PlacedNode(Node):
         self, command: Sequence[str], output: IO[bytes] | int, life: int
     ) -> subprocess.Popen[bytes]:
         """Starts the node's own program; stdin is closed."""
-        return self._spawn(
-            command,
-            environment=self._environment(life),
-            streams=(subprocess.DEVNULL, output, subprocess.STDOUT),
-            folder=self.folder,
-            become=self._become() or WITHOUT_ROOTS_RIGHTS,
-        )
+        try:
+            return self._spawn(
+                command,
+                environment=self._environment(life),
+                streams=(subprocess.DEVNULL, output, subprocess.STDOUT),
+                folder=self.folder,
+                become=self._become() or WITHOUT_ROOTS_RIGHTS,
+            )
+        except OSError as error:
+            raise ClusterError(
+                f"{self.name} cannot be started: {error}",
+                cure=f"its command is {' '.join(command)}",
+            ) from error
 
     def spawn_program(
         self, command: Sequence[str], environment: Mapping[str, str], errors: IO[bytes]
     ) -> subprocess.Popen[bytes]:
-        """Starts a user's program, in its node's environment, with pipes for stdin and stdout."""
+        """Starts a user's program, in its node's environment, with pipes for stdin and stdout.
+        Raises OSError if that is seen at once; in a container see `has_executed`."""
         return self._spawn(
             command,
             environment={**self._surroundings(), **environment},
@@ -91,22 +98,24 @@ class PlacedNode(Node):
             enter_network(network)
             die_with_parent()
 
-        try:
-            return subprocess.Popen(
-                (*self.enter, *become, *command),
-                stdin=stdin,
-                stdout=stdout,
-                stderr=stderr,
-                cwd=folder,
-                env=environment,
-                start_new_session=True,
-                preexec_fn=in_its_place,  # noqa: PLW1509 - the agent has one thread
-            )
-        except OSError as error:
-            raise ClusterError(
-                f"{self.name} cannot be started: {error}",
-                cure=f"its command is {' '.join(command)}",
-            ) from error
+        return subprocess.Popen(
+            (*self.enter, *become, *command),
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
+            cwd=folder,
+            env=environment,
+            start_new_session=True,
+            preexec_fn=in_its_place,  # noqa: PLW1509 - the agent has one thread
+        )
+
+    def has_executed(self, started: subprocess.Popen[bytes], command: Sequence[str]) -> bool:
+        """Whether what enters its container has become the user's program, or has failed to."""
+        ahead = b"".join(os.fsencode(word) + b"\0" for word in (*self._become(), *command))
+        lines = (command_line_of(pid) for pid in children_of(started.pid))
+        return started.poll() is not None or any(
+            line and not line.endswith(ahead) for line in lines
+        )
 
     def _become(self) -> tuple[str, ...]:
         if self.orders.as_ordinary_user:

@@ -13,15 +13,18 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from lockcheck.agent.fleet import Fleet, its_program
+from lockcheck.agent.fleet import Fleet
 from lockcheck.agent.flow import WINDOW, Pump
 from lockcheck.agent.link import Message, taking
-from lockcheck.agent.orders import ConnectOrders, Piece, ProgramOrders, Signal, Taken
+from lockcheck.agent.orders import ConnectOrders, NotStarted, Piece, ProgramOrders, Signal, Taken
 from lockcheck.client.worker import OUTPUT
-from lockcheck.errors import UserError
 from lockcheck.nodes.node import Node, children_of
+from lockcheck.nodes.waiting import wait_until
 from lockcheck.servers.wire import Address
 
+START_TIMEOUT_S = 30.0
+CANNOT_EXECUTE = (126, 127)  # the exit codes of those that enter containers, and of shells
+ENTERING = (b"setpriv: ", b"nsenter: ")
 LAST_WORDS_S = 0.5  # to read the rest of a program's output once it has ended
 
 Send = Callable[[Message], None]
@@ -45,21 +48,33 @@ class Streams:
         }
         self._following: set[asyncio.Task[None]] = set()
 
-    async def _run(self, orders: ProgramOrders) -> None:
+    async def _run(self, orders: ProgramOrders) -> NotStarted | None:
         """Replies once the program is started and faults can strike it."""
         node = self._fleet.nodes[orders.node]
         if node.down:
-            raise UserError(f"{orders.node} is down", cure="heal the fault that has ended it first")
-        with (self._workdir / orders.node / OUTPUT).open("ab") as errors:
-            started = node.spawn_program(orders.command, orders.environment, errors)
+            return NotStarted(f"{node.name} is down", "heal the fault that has ended it first")
+        output = self._workdir / node.name / OUTPUT
+        with output.open("ab") as errors:
+            before = errors.tell()
+            try:
+                started = node.spawn_program(orders.command, orders.environment, errors)
+            except OSError as error:
+                return _not_started(orders, error.strerror or str(error))
         if node.enter:
-            await its_program(started, orders.node)
+            lacking = f"{orders.command[0]} has not started on {node.name}"
+            await wait_until(
+                lambda: node.has_executed(started, orders.command), lacking, START_TIMEOUT_S
+            )
+            if started.poll() in CANNOT_EXECUTE and (why := _complaint(output, before)):
+                with started:  # closes its pipes
+                    return _not_started(orders, why)
         pump = self._pump(orders.stream)
         program = RunningProgram(started, pump, entered=bool(node.enter))
         self._programs[orders.stream] = program
         following = asyncio.create_task(self._follow(orders.stream, program))
         self._following.add(following)
         following.add_done_callback(self._following.discard)
+        return None
 
     def _pump(self, stream: int) -> Pump:
         self._open[stream] = Pump(
@@ -94,6 +109,23 @@ class Streams:
             program.signal(orders.number)
 
 
+def _not_started(orders: ProgramOrders, why: str) -> NotStarted:
+    return NotStarted(
+        f"{orders.command[0]} cannot be run on {orders.node}: {why}",
+        "name a program that is there, in `local` of this host, in `docker` of the image",
+    )
+
+
+def _complaint(output: Path, since: int) -> str:
+    """Of what enters containers, about the program; empty if the program itself has ended."""
+    with output.open("rb") as lines:
+        lines.seek(since)
+        for line in lines:
+            if line.startswith(ENTERING):
+                return line.decode(errors="replace").strip()
+    return ""
+
+
 class RunningProgram:
     """A user's program with pipes for its input and output."""
 
@@ -121,7 +153,8 @@ class RunningProgram:
         target = asyncio.StreamWriter(into, protocol, None, loop)
         writing = asyncio.create_task(self._pump.write_all(target))
         reading = asyncio.create_task(self._pump.send_all(output))
-        await _end_of(self._started.pid)
+        if self._started.poll() is None:
+            await _end_of(self._started.pid)
         self._pump.make_room(WINDOW)  # for what is left in the pipe
         await asyncio.wait((reading,), timeout=LAST_WORDS_S)
         for task in (reading, writing):

@@ -17,11 +17,12 @@ from lockcheck.backends import BACKENDS
 from lockcheck.compose.choose import RUNTIMES, choose_runtime
 from lockcheck.compose.launching import CLIENT_IN_IMAGE, CLIENT_ON_HOST
 from lockcheck.compose.runtime import Cluster as Nodes
-from lockcheck.compose.runtime import ClusterPlan
+from lockcheck.compose.runtime import ClusterPlan, Runtime
 from lockcheck.config import RunConfig
 from lockcheck.errors import UserError
 from lockcheck.library.faults import Fault, Faults
 from lockcheck.library.forwarding import Forwarding
+from lockcheck.library.given import check_number, check_text, command_words, texts, variables
 from lockcheck.library.log import Log
 from lockcheck.library.programs import Program
 from lockcheck.library.switchboard import Switchboard
@@ -35,7 +36,8 @@ from lockcheck.servers.kind import Kind
 from lockcheck.servers.versions import check_versions
 
 RUNTIME_VARIABLE = "LOCKCHECK_RUN_RUNTIME"
-MOST_CLIENTS = 100
+MOST_OF_A_ROLE = 100  # servers, and clients: together they fit into one network
+LARGEST_SEED = (1 << 63) - 1
 TTL_MS = 1000  # for faults that depend on a lease, which is unknown here
 say = logging.getLogger("lockcheck").info
 
@@ -72,15 +74,20 @@ class Cluster:
         return tuple(spec.name for spec in self._specs.values() if spec.role is role)
 
     def run(
-        self, node: str, command: Sequence[str], *, environment: Mapping[str, str] | None = None
+        self,
+        node: str,
+        command: Sequence[str | os.PathLike[str]],
+        *,
+        environment: Mapping[str, str | os.PathLike[str]] | None = None,
     ) -> Program:
         """Runs your own program on a client's node: faults at the node strike it. It reaches the
         servers by their names, at `port(name)`."""
         self._check(node, self.clients)
-        return Program(self._switchboard, node, command, environment or {})
+        words, given = command_words(command), variables(environment or {})
+        return Program(self._switchboard, node, words, given)
 
     def port(self, server: str) -> int:
-        self._check(server, (*self.servers, self.storage))
+        self._check(server, tuple(filter(None, (*self.servers, self.storage))))
         found = self._specs[server].server
         return found.port if found else 0
 
@@ -109,7 +116,7 @@ def cluster(
     version: Sequence[str] = (),
     image: str = "",
     runtime: str = "",
-    folder: Path | None = None,
+    folder: str | os.PathLike[str] | None = None,
     seed: int = 0,
     faketime: bool = False,
 ) -> Iterator[Cluster]:
@@ -121,19 +128,23 @@ def cluster(
     `folder`, the nodes' output is not kept. With `faketime`, servers that are JVMs run under
     libfaketime: otherwise their monotonic clocks cannot be moved.
     """
-    asked = RunConfig(backend=lock, version=tuple(version), clients=clients, seed=seed)
-    specs, faults = plan_cluster(asked, servers=servers, storage=storage, faketime=faketime)
+    check_text(lock, "the name of a lock")
+    for what, text in (("storage", storage), ("image", image), ("runtime", runtime)):
+        check_text(text or "", what)
+    versions = texts(version, "version", cure=f"version=[{version!r}]")
+    asked = RunConfig(backend=lock, version=versions, clients=clients, seed=seed)
+    specs, faults = plan_cluster(asked, servers=servers, storage=storage or "", faketime=faketime)
     kinds = sorted({spec.kind for spec in specs if spec.kind})
-    wanted = runtime or os.environ.get(RUNTIME_VARIABLE, "auto")
-    if wanted not in (*RUNTIMES, "auto"):
-        raise UserError(f"unknown runtime {wanted!r}", cure=f"choose from: {', '.join(RUNTIMES)}")
-    chosen, _why = choose_runtime(wanted, kinds)
+    chosen = _runtime(runtime, kinds)
+    if image and chosen.name != "docker":
+        raise UserError(f"{chosen.name} has no images", cure='runtime="docker", or no image=')
     with ExitStack() as stack:
         stack.enter_context(dying_after())
-        out = folder or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="lockcheck-")))
-        store = Store.create(out)
+        if folder is None:
+            out = stack.enter_context(tempfile.TemporaryDirectory(prefix="lockcheck-"))
+        store = Store.create(Path(out if folder is None else folder))
         held = stack.enter_context(store.held())
-        plan = ClusterPlan(store.run_id, specs, held, idle_clients=True, client_image=image)
+        plan = ClusterPlan(store.run_id, specs, held, idle_clients=True, client_image=image or "")
         forwarding = stack.enter_context(closing(Forwarding()))
         nodes = stack.enter_context(_ending(chosen.start(plan, say), collect=folder is not None))
         check_versions(kinds, nodes.versions)
@@ -158,11 +169,17 @@ def plan_cluster(
     asked: RunConfig, *, servers: int | None, storage: str, faketime: bool
 ) -> tuple[tuple[NodeSpec, ...], Plan]:
     """Its nodes, and the cluster as faults see it. `servers`: so many of a kind, and no lock."""
-    if not 0 < asked.clients <= MOST_CLIENTS:
-        raise UserError(
-            f"{asked.clients} clients are not possible", cure=f"from 1 to {MOST_CLIENTS}"
-        )
+    check_number(asked.clients, "clients", most=MOST_OF_A_ROLE)
+    check_number(asked.seed, "seed", least=0, most=LARGEST_SEED)
+    if servers is not None:
+        check_number(servers, "servers", most=MOST_OF_A_ROLE)
     lock = asked.lock if servers is None and asked.backend in BACKENDS else None
+    if asked.version and not lock:
+        raise UserError(
+            f"version= is for the servers of a lock, and {asked.backend} with a number of servers "
+            "is none",
+            cure=f'name it with the servers: "{asked.version[0]}"',
+        )
     nodes = (
         *(servers_in_versions(lock, asked.version) if lock else _servers(asked.backend, servers)),
         *([NodeSpec("s1", Role.STORAGE, Kind.parse(storage))] if storage else []),
@@ -180,6 +197,16 @@ def plan_cluster(
         faketime=any(node.faketime for node in nodes),
     )
     return nodes, faults
+
+
+def _runtime(asked: str, kinds: Sequence[Kind]) -> Runtime:
+    wanted = asked or os.environ.get(RUNTIME_VARIABLE) or "auto"
+    if wanted not in (*RUNTIMES, "auto"):
+        where = "" if asked else f" in {RUNTIME_VARIABLE}"
+        raise UserError(
+            f"unknown runtime {wanted!r}{where}", cure=f"choose from: {', '.join(RUNTIMES)}"
+        )
+    return choose_runtime(wanted, kinds)[0]
 
 
 def _servers(text: str, number: int | None) -> Iterator[NodeSpec]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import count
@@ -14,6 +15,7 @@ from lockcheck.agent.orders import StrikeOrders, Struck
 from lockcheck.errors import ClusterError, FaultError, UserError
 from lockcheck.history import Event, EventType, Notice
 from lockcheck.history.event import NEMESIS
+from lockcheck.library.given import check_text
 from lockcheck.library.log import Log
 from lockcheck.nemesis import FAULTS, Plan, parse_nemesis
 from lockcheck.nemesis.aims import at_nodes
@@ -44,7 +46,7 @@ class Faults:
             raise AttributeError(f"unknown fault {kind!r}: choose from {', '.join(FAULTS)}")
 
         def fault(*whom: str, **settings: object) -> Fault:
-            known = {word for aim in FAULTS[kind].aims for word in (aim.name, aim.also)}
+            known = [word for aim in FAULTS[kind].aims for word in (aim.name, aim.also)]
             aims = [who for who in whom if who in known]
             words = aims + [word for pair in settings.items() for word in _written(*pair)]
             text = f"{kind}:{','.join(words)}" if words else kind
@@ -57,6 +59,7 @@ class Faults:
 
     def of(self, text: str, *nodes: str) -> Fault:
         """A fault as for `--nemesis`, at the named nodes if there are any."""
+        check_text(text, "a fault")
         sequence = parse_nemesis(text)
         if len(sequence) != 1:
             raise UserError(
@@ -73,6 +76,11 @@ class Faults:
             raise UserError(
                 f"{given[0]}= has no meaning here: the fault lasts as long as the with block",
                 cure="leave it out",
+            )
+        if lists := [each for each in nodes if not isinstance(each, str)]:
+            raise UserError(
+                f"a node is given by its name, and {lists[0]!r} is none",
+                cure=f"several nodes one by one: {step.kind.name}(*cluster.clients)",
             )
         if unknown := [name for name in nodes if name not in self._nodes]:
             raise UserError(
@@ -113,6 +121,7 @@ class Fault:
         self._step = step
         self._orders = orders
         self._numbers = numbers
+        self._entered = threading.Lock()
         self.nodes = orders.nodes
         self.proof = ""
 
@@ -121,6 +130,15 @@ class Fault:
 
     def __enter__(self) -> Fault:
         """Injects the fault and proves it; raises FaultError, after healing, if it cannot."""
+        if not self._entered.acquire(blocking=False):
+            raise UserError(f"{self} is under way already", cure="make another one for this block")
+        try:
+            return self._strike()
+        except BaseException:
+            self._entered.release()
+            raise
+
+    def _strike(self) -> Fault:
         began_ns = time.monotonic_ns()
         self._orders = structs.replace(self._orders, number=next(self._numbers))
         try:
@@ -144,6 +162,8 @@ class Fault:
         except ClusterError as failed:
             self._note_heal(EventType.INFO, failed.message)
             raise FaultError(failed.message, cure=failed.cure) from failed
+        finally:
+            self._entered.release()
         self._note_heal(EventType.OK)
 
     def _ask(self, do: str, body: object) -> object:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
+import msgspec
+
 from lockcheck.agent.flow import WINDOW, Taken
 from lockcheck.agent.link import Message
-from lockcheck.agent.orders import ProgramOrders, Signal
+from lockcheck.agent.orders import NotStarted, ProgramOrders, Signal
 from lockcheck.errors import UserError
+from lockcheck.library.given import check_text
 from lockcheck.library.switchboard import Switchboard
 
 PATIENCE_S = 10.0
@@ -40,11 +44,14 @@ class Program:
         self._stream = switchboard.new(self._take)
         self._heard = Taken(partial(switchboard.report, self._stream))
         orders = ProgramOrders(self._stream, node, tuple(command), dict(environment))
-        switchboard.link.ask("run", orders)
+        refused = msgspec.convert(switchboard.link.ask("run", orders), NotStarted | None)
+        if refused is not None:
+            raise UserError(refused.reason, cure=refused.cure)
 
     def say(self, line: str, timeout_s: float | None = PATIENCE_S) -> None:
         """Writes a line to its standard input. EOFError if it has ended, TimeoutError if it does
         not read what was written before."""
+        check_text(line, "a line")
         data = line.encode() + b"\n"
         if len(data) > LONGEST_LINE:
             raise UserError(
@@ -100,11 +107,15 @@ class Program:
             )
 
     def signal(self, number: int) -> None:
-        self._switchboard.link.ask("signal", Signal(self._stream, number))
+        """Sends it a signal, as `os.kill` does; without effect once it has ended."""
+        if number not in signal.valid_signals():
+            raise UserError(f"{number!r} is no signal", cure="take one of signal.Signals: SIGTERM")
+        self._switchboard.link.ask("signal", Signal(self._stream, int(number)))
 
     def _await(self, condition: Callable[[], bool], timeout_s: float | None) -> bool:
         """Whether it holds within this time, or until the end."""
-        self._changed.wait_for(lambda: condition() or self._over, timeout_s)
+        most_s = None if timeout_s is None else min(timeout_s, threading.TIMEOUT_MAX)
+        self._changed.wait_for(lambda: condition() or self._over, most_s)
         return condition()
 
     def _check_end(self, do: str) -> None:

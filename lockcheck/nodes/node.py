@@ -142,6 +142,14 @@ def children_of(pid: int) -> list[int]:
         return []
 
 
+def command_line_of(pid: int) -> bytes:
+    """Its words, each with a NUL after it; empty if it has ended."""
+    try:
+        return (PROC / str(pid) / "cmdline").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return b""
+
+
 def _thread_states(pid: int) -> Iterator[str]:
     for task in _tasks(pid):
         with suppress(FileNotFoundError, ProcessLookupError):  # it has just ended

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 import redis
@@ -55,6 +56,16 @@ def test_a_program_is_talked_to_and_ends_as_it_likes(cluster: lockcheck.Cluster)
             program.hear()
     with pytest.raises(EOFError, match="ended with 7"):
         program.say("more")
+
+
+@in_both_runtimes
+def test_paths_are_words_and_exit_codes_are_the_programs(cluster: lockcheck.Cluster) -> None:
+    shown = cluster.run(
+        "c1", [Path("/bin/sh"), "-c", "echo $A"], environment={"A": Path("/some/where")}
+    )
+    assert shown.hear() == "/some/where"
+    for code in (0, 126, 127):
+        assert cluster.run("c1", ["sh", "-c", f"exit {code}"]).wait() == code
 
 
 @in_both_runtimes
@@ -144,6 +155,27 @@ def test_faults_by_a_node_can_be_nested_and_side_by_side(cluster: lockcheck.Clus
 
 
 @in_both_runtimes
+def test_one_fault_twice_is_refused_and_the_first_goes_on(cluster: lockcheck.Cluster) -> None:
+    way = connected(cluster, "r1", "c1")
+    pause = cluster.faults.pause("r1", "s1")
+    with pause:
+        with pytest.raises(UserError, match=r"pause:r1\+s1 is under way already"):
+            pause.__enter__()
+        with (
+            pytest.raises(FaultError, match=r"pause:r1 cannot strike r1 during pause:r1\+s1"),
+            cluster.faults.pause("r1"),
+        ):
+            raise AssertionError("the block must not begin")
+        with pytest.raises(redis.exceptions.TimeoutError):
+            way.ping()
+    with pause:
+        pass
+    with cluster.faults.partition("c1", one_way="in"), cluster.faults.partition("c1"):
+        pass
+    assert connected(cluster, "r1", "c1").ping()
+
+
+@in_both_runtimes
 def test_what_cannot_be_proven_is_an_error_and_healed(cluster: lockcheck.Cluster) -> None:
     cluster.run("c2", ["sleep", "600"])
     with cluster.faults.kill("c2"):
@@ -180,6 +212,10 @@ def test_an_exception_heals_and_is_the_one_that_is_seen(cluster: lockcheck.Clust
 @in_both_runtimes
 def test_what_makes_no_sense_is_refused_with_the_cure(cluster: lockcheck.Cluster) -> None:
     faults = cluster.faults
+
+    def run(command: Any, environment: Any = None) -> Any:
+        return cluster.run("c1", command, environment=environment)
+
     for make, reason, cure in (
         (faults.pause, "it is not known here who holds", "name the node"),
         (lambda: faults.pause("c9"), "unknown node 'c9'", "r1, s1, c1, c2"),
@@ -189,6 +225,20 @@ def test_what_makes_no_sense_is_refused_with_the_cure(cluster: lockcheck.Cluster
         (lambda: cluster.fault("none"), "not one fault", "nest"),
         (lambda: cluster.run("r1", ["true"]), "unknown name 'r1'", "c1, c2"),
         (lambda: cluster.forward("c1", via="c2"), "unknown name 'c1'", "r1, s1"),
+        (lambda: cluster.run("c1", "ls -l"), "a command is a list", r"shlex.split('ls -l')"),
+        (lambda: cluster.run("c1", []), "the command names no program", '["program"'),
+        (lambda: run(["sleep", 5]), "a part of a command is a text, and 5 is none", "write '5'"),
+        (lambda: run(["a\0b"]), "cannot have a NUL in it", "leave it out"),
+        (lambda: run(["nonsense"]), "nonsense cannot be run on c1: .*No such file", "of the image"),
+        (lambda: run(["/etc/passwd"]), "passwd cannot be run on c1: .*Permission denied", "name a"),
+        (lambda: run(["true"], {"A": 1}), "the variable A is a text, and 1 is none", "write '1'"),
+        (lambda: run(["true"], {"A=B": "1"}), "'A=B' is no name of a variable", '{"NAME"'),
+        (lambda: run(["true"], "A=1"), "an environment is a dict", '{"NAME"'),
+        (lambda: run(["true"]).signal(999), "999 is no signal", "SIGTERM"),
+        (lambda: run(["true"]).say(b"x"), "a line is a text, and b'x' is none", "quotes"),
+        (lambda: cluster.port(""), "unknown name ''", "r1, s1"),
+        (lambda: faults.pause(cluster.clients), "by its name, and .* is none", "pause(*cluster."),
+        (lambda: faults.of(cast("Any", 5)), "a fault is a text", "quotes"),
     ):
         with pytest.raises(UserError, match=reason) as refused:
             make()
@@ -206,7 +256,9 @@ def test_clients_can_have_an_image_of_their_own() -> None:
     [image] = bring_images(["redis"], print).values()
     with lockcheck.cluster("redis", runtime="docker", image=image) as cluster:
         assert cluster.run("c1", ["redis-cli", "-h", "r1", "ping"]).hear() == "PONG"
-        assert cluster.run("c1", ["python3", "--version"]).wait() == 127
+        with pytest.raises(UserError, match=r"python3 cannot be run on c1: .*No such file"):
+            cluster.run("c1", ["python3", "--version"])
+        assert cluster.run("c1", ["sh", "-c", "exit 127"]).wait() == 127
 
 
 @pytest.mark.cluster
@@ -270,15 +322,48 @@ def test_what_is_too_much_for_the_agent_does_it_no_harm() -> None:
     ("given", "reason"),
     [
         ({"lock": "nonsense"}, "unknown server 'nonsense'"),
-        ({"lock": "redis", "clients": 0}, "0 clients"),
+        ({"lock": 5}, "the name of a lock is a text, and 5 is none"),
+        ({"lock": "redis", "clients": 0}, "clients=0"),
+        ({"lock": "redis", "clients": "2"}, "clients='2'"),
+        ({"lock": "redis", "servers": -1}, "servers=-1 is not possible"),
+        ({"lock": "redis", "servers": 4000}, "servers=4000"),
+        ({"lock": "redis", "servers": 2.5}, r"servers=2\.5"),
+        ({"lock": "redis", "seed": "x"}, "seed='x'"),
+        ({"lock": "redis", "servers": 3, "version": ["redis=7"]}, "version= is for the servers"),
+        ({"lock": "redis", "version": "redis=7"}, "version is a list of texts"),
+        ({"lock": "redis", "storage": 5}, "storage is a text"),
         ({"lock": "redis", "runtime": "moon"}, "unknown runtime 'moon'"),
         ({"lock": "redis", "storage": "disk"}, "unknown server 'disk'"),
         ({"lock": "redlock", "version": ["redis=1"]}, "--version redis=1"),
     ],
 )
-def test_clusters_that_cannot_be(given: dict[str, str], reason: str) -> None:
-    with pytest.raises(UserError, match=reason), lockcheck.cluster(**given):  # type: ignore[arg-type]
+def test_clusters_that_cannot_be(given: dict[str, Any], reason: str) -> None:
+    with pytest.raises(UserError, match=reason) as refused, lockcheck.cluster(**given):
         raise AssertionError("it must not begin")
+    assert refused.value.cure
+
+
+def test_a_runtime_of_the_environment_is_named_with_its_variable(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("LOCKCHECK_RUN_RUNTIME", "moon")
+    with (
+        pytest.raises(UserError, match="unknown runtime 'moon' in LOCKCHECK_RUN_RUNTIME"),
+        lockcheck.cluster("redis"),
+    ):
+        raise AssertionError("it must not begin")
+
+
+@pytest.mark.cluster
+def test_local_has_no_images_and_takes_its_folder_as_a_text(tmp_path: Path) -> None:
+    need("local")
+    with (
+        pytest.raises(UserError, match="local has no images"),
+        lockcheck.cluster("redis", runtime="local", image="mine"),
+    ):
+        raise AssertionError("it must not begin")
+    with lockcheck.cluster("redis", runtime="local", folder=str(tmp_path)) as cluster:
+        assert cluster.folder.parent == tmp_path
 
 
 # Stands in the block of a fault until something ends it.
