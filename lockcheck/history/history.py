@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -85,6 +86,6 @@ def _made_of(assembly: Assembly) -> History:
     )
 
 
-def read_history(path: Path) -> History:
+def read_history(path: str | os.PathLike[str]) -> History:
     place = Position()
-    return History.of(read_events(path, place=place), source=str(path), place=place)
+    return History.of(read_events(Path(path), place=place), source=str(path), place=place)

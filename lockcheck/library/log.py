@@ -6,6 +6,7 @@ and holds a little shorter than they were, and nothing is found that did not hap
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Iterator
@@ -14,33 +15,23 @@ from dataclasses import dataclass
 from itertools import count
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict, Unpack, get_args
+from typing import TYPE_CHECKING, Literal, TypeAlias, Unpack, get_args
 
+import msgspec
 from msgspec import structs
 
 from lockcheck.errors import UserError
-from lockcheck.history import Event, EventType, History, Notice, Refusal, Terms, write_events
-from lockcheck.history.event import terms_event
+from lockcheck.history import Event, EventType, F, History, Notice, Refusal, Terms, write_events
+from lockcheck.history.event import decode_event, encode_event, terms_event
+from lockcheck.library.given import check_text
+from lockcheck.library.promises import Promised, terms_of
 
 if TYPE_CHECKING:
     from lockcheck.checker.finding import Judgement
 
 
+OPERATIONS = F.ACQUIRE, F.RELEASE, F.RENEW, F.READ, F.WRITE, F.CAS, F.ADD, F.RUN
 Released: TypeAlias = Literal["true", "false", "unsaid"]
-
-
-class Promised(TypedDict, total=False):
-    """The lock's promises, by which it is judged, and the guard of the data."""
-
-    ttl_ms: int  # the lease, or the session's timeout, of acquires that do not name their own
-    session: bool
-    ends_with: str  # a session ends with its "connection" or "server": see `lock_nodes`
-    lock_nodes: tuple[str, ...]
-    tells_release: bool  # False: a release is `ok` whether or not the lock was still held
-    fair: bool
-    permits: int
-    model: str
-    guard: str
 
 
 @dataclass(slots=True)
@@ -82,6 +73,7 @@ class Log:
         self._origin_ns = time.monotonic_ns()
         self._events: list[Event] = []
         self._processes: dict[str, int] = {}
+        self._open: dict[str, str] = {}  # by client: what it is doing
         self._numbers = count()
         self._adding = threading.Lock()
 
@@ -98,10 +90,18 @@ class Log:
         ttl_ms: int | None = None,
         shared: bool = False,
     ) -> Iterator[LoggedOperation]:
-        """`acquire`, `release`, `renew`, `read`, `write` ..., around the code that does it. If the
-        code raises, its outcome is unknown, unless `refused` was called."""
-        asked = time.monotonic_ns(), self._process(client), EventType.INVOKE, f, key
-        invoke = Event(*asked, value, client, token, base=base, ttl_ms=ttl_ms, shared=shared)
+        """One of OPERATIONS, around the code that does it. If the code raises, its outcome is
+        unknown, unless `refused` was called."""
+        if f not in OPERATIONS:
+            known = ", ".join(OPERATIONS)
+            raise UserError(f"unknown operation {f!r}", cure=f"choose from: {known}")
+        check_text(client, "a client")
+        check_text(key, "a key")
+        asked = time.monotonic_ns(), 0, EventType.INVOKE, f, key
+        invoke = _as_written(
+            Event(*asked, value, client, token, base=base, ttl_ms=ttl_ms, shared=shared)
+        )
+        invoke = structs.replace(invoke, process=self._begin(client, f))
         self.add(invoke)
         answer = LoggedOperation(token=token, value=value)
         try:
@@ -115,17 +115,30 @@ class Log:
 
     def lost(self, client: str, key: str, why: str = "") -> None:
         """Records that the client learned of the loss of its lock."""
-        notice = EventType.INFO, Notice.LOST, key
-        self.add(Event(time.monotonic_ns(), self._process(client), *notice, node=client, error=why))
+        check_text(client, "a client")
+        check_text(key, "a key")
+        notice = time.monotonic_ns(), 0, EventType.INFO, Notice.LOST, key
+        lost = _as_written(Event(*notice, node=client, error=why))
+        self.add(structs.replace(lost, process=self._process(client)))
 
     def judge(self, **promised: Unpack[Promised]) -> Judgement:
         from lockcheck.checker import judge
+        from lockcheck.checker.modelling import misfit
 
-        return judge(History.of(self._recorded(Terms(**promised))))
+        history = History.of(self._recorded(terms_of(promised)))
+        if wrong := misfit(history.table, history.terms):
+            raise UserError(wrong, cure="another model=, or none: it is detected")
+        return judge(history)
 
-    def save(self, path: Path, **promised: Unpack[Promised]) -> None:
+    def save(self, path: str | os.PathLike[str], **promised: Unpack[Promised]) -> None:
         """For `lockcheck check PATH --report page.html`."""
-        write_events(path, self._recorded(Terms(**promised)))
+        events = self._recorded(terms_of(promised))
+        try:
+            write_events(Path(path), events)
+        except OSError as error:
+            raise UserError(
+                f"{path} cannot be written: {error.strerror}", cure="save it somewhere else"
+            ) from error
 
     def note(self, event: Event, time_ns: int | None = None) -> None:
         """An event of the agent, whose clock may differ."""
@@ -148,22 +161,44 @@ class Log:
                 self._processes[client] = next(self._numbers)
             return self._processes[client]
 
+    def _begin(self, client: str, f: str) -> int:
+        """Its process. A client does one thing after the other."""
+        with self._adding:
+            if client in self._open:
+                raise UserError(
+                    f"{client} begins {f} within its own {self._open[client]}",
+                    cure="end the block of that first, or let another client do it",
+                )
+            self._open[client] = f
+        return self._process(client)
+
     def _add_answer(self, client: str, invoke: Event, answer: LoggedOperation) -> None:
-        self.add(
-            structs.replace(
-                invoke,
-                time=time.monotonic_ns(),
-                type=answer.outcome,
-                token=answer.token,
-                value=answer.value,
-                seq=answer.seq,
-                valid_ms=answer.valid_ms,
-                error=answer.error,
-                refused=answer.refusal,
-                unsaid=answer.unsaid and answer.outcome is EventType.OK,
-                ttl_ms=None,
-            )
-        )
-        if answer.outcome is EventType.INFO:  # from here on it acts as another process
-            with self._adding:
+        with self._adding:
+            del self._open[client]
+            if answer.outcome is EventType.INFO:  # from here on it acts as another process
                 del self._processes[client]
+        answered = structs.replace(
+            invoke,
+            time=time.monotonic_ns(),
+            type=answer.outcome,
+            token=answer.token,
+            value=answer.value,
+            seq=answer.seq,
+            valid_ms=answer.valid_ms,
+            error=answer.error,
+            refused=answer.refusal,
+            unsaid=answer.unsaid and answer.outcome is EventType.OK,
+            ttl_ms=None,
+        )
+        self.add(_as_written(answered))
+
+
+def _as_written(event: Event) -> Event:
+    """As a file would have it: whatever is done to its value later."""
+    try:
+        return decode_event(encode_event(event))
+    except (msgspec.MsgspecError, TypeError, OverflowError, UnicodeEncodeError) as error:
+        raise UserError(
+            f"this {event.f} of {event.node} cannot be recorded: {error}",
+            cure="tokens and numbers are whole numbers, texts are texts, and values are as in JSON",
+        ) from error

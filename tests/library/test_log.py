@@ -5,11 +5,12 @@ from __future__ import annotations
 import threading
 from contextlib import suppress
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 
 import lockcheck
+from lockcheck.errors import UserError
 from lockcheck.history import EventType
 from lockcheck.library.log import LoggedOperation, Released
 
@@ -138,3 +139,89 @@ def test_many_threads_write_one_history() -> None:
     for thread in threads:
         thread.join()
     assert log.judge().counts.operations == 400
+
+
+def logged(client: Any = "c1", f: Any = "acquire", key: Any = "k", **given: Any) -> lockcheck.Log:
+    """One operation; what is given for its answer begins with `answer_`."""
+    log = lockcheck.Log()
+    answered = {name: given.pop(name) for name in list(given) if name.startswith("answer_")}
+    with log.operation(client, f, key, **given) as answer:
+        for name, value in answered.items():
+            setattr(answer, name.removeprefix("answer_"), value)
+    return log
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ({"f": "relase"}, "unknown operation 'relase'"),
+        ({"f": None}, "unknown operation None"),
+        ({"client": 1}, "a client is a text, and 1 is none"),
+        ({"key": None}, "a key is a text, and None is none"),
+        ({"ttl_ms": "5"}, r"this acquire of c1 cannot be recorded: .*`\$\.ttl_ms`"),
+        ({"ttl_ms": -5}, r"this acquire of c1 cannot be recorded: .*`\$\.ttl_ms`"),
+        ({"value": object()}, "cannot be recorded: Encoding objects of type object"),
+        ({"answer_token": "34"}, r"cannot be recorded: .*`\$\.token`"),
+        ({"answer_token": 1 << 70}, r"cannot be recorded: .*`\$\.token`"),
+        ({"answer_valid_ms": "1"}, r"cannot be recorded: .*`\$\.valid_ms`"),
+        ({"answer_error": 5}, r"cannot be recorded: .*`\$\.error`"),
+    ],
+)
+def test_what_cannot_be_recorded_is_refused_at_once(given: dict[str, Any], reason: str) -> None:
+    with pytest.raises(UserError, match=reason) as refused:
+        logged(**given)
+    assert refused.value.cure
+
+
+def test_a_client_that_does_two_things_at_once_is_refused_and_the_first_counts() -> None:
+    log = lockcheck.Log()
+    with log.operation("c1", "acquire", "k") as answer:
+        with (
+            pytest.raises(UserError, match="c1 begins write within its own acquire"),
+            log.operation("c1", "write", "k"),
+        ):
+            raise AssertionError("the block must not begin")
+        answer.unknown()
+    acquire(log, "c1")
+    release(log, "c1")
+    assert log.judge().counts.acquisitions == 1
+
+
+def test_a_value_is_what_it_was() -> None:
+    log, value = lockcheck.Log(), [1]
+    with log.operation("c1", "write", "k", value=value):
+        value.append(2)
+    assert [o.invoke.value for o in log.judge().case.operations] == [[1]]
+
+
+@pytest.mark.parametrize(
+    ("promised", "reason", "cure"),
+    [
+        ({"model": "nope"}, "unknown model 'nope'", "owner-mutex"),
+        ({"model": "set"}, "the model set does not know acquire", "another model="),
+        ({"model": "semaphore"}, "a semaphore has a number of permits", "permits=N"),
+        ({"model": "mutex", "permits": 2}, "the model mutex has no permits", "another model="),
+        ({"guard": "nope"}, "unknown guard 'nope'", "cas, fence"),
+        ({"ends_with": "nope"}, "unknown ends_with 'nope'", "connection, server"),
+        ({"permits": 0}, "permits=0 is not possible", ">= 1"),
+        ({"ttl_ms": "1000"}, "ttl_ms='1000' is not possible", "Expected `int"),
+        ({"ttl_ms": -1}, "ttl_ms=-1 is not possible", ">= 0"),
+        ({"lock_nodes": "r1"}, "lock_nodes='r1' is not possible", "array"),
+        ({"ttl": 1000}, "unknown promise 'ttl'", "ttl_ms"),
+        ({"backend": "redis"}, "unknown promise 'backend'", "ttl_ms"),
+    ],
+)
+def test_promises_that_cannot_be(promised: dict[str, Any], reason: str, cure: str) -> None:
+    with pytest.raises(UserError, match=reason) as refused:
+        logged().judge(**promised)
+    assert cure in refused.value.cure
+
+
+def test_a_log_is_saved_and_read_by_a_path_as_text(tmp_path: Path) -> None:
+    path = str(tmp_path / "log.jsonl")
+    logged().save(path, lock_nodes=("r1", "r2"), ttl_ms=1000)
+    terms = lockcheck.read_history(path).terms
+    assert (terms.lock_nodes, terms.ttl_ms) == (("r1", "r2"), 1000)
+    with pytest.raises(UserError, match="cannot be written: No such file") as refused:
+        logged().save(str(tmp_path / "missing" / "log.jsonl"))
+    assert refused.value.cure
