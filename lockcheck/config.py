@@ -8,6 +8,7 @@ come from these fields. What it names is looked up, and whether it makes sense i
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -123,6 +124,7 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
     spelled_out: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        msgspec.structs.force_setattr(self, "out", os.fspath(self.out))
         if not self.workload and self.backend in BACKENDS:
             msgspec.structs.force_setattr(self, "workload", self.lock.workload)
 

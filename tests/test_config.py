@@ -189,3 +189,27 @@ def test_what_a_lock_cannot_be_used_for(
 
 def test_every_setting_is_an_option_and_every_field_a_setting() -> None:
     assert set(settings()) == set(RunConfig.__struct_fields__) - {"spelled_out"}
+
+
+@pytest.mark.parametrize(
+    ("given", "cure"),
+    [
+        ({"nemesis": "none"}, "Expected `array`, got `str`"),
+        ({"version": "redis=7"}, "Expected `array`, got `str`"),
+        ({"nemesis": (5,)}, "Expected `str`, got `int`"),
+        ({"clients": "3"}, "Expected `int`, got `str`"),
+        ({"ttl_ms": 1.5}, "Expected `int`, got `float`"),
+        ({"seed": "x"}, "Expected `int`, got `str`"),
+    ],
+)
+def test_what_is_of_another_type_is_refused(given: dict[str, Any], cure: str) -> None:
+    [(name, value)] = given.items()
+    with pytest.raises(UserError) as refused:
+        planned(RunConfig(**{"backend": "redis", "seed": 1, **given}))
+    assert refused.value.message == f"{name}={value!r} is not possible"
+    assert refused.value.cure == cure
+
+
+def test_a_folder_can_be_a_path() -> None:
+    there: Any = Path("some") / "where"
+    assert planned(RunConfig(backend="redis", seed=1, out=there)).config.out == "some/where"

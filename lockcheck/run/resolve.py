@@ -28,6 +28,7 @@ from lockcheck.workloads import WORKLOADS, Workload
 def planned(config: RunConfig) -> RunPlan:
     """As `resolve`, with what `all` stands for: faults that the seed draws from those that this
     host does not lack."""
+    check_settings(config)
     if ALL in map(str.strip, config.nemesis):
         without = resolve(structs.replace(config, nemesis=(NO_FAULT,)))
         config = structs.replace(config, nemesis=draw(config.nemesis, without.faults))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from lockcheck.backends import BACKENDS, Backend
 from lockcheck.config import IN_MS, RunConfig, Setting, option_of, settings
 from lockcheck.durations import duration_words
@@ -16,6 +18,12 @@ def check_settings(config: RunConfig) -> None:
     """Each by itself. Raises a UserError with the cure."""
     for name, setting in settings().items():
         _check_setting(name, setting, getattr(config, name))
+    try:
+        msgspec.convert(msgspec.to_builtins(config), RunConfig)
+    except msgspec.ValidationError as error:
+        reason, _, where = str(error).partition(" - at `$.")
+        name = where.rstrip("`").partition("[")[0]
+        raise UserError(f"{name}={getattr(config, name)!r} is not possible", cure=reason) from error
 
 
 def check(config: RunConfig, lock: Backend, workload: Workload) -> None:

@@ -5,6 +5,7 @@ Its fields are in docs/verdicts.md. `schema` is raised when one goes or changes 
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from datetime import datetime
 from pathlib import Path
@@ -79,7 +80,7 @@ def _tallies(judgement: Judgement) -> tuple[Tally, ...]:
     )
 
 
-def read_record(folder: str | Path) -> Record:
+def read_record(folder: str | os.PathLike[str]) -> Record:
     """Of a run's folder, whether the run is complete, was killed or was judged again."""
     path = Path(folder) / RECORD_FILE
     try:
