@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from lockcheck.signals import TERMINATING, handling
+TERMINATING = (signal.SIGTERM, signal.SIGHUP)
 
 
 class Terminated(KeyboardInterrupt):
@@ -35,7 +36,7 @@ def dying_after() -> Iterator[None]:
 
     unhandled = [each for each in TERMINATING if signal.getsignal(each) is signal.SIG_DFL]
     try:
-        with handling(unhandled, unwind):
+        with _handling(unhandled, unwind):
             yield
     finally:
         for number in received[:1]:
@@ -48,8 +49,30 @@ def postponed() -> Iterator[None]:
     received = list[int]()
     numbers = (signal.SIGINT, *TERMINATING)
     try:
-        with handling(numbers, lambda number, _frame: received.append(number)):
+        with _handling(numbers, lambda number, _frame: received.append(number)):
             yield
     finally:
         for number in {*received} & {*TERMINATING}:
             signal.raise_signal(number)
+
+
+@contextmanager
+def _handling(
+    numbers: Iterable[signal.Signals], handler: Callable[[int, FrameType | None], object]
+) -> Iterator[None]:
+    """Does nothing on other threads than the main one: Python runs handlers on that alone. Leaves
+    handlers alone that are not Python's (None), and those that are set meanwhile."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {
+        number: signal.signal(number, handler)
+        for number in numbers
+        if signal.getsignal(number) is not None
+    }
+    try:
+        yield
+    finally:
+        for number, earlier in before.items():
+            if signal.getsignal(number) is handler:
+                signal.signal(number, earlier)

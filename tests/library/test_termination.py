@@ -53,6 +53,15 @@ def test_what_others_handle_or_ignore_stays_theirs() -> None:
     assert received == [TERM, TERM]
 
 
+def test_a_handler_that_a_test_sets_meanwhile_stays() -> None:
+    def own(_number: int, _frame: object) -> None: ...
+
+    with handled(TERM, signal.SIG_DFL):
+        with dying_after():
+            signal.signal(TERM, own)
+        assert signal.getsignal(TERM) is own
+
+
 def test_on_another_thread_nothing_is_installed() -> None:
     found: list[object] = []
 
