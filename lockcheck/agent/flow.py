@@ -14,7 +14,7 @@ REPORTED = WINDOW // 8  # as soon as so many were taken, the other end learns of
 CHUNK = 1 << 16
 
 
-class Taken:
+class Receipts:
     """Reports to the other end what was taken, now and then."""
 
     def __init__(self, report: Callable[[int], None]) -> None:
@@ -33,7 +33,7 @@ class Pump:
 
     def __init__(self, send: Callable[[bytes], None], report: Callable[[int], None]) -> None:
         self._send = send
-        self._taken = Taken(report)
+        self._receipts = Receipts(report)
         self._come: asyncio.Queue[bytes] = asyncio.Queue()
         self._under_way = 0
         self._room = asyncio.Event()
@@ -65,4 +65,4 @@ class Pump:
                 if not target.is_closing():
                     target.write(data)
                     await target.drain()
-            self._taken.add(len(data))
+            self._receipts.add(len(data))

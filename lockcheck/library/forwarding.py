@@ -74,7 +74,8 @@ class Forwarding:
             for writer, pump in self._open.items():
                 pump.take(b"")
                 writer.transport.abort()
-            await asyncio.gather(*asyncio.all_tasks() - {asyncio.current_task()})
+            if others := asyncio.all_tasks() - {asyncio.current_task()}:
+                await asyncio.wait(others)
 
         asyncio.run_coroutine_threadsafe(leave(), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)

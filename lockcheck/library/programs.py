@@ -9,7 +9,7 @@ from functools import partial
 
 import msgspec
 
-from lockcheck.agent.flow import WINDOW, Taken
+from lockcheck.agent.flow import WINDOW, Receipts
 from lockcheck.agent.link import Message
 from lockcheck.agent.orders import NotStarted, ProgramOrders, Signal
 from lockcheck.errors import UserError
@@ -42,7 +42,7 @@ class Program:
         self._over = False
         self._code: int | None = None
         self._stream = switchboard.new(self._take)
-        self._heard = Taken(partial(switchboard.report, self._stream))
+        self._heard = Receipts(partial(switchboard.report, self._stream))
         orders = ProgramOrders(self._stream, node, tuple(command), dict(environment))
         refused = msgspec.convert(switchboard.link.ask("run", orders), NotStarted | None)
         if refused is not None:

@@ -57,8 +57,12 @@ import gc, os, lockcheck, redis
 def use():
     with lockcheck.cluster("redis") as cluster:
         assert cluster.run("c1", ["true"]).wait() == 0
-        with redis.Redis(*cluster.forward("r1", via="c1")) as client:
+        way = cluster.forward("r1", via="c1")
+        with redis.Redis(*way) as client:
             assert client.ping()
+        left = redis.Redis(*way)  # its connection ends with the cluster
+        assert left.ping()
+    left.close()
 
 def test_nothing_stays_open():
     use()  # imports, and whatever is kept for the next time
