@@ -7,7 +7,7 @@ import os
 import re
 import signal
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
@@ -195,15 +195,21 @@ class Fleet:
 
     def check_clocks(self) -> None:
         """Refuses nodes in another time namespace: times are compared across nodes."""
+        own = set(_time_namespaces("self"))
         for node in self.nodes.values():
-            namespaces = (Path(f"/proc/{pid}/ns/time") for pid in ("self", *node.pids()))
-            with suppress(FileNotFoundError):  # a kernel without them, or a node that just exited
-                if len({namespace.readlink() for namespace in namespaces}) > 1:
-                    raise ClusterError(
-                        f"{node.name} is in a time namespace of its own, so its clock cannot be "
-                        "compared",
-                        cure="start the containers without one: it is a setting of their runtime",
-                    )
+            if not own.issuperset(_time_namespaces(*node.pids())):
+                raise ClusterError(
+                    f"{node.name} is in a time namespace of its own, so its clock cannot be "
+                    "compared",
+                    cure="start the containers without one: it is a setting of their runtime",
+                )
+
+
+def _time_namespaces(*pids: int | str) -> Iterator[Path]:
+    for pid in pids:
+        # A kernel without them; or a process that has just ended, or is ending.
+        with suppress(FileNotFoundError, ProcessLookupError, PermissionError):
+            yield Path(f"/proc/{pid}/ns/time").readlink()
 
 
 async def _its_program(first: subprocess.Popen[bytes], name: str) -> None:

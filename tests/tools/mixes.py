@@ -48,7 +48,8 @@ RIGHT = {
 }
 AT_ONCE = 3
 RESTARTS = ("kill:server,restart=300ms,gap=2s", "kill:server,restart=2500ms,gap=1s")
-TIME_LIMIT_MS, OF_ALL_MS = 8_000, 15_000
+# Several at once keep each other waiting.
+TIME_LIMIT_MS, OF_SEVERAL_MS, OF_ALL_MS = 8_000, 12_000, 15_000
 RUN_TIMEOUT_S = 240
 # What no lock and no checker can help.
 ACCEPTED = {
@@ -116,7 +117,9 @@ def mixes(seeds: int) -> Iterator[Mix]:
         drawn = choices.sample(able[backend], (1, AT_ONCE, 1)[round_ % 4])
         beside = (choices.choice(RESTARTS),) if round_ % 4 == 2 else ()
         words = (str(with_a_trigger(step, plan, choices)) for step in drawn)
-        yield Mix(seed, backend, (*beside, *words))
+        several = len(drawn) + len(beside) > 1
+        limit_ms = OF_SEVERAL_MS if several else TIME_LIMIT_MS
+        yield Mix(seed, backend, (*beside, *words), limit_ms)
 
 
 # --- running them --------------------------------------------------------------------------------
