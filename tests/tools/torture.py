@@ -52,6 +52,16 @@ AS_ON_THE_HOST = (
     *(f"--security-opt={what}=unconfined" for what in ("seccomp", "apparmor", "systempaths")),
     "--volume=/:/host",
 )
+SUITE = """
+import lockcheck, time
+
+def test_it():
+    with lockcheck.cluster("redis", clients=2, runtime={runtime!r}, folder={out!r}) as cluster:
+        cluster.run("c1", ["sleep", "600"])
+        with cluster.faults.pause("c1"):
+            time.sleep(4)
+"""
+NO_RUN = '{"verdict": "ok"}'  # a test that passes
 # Locks that are right under these faults: they must never be accused. A server is up again before a
 # lease has run out, or after that.
 BACKENDS = (
@@ -179,6 +189,19 @@ def stopped(trial: Trial) -> Ended:
         return ended(process, trial.out)
 
 
+def cancelled(trial: Trial) -> Ended:
+    """A test of somebody's own, with a cluster, whose CI job is cancelled."""
+    suite = trial.out.parent / f"{trial.out.name}-test.py"
+    suite.write_text(SUITE.format(runtime=trial.runtime, out=str(trial.out)))
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(suite)]
+    with begun(command, trial.out) as process:
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(trial.moment_s())
+        process.send_signal(trial.choices.choice((signal.SIGTERM, signal.SIGHUP)))
+        end = ended(process, trial.out)
+    return Ended(end.code, NO_RUN, end.errors)
+
+
 def killed(trial: Trial) -> Ended:
     """What it left is judged, and is never ok."""
     with begun(trial.command(), trial.out) as process:
@@ -250,7 +273,7 @@ def crowded(trial: Trial) -> Ended:
 DONE: dict[str, Callable[[Trial], Ended]] = {
     done.__name__: done
     for done in (
-        *(interrupted, contained, hung_up, stopped),
+        *(interrupted, contained, hung_up, stopped, cancelled),
         *(killed, bereaved, starved, filled, crowded),
     )
 }
@@ -275,7 +298,8 @@ def wrong(name: str, trial: Trial, end: Ended) -> Iterator[str]:
     run_id = trial.run_id()
     if run_id is None:
         return
-    if end.code in BY_A_SIGNAL and not (trial.out / run_id / "report.html").exists():
+    without = end.said != NO_RUN and not (trial.out / run_id / "report.html").exists()
+    if end.code in BY_A_SIGNAL and without:
         yield "a folder without a report"
     try:
         wait_for(lambda: not traces_of(run_id, trial.runtime), "nothing carries the run's id")
