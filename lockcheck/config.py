@@ -21,6 +21,7 @@ import msgspec
 from lockcheck.backends import BACKENDS, Backend
 from lockcheck.durations import duration_words
 from lockcheck.errors import UserError
+from lockcheck.files import read_document
 from lockcheck.servers.base import Clock
 from lockcheck.storage.base import Guard
 from lockcheck.workloads import WORKLOADS
@@ -152,10 +153,10 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
 def read_config(path: Path) -> RunConfig:
     """What a run has left of its own."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=RunConfig)
+        return msgspec.json.decode(read_document(path), type=RunConfig)
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}") from error
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise UserError(f"{path} is not the configuration of a run: {error}") from error
 
 

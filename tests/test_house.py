@@ -23,6 +23,8 @@ PACKAGE = Path(lockcheck.__file__).parent
 # Each may import only those above it, and itself. One file of a room may have a floor of its own.
 FLOORS = (
     "errors",
+    "trust",
+    "files",
     "durations",
     "distribution",
     "sizes",

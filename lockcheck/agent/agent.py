@@ -4,8 +4,8 @@ It starts the nodes, reads the clients' files as they are written, injects and p
 and takes requests through its pipes (`link.py`, `orders.py`). The end of its input is the end of
 the run: even if the command line was killed, faults are healed and the nodes are ended.
 
-`--networks N`: makes N networks for the nodes (`local`). Without it the nodes are in existing
-containers (`docker`). `--identity`: which folder DIR is, in case another one takes its place.
+`--networks N`: makes N networks for the nodes, and mounts DIR for them (`local`). Without it the
+nodes are in existing containers (`docker`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from lockcheck.agent.orders import (
     NemesisOrders,
     NodeOrders,
 )
-from lockcheck.agent.own_folder import OwnFolder
+from lockcheck.agent.own_folder import OWN_FOLDER, mount_own_folder
 from lockcheck.agent.own_networks import Network, make_networks
 from lockcheck.agent.streams import Streams
 from lockcheck.agent.tail import Tail
@@ -54,10 +54,10 @@ from lockcheck.storage.base import Guard, ledger_events
 
 class Agent:
     def __init__(
-        self, folder: OwnFolder | Path, networks: list[Network], send: Callable[[Message], None]
-    ):
-        self._own_folder = folder if isinstance(folder, OwnFolder) else None
-        self._workdir = workdir = folder.place if isinstance(folder, OwnFolder) else folder
+        self, folder: Path, networks: list[Network], send: Callable[[Message], None]
+    ) -> None:
+        self._own_folder = folder if networks else None
+        self._workdir = workdir = OWN_FOLDER if networks else folder
         self._fleet = Fleet(workdir, networks)
         self._nodes = self._fleet.nodes
         self._send = send
@@ -81,7 +81,7 @@ class Agent:
 
     async def _launch(self, orders: list[NodeOrders]) -> dict[str, str]:
         if self._own_folder is not None:
-            self._own_folder.mount()
+            mount_own_folder(self._own_folder)
         return await self._fleet.launch(orders)
 
     async def _networks(self, _body: object) -> dict[str, str]:
@@ -222,7 +222,7 @@ def _write_whole(path: Path, value: object) -> None:
     unfinished.rename(path)
 
 
-async def converse(folder: OwnFolder | Path, networks: list[Network]) -> None:
+async def converse(folder: Path, networks: list[Network]) -> None:
     loop = asyncio.get_running_loop()
     incoming = asyncio.StreamReader(limit=LONGEST_REQUEST)
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(incoming), sys.stdin.buffer)
@@ -260,13 +260,9 @@ async def _answer(agent: Agent, request: Request, send: Callable[[Message], None
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--workdir", type=Path, required=True)
-    parser.add_argument("--identity")
     parser.add_argument("--networks", type=int, default=0)
     arguments = parser.parse_args()
-    folder = arguments.workdir
-    if arguments.identity:
-        folder = OwnFolder(folder, arguments.identity)
-    asyncio.run(converse(folder, make_networks(arguments.networks)))
+    asyncio.run(converse(arguments.workdir, make_networks(arguments.networks)))
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from lockcheck.check.recheck import run_folder
 from lockcheck.errors import UserError
+from lockcheck.files import writing
 from lockcheck.formats import ReadOptions, read_any
 from lockcheck.formats.exports.export import left_out, write
 from lockcheck.history import History
@@ -50,7 +51,7 @@ def _to_standard_output(history: History, name: str) -> None:
 
 def _to_file(history: History, name: str, to: Path) -> None:
     try:
-        with to.open("wb") as out:
+        with writing(to) as out:
             write(history, name, out)
     except OSError as error:
         raise UserError(

@@ -16,6 +16,7 @@ from lockcheck.checker.finding import Judgement
 from lockcheck.checker.logs.guess import models_of
 from lockcheck.checker.modelling import SEMAPHORES, misfit
 from lockcheck.errors import UserError
+from lockcheck.files import writing
 from lockcheck.formats import ReadOptions
 from lockcheck.formats.opening import STANDARD_INPUT, name_of
 from lockcheck.history import F, History
@@ -128,7 +129,7 @@ def judged(history: History | Scan, patience: Patience) -> Judgement:
 def _published(store: Store, narrative: Narrative, facts: RunFacts) -> str:
     try:
         publish(store, narrative, facts)
-    except OSError as error:  # another user's run, perhaps: it is judged all the same
+    except (OSError, UserError) as error:  # another user's run: it is judged all the same
         return str(error)
     return ""
 
@@ -185,7 +186,8 @@ def _in_full(given: str) -> str:
 
 def _write_report(path: Path, narrative: Narrative, facts: RunFacts) -> None:
     try:
-        path.write_text(render(narrative, facts), encoding="utf-8")
+        with writing(path) as out:
+            out.write(render(narrative, facts).encode())
     except OSError as error:
         raise UserError(
             f"{path} cannot be written: {error.strerror}", cure="choose another --report FILE"

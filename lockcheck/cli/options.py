@@ -12,30 +12,37 @@ from click.shell_completion import CompletionItem
 
 from lockcheck.durations import parse_duration_ms
 from lockcheck.errors import UserError
+from lockcheck.files import bounded, opened
 from lockcheck.sizes import parse_size
+from lockcheck.trust import doubt_about, trusted_users
 
 
 def read_config_file(path: Path, commands: Mapping[str, click.Command]) -> dict[str, object]:
-    """Refuses a file of another user: its settings act with the rights of the current one."""
-    if not path.exists():
-        return {}
-    import tomllib
-
+    """Refuses what another user may have written: it acts with the rights of the current one."""
     try:
-        with path.open("rb") as file:
-            _refuse_foreign(os.fstat(file.fileno()).st_uid, path)
-            tables = tomllib.load(file)
-    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"{path} cannot be read: {error}") from error
+        with opened(path, follow=True) as file:
+            import tomllib
+
+            _refuse_foreign(os.fstat(file.fileno()), path)
+            tables = tomllib.loads(bounded(file, path).decode())
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, RecursionError) as error:  # all that TOML can fail by
+        reason = error.strerror if isinstance(error, OSError) else error
+        if isinstance(error, RecursionError):
+            reason = "it is nested too deeply"
+        raise UserError(
+            f"{path} cannot be read: {reason}", cure="correct it, or start lockcheck elsewhere"
+        ) from error
     return {name: _by_parameter(commands, name, table, path) for name, table in tables.items()}
 
 
-def _refuse_foreign(owner: int, path: Path) -> None:
-    ours = {0, os.geteuid(), int(os.environ.get("SUDO_UID") or os.geteuid())}
-    if owner not in ours:
+def _refuse_foreign(about: os.stat_result, path: Path) -> None:
+    if doubt := doubt_about(about, trusted_users()):
         raise UserError(
-            f"{path} in this folder belongs to another user (uid {owner}): it is not read",
-            cure=f"chown {os.geteuid()} {path} if you trust it, or start lockcheck elsewhere",
+            f"{path} in this folder {doubt}: it is not read",
+            cure=f"if you trust it, chown {os.geteuid()} {path} and chmod go-w {path}; "
+            "or start lockcheck elsewhere",
         )
 
 

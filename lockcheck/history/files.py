@@ -14,6 +14,7 @@ from typing import IO
 import msgspec
 
 from lockcheck.errors import HistoryError
+from lockcheck.files import opened
 from lockcheck.history.event import Event, decode_event, encode_event
 
 # No client writes a longer line: a line is one event, not a document.
@@ -74,11 +75,15 @@ class Position:
 
 
 def read_events(
-    path: Path, *, allow_torn_end: bool = False, place: Position | None = None
+    path: Path,
+    *,
+    allow_torn_end: bool = False,
+    place: Position | None = None,
+    follow: bool = False,
 ) -> Iterator[Event]:
     """Yields the events of a file; `allow_torn_end` drops a last line without a newline."""
     try:
-        with path.open("rb") as lines:
+        with opened(path, follow=follow) as lines:
             yield from events_in(lines, str(path), allow_torn_end=allow_torn_end, place=place)
     except OSError as error:
         raise HistoryError(f"cannot be read: {error.strerror}", source=str(path)) from error

@@ -88,4 +88,5 @@ def _made_of(assembly: Assembly) -> History:
 
 def read_history(path: str | os.PathLike[str]) -> History:
     place = Position()
-    return History.of(read_events(Path(path), place=place), source=str(path), place=place)
+    read = read_events(Path(path), place=place, follow=True)
+    return History.of(read, source=str(path), place=place)

@@ -143,8 +143,9 @@ def cluster(
         if folder is None:
             out = stack.enter_context(tempfile.TemporaryDirectory(prefix="lockcheck-"))
         store = Store.create(Path(out if folder is None else folder))
-        held = stack.enter_context(store.held())
-        plan = ClusterPlan(store.run_id, specs, held, idle_clients=True, client_image=image or "")
+        plan = ClusterPlan(
+            store.run_id, specs, store.folder, idle_clients=True, client_image=image or ""
+        )
         forwarding = stack.enter_context(closing(Forwarding()))
         nodes = stack.enter_context(_ending(chosen.start(plan, say), collect=folder is not None))
         check_versions(kinds, nodes.versions)

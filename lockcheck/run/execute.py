@@ -135,7 +135,7 @@ class _Attempt:
         plan, store, watcher = self.plan, self.store, self.watcher
         began = time.monotonic()
         with ExitStack() as stack:
-            nodes = ClusterPlan(store.run_id, plan.nodes, stack.enter_context(store.held()))
+            nodes = ClusterPlan(store.run_id, plan.nodes, store.folder)
             started = self.runtime.start(nodes, lambda line: watcher(Preparing(line)))
             cluster = stack.enter_context(ending(started))
             self.servers = cluster.versions

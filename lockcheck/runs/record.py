@@ -16,6 +16,7 @@ from lockcheck.checker.doubt import DoubtCode
 from lockcheck.checker.finding import Counts, Culprit, Judgement, Verdict
 from lockcheck.config import RunConfig
 from lockcheck.errors import UserError
+from lockcheck.files import read_document
 from lockcheck.runs.facts import RunFacts
 from lockcheck.runs.store import RECORD_FILE
 
@@ -84,12 +85,12 @@ def read_record(folder: str | os.PathLike[str]) -> Record:
     """Of a run's folder, whether the run is complete, was killed or was judged again."""
     path = Path(folder) / RECORD_FILE
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Record)
+        return msgspec.json.decode(read_document(path), type=Record)
     except OSError as error:
         raise UserError(
             f"{path} cannot be read: {error.strerror}", cure=f"lockcheck check {folder} writes it"
         ) from error
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise UserError(
             f"{path} is no record of a run: {error}",
             cure=f"lockcheck check {folder} writes it anew",

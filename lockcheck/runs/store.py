@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import errno
-import os
 import secrets
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain, takewhile
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from lockcheck.errors import ClusterError, HistoryError, UserError, is_out_of_space
-from lockcheck.history import Terms, read_history
+from lockcheck.files import make_folder, read_document, writing
+from lockcheck.history import History, Terms
 from lockcheck.history.event import terms_event
 from lockcheck.history.files import merge_event_files, read_events, write_events
 from lockcheck.history.seal import Seal, digest_of, sealed
 from lockcheck.nodes import NODES_FOLDER
 from lockcheck.runs.facts import RunFacts
+from lockcheck.trust import refuse_foreign_place
 
 if TYPE_CHECKING:
     from lockcheck.config import RunConfig
@@ -30,16 +29,17 @@ if TYPE_CHECKING:
 HISTORY_FILE, VERDICT_FILE, REPORT_FILE = "history.jsonl", "verdict.json", "report.html"
 CONFIG_FILE, FACTS_FILE, RECORD_FILE = "config.json", "facts.json", "record.json"
 TERMS_FILE = "terms.jsonl"
+FOLDER_MODE = 0o775
 ALONE = "check the file history.jsonl alone, if that is enough"
 
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """Writes only to this folder: not to one that takes its place meanwhile, nor through links in
-    it. Both may belong to another user while lockcheck runs as root."""
-
     folder: Path
-    device_and_inode: tuple[int, int]
+
+    @staticmethod
+    def at(folder: Path) -> Store:
+        return Store(folder.resolve())
 
     @property
     def run_id(self) -> str:
@@ -54,51 +54,27 @@ class Store:
         return self.folder / REPORT_FILE
 
     @staticmethod
-    def at(folder: Path) -> Store:
-        folder = folder.resolve()
-        return Store(folder, _identity(folder.stat()))
-
-    @staticmethod
     def create(out: Path) -> Store:
-        """A new folder below `out`, and `out/latest` pointing to it."""
+        """A new folder below `out`, and `out/latest` pointing to it. Root makes none where another
+        user could take it away, and put something else in its place."""
         run_id = f"{datetime.now():%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
-        folder = out / run_id
+        refuse_foreign_place(out / run_id)
+        folder = out.resolve() / run_id
         try:
-            folder.mkdir(parents=True)
-            store = Store.at(folder)
-            with store._opened() as handle:
-                _make_ours(NODES_FOLDER, handle, folder)
-            _point_latest_to(store.folder)
+            make_folder(folder / NODES_FOLDER, FOLDER_MODE)
+            _point_latest_to(folder)
         except OSError as error:
             raise UserError(
                 f"{out} cannot hold results: {error.strerror}",
                 cure="choose another folder with --out DIR",
             ) from error
-        return store
-
-    @contextmanager
-    def held(self) -> Iterator[Path]:
-        """A path into this folder even if another takes its place, where the system has such."""
-        with self._opened() as handle:
-            path = Path(f"/proc/self/fd/{handle}")
-            yield path if path.exists() else self.folder
-
-    @contextmanager
-    def _opened(self) -> Iterator[int]:
-        handle = os.open(self.folder, os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        try:
-            if _identity(os.fstat(handle)) != self.device_and_inode:
-                raise OSError(errno.ESTALE, "another folder is in its place", str(self.folder))
-            yield handle
-        finally:
-            os.close(handle)
+        return Store(folder)
 
     def begin(self, config: RunConfig, terms: Terms, facts: RunFacts) -> None:
         """Writes what has to be there already if the run is killed."""
         self._write(CONFIG_FILE, config)
         self._write(FACTS_FILE, facts)
-        with self.held() as folder:
-            write_events(folder / NODES_FOLDER / TERMS_FILE, [terms_event(terms)])
+        write_events(self._parts / TERMS_FILE, [terms_event(terms)])
 
     @property
     def is_unassembled(self) -> bool:
@@ -107,7 +83,7 @@ class Store:
 
     def terms(self) -> Terms:
         """The terms of the run, as written when it began."""
-        return read_history(self._parts / TERMS_FILE).terms
+        return History.of(read_events(self._parts / TERMS_FILE)).terms
 
     def assemble_history(self, terms: Terms, facts: RunFacts, until_ns: int | None = None) -> None:
         """Merges what clients, nemesis and storage wrote; seals that together with the facts."""
@@ -117,7 +93,7 @@ class Store:
         if until_ns is not None:
             merged = takewhile(lambda event: event.time <= until_ns, merged)
         events = chain([terms_event(terms)], merged)
-        with self.writing(HISTORY_FILE) as out:
+        with writing(self.history) as out:
             out.writelines(sealed(events, _pretty(facts)))
         self._write(FACTS_FILE, facts)
 
@@ -135,7 +111,7 @@ class Store:
         """None for a bare history, which is judged without them."""
         path = self.folder / FACTS_FILE
         try:
-            written = path.read_bytes()
+            written = read_document(path)
             if seal is not None and digest_of(written) != seal.facts:
                 raise HistoryError("it was changed since the run", source=str(path), cure=ALONE)
             return msgspec.json.decode(written, type=RunFacts)
@@ -143,8 +119,9 @@ class Store:
             if seal is None:
                 return None
             raise HistoryError("it is missing", source=str(path), cure=ALONE) from error
-        except (OSError, msgspec.DecodeError) as error:
-            raise HistoryError(f"cannot be read: {error}", source=str(path), cure=ALONE) from error
+        except (OSError, msgspec.DecodeError, RecursionError) as error:
+            reason = error.strerror if isinstance(error, OSError) else error
+            raise HistoryError(f"cannot be read: {reason}", source=str(path), cure=ALONE) from error
 
     def config(self) -> RunConfig:
         """The configuration that the run was given."""
@@ -159,26 +136,12 @@ class Store:
         self._write(VERDICT_FILE, summary)
 
     def save_page(self, page: str) -> None:
-        with self.writing(REPORT_FILE) as out:
+        with writing(self.report) as out:
             out.write(page.encode())
 
     def _write(self, name: str, value: object) -> None:
-        with self.writing(name) as out:
+        with writing(self.folder / name) as out:
             out.write(_pretty(value))
-
-    @contextmanager
-    def writing(self, name: str) -> Iterator[IO[bytes]]:
-        """Opens a file of the folder for writing; it appears only when it is complete."""
-        with self._opened() as folder:
-            unfinished = f".{name}-{secrets.token_hex(4)}"
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-            try:
-                with open(os.open(unfinished, flags, 0o644, dir_fd=folder), "wb") as out:  # noqa: PTH123
-                    yield out
-                os.replace(unfinished, name, src_dir_fd=folder, dst_dir_fd=folder)
-            finally:
-                with suppress(FileNotFoundError):  # it has its name by now
-                    os.unlink(unfinished, dir_fd=folder)
 
 
 def _last_ns(history: Path) -> int:
@@ -190,18 +153,6 @@ def _last_ns(history: Path) -> int:
 
 def _pretty(value: object) -> bytes:
     return msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"
-
-
-def _identity(stat: os.stat_result) -> tuple[int, int]:
-    return stat.st_dev, stat.st_ino
-
-
-def _make_ours(name: str, handle: int, folder: Path) -> None:
-    """Makes a folder in one that was just made. Both have the same owner, unless another user put a
-    folder of theirs in its place."""
-    os.mkdir(name, dir_fd=handle)
-    if os.stat(name, dir_fd=handle).st_uid != os.fstat(handle).st_uid:
-        raise OSError(errno.ESTALE, "another folder is in its place", str(folder))
 
 
 def _point_latest_to(folder: Path) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import errno
 import os
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -28,32 +26,6 @@ def test_a_link_is_replaced_and_not_followed(tmp_path: Path) -> None:
     assert precious.read_text() == "keep me"
     assert (folder / REPORT_FILE).read_text().startswith("<!doctype html>")
     assert not (folder / REPORT_FILE).is_symlink()
-
-
-def test_what_takes_the_folders_place_is_not_written_to(tmp_path: Path) -> None:
-    run, other = tmp_path / "run", tmp_path / "other"
-    run.mkdir()
-    other.mkdir()
-    store = Store.at(run)
-    run.rename(tmp_path / "away")
-    run.symlink_to(other)
-    with pytest.raises(OSError, match=os.strerror(errno.ENOTDIR)):
-        store.save_page("page")
-    run.unlink()
-    other.rename(run)
-    with pytest.raises(OSError, match="another folder is in its place"):
-        store.save_page("page")
-    assert list(run.iterdir()) == []
-
-
-def test_a_file_is_there_as_a_whole_or_as_it_was(tmp_path: Path) -> None:
-    store = Store.at(tmp_path)
-    store.save_page("before")
-    with suppress(KeyboardInterrupt), store.writing(REPORT_FILE) as out:
-        out.write(b"aft")
-        raise KeyboardInterrupt
-    assert [path.name for path in tmp_path.iterdir()] == [REPORT_FILE]
-    assert store.report.read_text() == "before"
 
 
 @pytest.mark.parametrize("kind", ["file", "folder"])

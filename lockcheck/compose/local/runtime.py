@@ -19,7 +19,7 @@ from typing import IO
 import msgspec
 
 from lockcheck.agent.link import AgentLink
-from lockcheck.agent.own_folder import OwnFolder, identity_of
+from lockcheck.agent.own_folder import OWN_FOLDER
 from lockcheck.compose.launching import CLIENT_ON_HOST, node_orders, programs_on_host
 from lockcheck.compose.local.fetching import bring_faketime, bring_server, why_no_server
 from lockcheck.compose.runtime import Cluster, ClusterPlan, Runtime, Say, allow_open_files
@@ -96,8 +96,8 @@ class LocalCluster(Cluster):
         orders = node_orders(
             plan.nodes,
             programs_on_host(plan.kinds),
-            folder_of=lambda name: str(OwnFolder.place / name),
-            data_of=lambda name: str(OwnFolder.place / name / DATA),
+            folder_of=lambda name: str(OWN_FOLDER / name),
+            data_of=lambda name: str(OWN_FOLDER / name / DATA),
             client=() if plan.idle_clients else CLIENT_ON_HOST,
             faketime=str(find_library() or ""),
         )
@@ -145,12 +145,8 @@ def _start_agent(
     way = isolation()
     if way is None:
         raise ClusterError("this system gives no namespaces", cure=NO_NAMESPACES)
-    folder = os.open(plan.nodes_folder, os.O_DIRECTORY | os.O_NOFOLLOW)
-    try:
-        where, identity = os.readlink(f"/proc/self/fd/{folder}"), identity_of(folder)  # noqa: PTH115
-    finally:
-        os.close(folder)
-    arguments = ("--workdir", where, "--identity", identity, "--networks", str(len(plan.nodes)))
+    folder = plan.nodes_folder.resolve()
+    arguments = ("--workdir", str(folder), "--networks", str(len(plan.nodes)))
     return subprocess.Popen(
         (*way, *command, *arguments),
         stdin=subprocess.PIPE,
