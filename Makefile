@@ -5,9 +5,12 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/installed
 
+LOCK    := lockcheck/compose/images/python/requirements.txt
+DRIVERS := etcd consul zookeeper postgres mariadb
+
 FUZZED := tests/checker tests/formats tests/history tests/production tests/simulation
 
-.PHONY: demo test lint table test-faults mixes torture damage endurance bench fuzz clean
+.PHONY: demo test lint lock table test-faults mixes torture damage endurance bench fuzz clean
 
 demo: $(STAMP)  ## See a Redlock lose its lock, and why
 	@$(BIN)/lockcheck run --backend redlock --nemesis pause; code=$$?; \
@@ -21,6 +24,12 @@ lint: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+lock: $(STAMP)  ## The newest versions of what the client image holds, with the digests of their wheels
+	$(BIN)/python -m pip install --quiet --group lock
+	$(BIN)/python -m uv pip compile --quiet --upgrade --generate-hashes --no-header --no-annotate \
+	  --only-binary :all: --python-version 3.13 --python-platform x86_64-manylinux_2_28 \
+	  $(addprefix --extra ,$(DRIVERS)) --output-file $(LOCK) pyproject.toml
 
 table: $(STAMP)  ## How each lock is expected to fare, by runs: make table RUNTIME=docker SEEDS=20 BACKEND="etcd redis"
 	$(BIN)/python -m tests.tools.table --runtime $(or $(RUNTIME),local) --seeds $(or $(SEEDS),20) \

@@ -9,6 +9,7 @@ import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from io import BufferedReader
 from pathlib import Path
 from typing import IO
 
@@ -20,7 +21,7 @@ OPEN_FILES = ("/dev/stdout", "/dev/stderr", "/dev/fd/", "/proc/self/fd/")
 
 
 @contextmanager
-def opened(path: Path, *, follow: bool = False) -> Iterator[IO[bytes]]:
+def opened(path: Path, *, follow: bool = False) -> Iterator[BufferedReader]:
     """A regular file. Anything else is an OSError: a pipe has no end, and devices do things."""
     about = path.stat() if follow else path.lstat()
     _refuse_irregular(about, path)

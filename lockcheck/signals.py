@@ -1,7 +1,10 @@
-"""What signals do: the first one interrupts the command, and what must be completed is spared."""
+"""What signals do: the first one interrupts the command, what must be completed is spared, and
+children end with their parent."""
 
 from __future__ import annotations
 
+import ctypes
+import os
 import signal
 import threading
 from collections.abc import Iterator
@@ -10,6 +13,16 @@ from types import FrameType
 
 INTERRUPTING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 INTERRUPTED = 130  # the exit code of a run that was interrupted, by whichever of them
+PR_SET_PDEATHSIG = 1
+_prctl = getattr(ctypes.CDLL(None), "prctl", None)  # Linux' own
+
+
+def end_with(parent: int) -> None:
+    """Called by a new child: it is killed when its parent ends, in whatever way."""
+    if _prctl is not None:
+        _prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:  # which ended before
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 class Interrupted(KeyboardInterrupt):

@@ -25,6 +25,7 @@ FLOORS = (
     "errors",
     "trust",
     "files",
+    "cache",
     "durations",
     "distribution",
     "sizes",

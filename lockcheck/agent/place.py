@@ -19,13 +19,13 @@ from lockcheck.errors import ClusterError
 from lockcheck.nodes.namespaces import (
     MS_NODEV,
     MS_NOSUID,
-    die_with_parent,
     enter_network,
     mount,
     network_of,
 )
 from lockcheck.nodes.node import Node, Role, children_of, command_line_of
 from lockcheck.nodes.waiting import wait_until
+from lockcheck.signals import end_with
 
 HOSTS_FILE = "hosts"
 INITS = {"docker-init", "tini"}
@@ -91,12 +91,12 @@ class PlacedNode(Node):
         folder: Path | None,
         become: Sequence[str],
     ) -> subprocess.Popen[bytes]:
-        network = self.network
+        network, agent = self.network, os.getpid()
         stdin, stdout, stderr = streams
 
         def in_its_place() -> None:
             enter_network(network)
-            die_with_parent()
+            end_with(agent)
 
         return subprocess.Popen(
             (*self.enter, *become, *command),

@@ -290,11 +290,12 @@ def doctor_command() -> int:
 
 @main.command("clean")
 def clean_command() -> int:
-    """Remove what killed runs left in Docker."""
+    """Remove what killed runs left in Docker and in the cache."""
+    from lockcheck.cache import remove_leftovers
     from lockcheck.compose.docker.cleanup import clean_docker
     from lockcheck.words import amount
 
-    removed = clean_docker(say, say)
+    removed = remove_leftovers() + clean_docker(say, say)
     click.echo(f"{amount(removed, 'leftover')} removed")
     return 0
 

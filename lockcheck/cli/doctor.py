@@ -13,7 +13,7 @@ from lockcheck.compose.images.build import missing_images
 from lockcheck.compose.local.fetching import can_be_fetched
 from lockcheck.compose.runtime import Runtime
 from lockcheck.distribution import DISTRIBUTION, NAMESAKE, is_namesake_installed
-from lockcheck.errors import ClusterError
+from lockcheck.errors import ClusterError, LockcheckError
 from lockcheck.servers import SERVERS, Server
 from lockcheck.servers.base import NOT_INSTALLED, driver_cure, driver_versions
 from lockcheck.servers.kind import Kind
@@ -61,7 +61,14 @@ def _python() -> Diagnosis:
 
 
 def _runs_anything(runtime: Runtime) -> bool:
-    return not runtime.why_not() and any(not runtime.why_not([Kind(name)]) for name in SERVERS)
+    return not runtime.why_not() and any(_runs(runtime, Kind(name)) for name in SERVERS)
+
+
+def _runs(runtime: Runtime, kind: Kind) -> bool:
+    try:
+        return not runtime.why_not([kind])
+    except LockcheckError:  # it is shown with the server
+        return False
 
 
 def _local() -> Iterator[Diagnosis]:
@@ -90,7 +97,7 @@ def _server(server: Server) -> Diagnosis:
     what = f"  {server.name}"
     try:
         program = server.find()
-    except ClusterError as error:  # a variable that names nothing is a mistake, not a choice
+    except LockcheckError as error:  # a variable that names nothing is a mistake, not a choice
         return Diagnosis(what, ok=False, found=error.message, cure=error.cure)
     if program is not None:
         return Diagnosis(what, ok=True, found=f"{reported_version(server, program)} ({program[0]})")
@@ -104,14 +111,21 @@ def _docker() -> Iterator[Diagnosis]:
         yield Diagnosis("runtime docker", ok=False, found=reason)
         return
     yield Diagnosis("runtime docker", ok=True, found="an engine answers")
-    compose = find_compose()
-    yield Diagnosis(
+    yield _compose()
+    yield _images()
+
+
+def _compose() -> Diagnosis:
+    try:
+        compose = find_compose()
+    except LockcheckError as error:
+        return Diagnosis("  Compose v2", ok=False, found=error.message, cure=error.cure)
+    return Diagnosis(
         "  Compose v2",
         compose is not None,
         f"{' '.join(compose.command)} ({compose.version})" if compose else why_no_compose(),
         "" if compose else "lockcheck images build",
     )
-    yield _images()
 
 
 def _images() -> Diagnosis:

@@ -6,17 +6,15 @@ job would read as a violation. So the child adds DECIDED to the codes that it de
 
 from __future__ import annotations
 
-import ctypes
 import os
 import signal
 from collections.abc import Collection
 from contextlib import suppress
 
-from lockcheck.signals import INTERRUPTING, heard_signals, interrupt_once
+from lockcheck.signals import INTERRUPTING, end_with, heard_signals, interrupt_once
 
 DECIDED = 64  # the highest code, 128 + SIGTERM, still fits a byte with it
 ENDED_BY_ITSELF = 4
-PR_SET_PDEATHSIG = 1
 
 
 def supervise() -> None:
@@ -32,18 +30,11 @@ def supervise() -> None:
         say_barely(f"no process can be started: {error.strerror}", cure)
         os._exit(ENDED_BY_ITSELF)
     if child == 0:
-        _end_with(parent)
+        end_with(parent)  # a user knows of that one only
         interrupt_once()
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
     else:
         os._exit(_code_of(_status_of(child, awaited)))
-
-
-def _end_with(parent: int) -> None:
-    """Ends the child when its parent is killed: a user knows of that one only."""
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(ENDED_BY_ITSELF)
 
 
 def _status_of(child: int, awaited: Collection[signal.Signals]) -> int:

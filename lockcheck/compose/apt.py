@@ -10,9 +10,11 @@ import os
 import shutil
 import subprocess
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from lockcheck.errors import ClusterError
+from lockcheck.signals import end_with
 
 LAST_LINES = 8
 TIMEOUT_S = 300
@@ -143,6 +145,7 @@ class Apt:
                 text=True,
                 check=False,
                 timeout=TIMEOUT_S,
+                preexec_fn=partial(end_with, os.getpid()),
             )
         except (OSError, subprocess.TimeoutExpired) as error:
             raise ClusterError(

@@ -17,6 +17,7 @@ from lockcheck.agent.link import AgentLink
 from lockcheck.errors import ClusterError
 from lockcheck.nodes import NODES_FOLDER
 from lockcheck.nodes.node import NodeSpec
+from lockcheck.servers.base import Server, driver_versions
 from lockcheck.servers.kind import Kind
 
 OPEN_FILES, OPEN_FILES_OF_A_NODE = 64, 4  # more than any run was seen to take
@@ -84,6 +85,10 @@ class Runtime(ABC):
     def why_not(self, servers: Iterable[Kind] = ()) -> str:
         """Why this host cannot run these kinds of server in this runtime, with the cure; empty if
         it can. Without any kinds: whether the runtime can be used at all."""
+
+    def driver_versions(self, server: Server) -> dict[str, str]:
+        """The versions of the server's client libraries, as its clients have them."""
+        return driver_versions(server)
 
     @abstractmethod
     def start(self, plan: ClusterPlan, say: Say) -> Cluster:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import os
-import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 CLONE_NEWNET = 0x40000000
 MS_NOSUID, MS_NODEV, MS_BIND = 2, 4, 4096
-PR_SET_PDEATHSIG = 1
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -47,10 +45,6 @@ def new_network() -> int:
     with _coming_home():
         _call(_libc.unshare(CLONE_NEWNET))
         return own_network()
-
-
-def die_with_parent() -> None:
-    _call(_libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0))
 
 
 @contextmanager

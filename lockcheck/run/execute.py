@@ -14,6 +14,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from lockcheck import __version__
+from lockcheck.cache import remove_leftovers
 from lockcheck.check.collecting import not_collecting
 from lockcheck.check.loading import loaded
 from lockcheck.check.patience import FOR_A_RUN_MS, patient_for
@@ -36,7 +37,7 @@ from lockcheck.run.rows import plan_rows
 from lockcheck.runs.facts import RunFacts, now_in_words
 from lockcheck.runs.record import Record, record_of
 from lockcheck.runs.store import Store, out_of_space
-from lockcheck.servers.base import NOT_INSTALLED, check_drivers, driver_versions
+from lockcheck.servers.base import check_drivers
 from lockcheck.servers.kind import Kind
 from lockcheck.servers.versions import check_versions
 from lockcheck.signals import INTERRUPTED, ignoring_signals
@@ -74,6 +75,7 @@ def execute(config: RunConfig, watcher: Watcher = silent) -> RunOutcome:
     """
     plan = planned(config)
     config = plan.config
+    remove_leftovers()
     runtime, why = choose_runtime(config.runtime, plan.kinds)
     _check_what_is_here(plan, runtime.name)
     store = Store.create(Path(config.out))
@@ -85,7 +87,7 @@ def execute(config: RunConfig, watcher: Watcher = silent) -> RunOutcome:
         run_id=store.run_id,
         started_at=now_in_words(),
         plan=rows,
-        versions=_own_versions(plan.kinds),
+        versions=_own_versions(plan.kinds, runtime),
         rerun_command=config.command(),
         check_command=shlex.join(["lockcheck", "check", str(store.folder)]),
         problem=CUT_SHORT,
@@ -189,13 +191,12 @@ def _check_what_is_here(plan: RunPlan, runtime: str) -> None:
         )
 
 
-def _own_versions(kinds: Iterable[Kind]) -> Rows:
+def _own_versions(kinds: Iterable[Kind], runtime: Runtime) -> Rows:
     """The versions of lockcheck and of client libraries; servers report theirs when they run."""
-    drivers = chain.from_iterable(driver_versions(kind.server).items() for kind in kinds)
+    drivers = chain.from_iterable(runtime.driver_versions(kind.server).items() for kind in kinds)
     return (
         ("lockcheck", __version__),
         ("Python", platform.python_version()),
-        # Several kinds may share a driver; containers have those that this host lacks.
-        *(row for row in dict.fromkeys(drivers) if row[1] != NOT_INSTALLED),
+        *dict.fromkeys(drivers),  # several kinds may share one
         ("kernel", f"{platform.system()} {platform.release()} {platform.machine()}"),
     )

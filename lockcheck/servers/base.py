@@ -11,6 +11,7 @@ from enum import StrEnum
 from importlib.util import find_spec
 from pathlib import Path
 
+from lockcheck.cache import cache_root, filled_with
 from lockcheck.distribution import pip_install
 from lockcheck.errors import ClusterError, UserError
 
@@ -187,19 +188,20 @@ def _executable(path: Path) -> bool:
     return path.is_file() and os.access(path, os.X_OK)
 
 
-def cache_root() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lockcheck"
-
-
 def unpacked(name: str) -> Path:
     """The folder into which Debian packages are unpacked under that name."""
     return cache_root() / "debian" / name
 
 
+def fetched(name: str, path: str = "") -> Path | None:
+    """What is at that path of packages unpacked under that name, if it is as it was fetched."""
+    return unpacked(name) / path if filled_with(unpacked(name)) is not None else None
+
+
 def in_debs(name: str, path: str) -> Path | None:
     """A program from packages unpacked under that name."""
-    program = unpacked(name) / path
-    return program if _executable(program) else None
+    program = fetched(name, path)
+    return program if program and _executable(program) else None
 
 
 def with_libraries_of(name: str) -> Callable[[Here], Mapping[str, str]]:

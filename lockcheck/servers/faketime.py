@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from lockcheck.servers.base import Command, unpacked
+from lockcheck.servers.base import Command, fetched
 
 LIBRARY = "libfaketimeMT.so.1"
 VARIABLE = "LOCKCHECK_FAKETIME"
@@ -21,9 +21,11 @@ def find_library() -> Path | None:
     """The library on this host, if there is one."""
     if named := os.environ.get(VARIABLE):
         return Path(named).resolve()
-    roots = (Path("/"), unpacked(PACKAGE))
-    found = (path for root in roots for path in root.glob(f"usr/lib/*/faketime/{LIBRARY}"))
-    return next(found, None)
+    pattern = f"usr/lib/*/faketime/{LIBRARY}"
+    if installed := next(Path("/").glob(pattern), None):
+        return installed
+    unpacked = fetched(PACKAGE)
+    return next(unpacked.glob(pattern), None) if unpacked else None
 
 
 def under_faketime(command: Command, library: str, data: str) -> Command:

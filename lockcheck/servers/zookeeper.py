@@ -14,10 +14,10 @@ from lockcheck.servers.base import (
     Question,
     Server,
     TellsTime,
+    fetched,
     in_wheel,
     named_by,
     on_path,
-    unpacked,
 )
 from lockcheck.servers.wire.zookeeper import missing_in_kazoo
 
@@ -60,8 +60,10 @@ def _jars() -> list[str]:
                 cure="name the folder lib of a distribution with slf4j-simple in it, or unset it",
             )
         return found
-    folders = (root / DEBIAN_JARS for root in (HOST, unpacked("zookeeper")))
-    return next((found for folder in folders if (found := _jars_in(folder))), [])
+    if installed := _jars_in(HOST / DEBIAN_JARS):
+        return installed
+    unpacked = fetched("zookeeper", DEBIAN_JARS)
+    return _jars_in(unpacked) if unpacked else []
 
 
 def _jars_in(folder: Path) -> list[str]:

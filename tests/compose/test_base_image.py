@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 from unittest.mock import patch
 
 import pytest
 
+from lockcheck.cache import scratch
 from lockcheck.compose.apt import Apt, can_fetch
 from lockcheck.compose.images import base_image, debootstrap
 from lockcheck.compose.images.recipes import USUAL_SUITE
@@ -24,6 +26,7 @@ from tests.compose.hosts import fake_program
         ("debootstrap", 1000, "must run as root", "sudo lockcheck images build"),
         ("debootstrap", 0, "needs wget", "sudo apt-get install wget"),
         ("apt-get dpkg-deb", 0, "needs wget", "sudo apt-get install wget"),
+        ("debootstrap wget", 0, "without /no/keys", "apt-get install debian-archive-keyring"),
     ],
 )
 def test_what_making_a_base_image_lacks(
@@ -33,6 +36,7 @@ def test_what_making_a_base_image_lacks(
         fake_program(bare_host / program, "")
     with (
         patch("os.geteuid", lambda: user),
+        patch.object(debootstrap, "KEYRING", Path("/no/keys")),
         pytest.raises(ClusterError, match=f"^no base image: .*{lacks}") as refused,
     ):
         base_image._check_debootstrap_can_run(USUAL_SUITE)
@@ -47,6 +51,7 @@ def test_what_it_can_be_made_with(
     for program in programs.split():
         fake_program(bare_host / program, "")
     monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(debootstrap, "KEYRING", bare_host)
     base_image._check_debootstrap_can_run(USUAL_SUITE)
 
 
@@ -54,7 +59,7 @@ def test_a_debootstrap_that_fails_is_quoted_and_leaves_nothing(bare_host: Path) 
     fake_program(bare_host / "unshare", "E: no such suite", code=1)
     with (
         pytest.raises(ClusterError, match="E: no such suite"),
-        base_image._empty_folder() as folder,
+        scratch() as folder,
     ):
         debootstrap.run_debootstrap(["debootstrap", "woody", str(folder)], "woody", print)
     assert not folder.exists()
@@ -78,6 +83,23 @@ def test_debootstrap_is_fetched_and_runs_without_being_installed(tmp_path: Path)
     )
     assert done.stdout.startswith("debootstrap "), done.stderr
     assert Path(fetched[1].partition("=")[2], "scripts", USUAL_SUITE).exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="debootstrap runs as root only")
+def test_a_base_that_nobody_signed_is_not_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    need_apt()
+    if shutil.which("wget") is None or shutil.which("gpgv") is None:
+        pytest.skip("debootstrap needs wget and gpgv")
+    monkeypatch.setattr(debootstrap, "KEYRING", tmp_path / "no-keys.gpg")
+    (tmp_path / "no-keys.gpg").touch()
+    tree, work = tmp_path / "tree", tmp_path / "work"
+    for folder in (tree, work):
+        folder.mkdir()
+    with pytest.raises(ClusterError, match=r"Release signed by unknown key|[Ii]nvalid Release"):
+        debootstrap.make_tree(tree, USUAL_SUITE, "amd64", work, print)
+    assert not (tree / "usr").exists()
 
 
 def need_apt() -> None:

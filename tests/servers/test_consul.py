@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from lockcheck.servers.base import Here
+from lockcheck.servers.base import Here, unpacked
 from lockcheck.servers.consul import CONFIGURATION, CONSUL
+from tests.compose.hosts import as_fetched
 
 
 def program(path: Path) -> str:
@@ -26,6 +27,8 @@ def test_found_by_variable_then_on_path_then_where_it_was_unpacked(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     assert CONSUL.find() is None
     fetched = program(tmp_path / "cache/lockcheck/debian/consul/usr/bin/consul")
+    assert CONSUL.find() is None  # its note is missing
+    as_fetched(unpacked("consul"))
     assert CONSUL.find() == (fetched,)
     on_path = program(tmp_path / "bin/consul")
     assert CONSUL.find() == (on_path,)

@@ -18,6 +18,7 @@ from lockcheck.servers.base import Here, check_drivers, unpacked
 from lockcheck.servers.faketime import IN_IMAGE
 from lockcheck.servers.kind import Kind
 from lockcheck.servers.zookeeper import JARS
+from tests.compose.hosts import as_fetched
 from tests.running import need
 
 KINDS = sorted(SERVERS)
@@ -80,6 +81,7 @@ def test_a_pooler_that_was_fetched_has_its_libraries_beside_it(bare: Path) -> No
     fetched = program(unpacked("pgbouncer") / "usr" / "sbin" / "pgbouncer")
     libraries = unpacked("pgbouncer") / "usr" / "lib" / "x86_64-linux-gnu"
     program(libraries / "libcares.so.2")
+    as_fetched(unpacked("pgbouncer"))
     assert pooler.find() == (str(fetched),)
     assert pooler.environment(replace(here, program=(str(fetched),))) == {
         "LD_LIBRARY_PATH": str(libraries)

@@ -8,6 +8,7 @@ import pytest
 
 from lockcheck.servers.base import Here
 from lockcheck.servers.mariadb import MARIADB
+from tests.compose.hosts import as_fetched
 
 
 def here(program: str) -> Here:
@@ -36,6 +37,8 @@ def test_found_by_variable_on_path_where_it_is_installed_and_where_it_was_unpack
     assert MARIADB.find() is None
     for place in (cache / "usr/sbin", tmp_path / "sbin", tmp_path / "bin"):
         program = installed(place / "mariadbd")
+        if place.is_relative_to(cache):
+            as_fetched(cache)
         assert MARIADB.find() == (program,)
     named = installed(tmp_path / "mine/mariadbd")
     monkeypatch.setenv("LOCKCHECK_MARIADB", named)

@@ -20,6 +20,7 @@ from lockcheck.servers import SERVERS, Server
 from lockcheck.servers.base import unpacked
 from lockcheck.servers.kind import Kind
 from lockcheck.servers.versions import check_versions, program_of
+from tests.compose.hosts import as_fetched
 
 ETCD_3_4 = Kind("etcd", "3.4")
 VERSIONS = [version for server in SERVERS.values() for version in server.versions.values()]
@@ -150,6 +151,7 @@ def test_another_version_on_path_is_not_it_and_is_told(bare: Path) -> None:
 def test_what_was_unpacked_for_a_version_goes_before_path(bare: Path) -> None:
     on_path = says(bare / "etcd", "etcd Version: 3.5.16")
     ours = says(unpacked("etcd-3.4") / "usr/bin/etcd", "etcd Version: 3.4.23")
+    as_fetched(unpacked("etcd-3.4"))
     assert programs_on_host([Kind("etcd"), ETCD_3_4]) == {
         Kind("etcd"): (str(on_path),),
         ETCD_3_4: (str(ours),),

@@ -14,9 +14,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from lockcheck.cache import cache_root, filled_with, filling
 from lockcheck.compose.docker.engine import IMAGE_LABEL, engine_trouble
 from lockcheck.compose.docker.unpacking import unpack
-from lockcheck.compose.images.cache import cache_folder
 from lockcheck.compose.images.dependencies import MACHINES
 from lockcheck.errors import ClusterError
 
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 ENVIRONMENT = "LOCKCHECK_COMPOSE"
 OLDEST_MAJOR = 2
 ANSWER_TIMEOUT_S = 20
-IN_IMAGE = "/docker-compose"  # in the image `compose`
+PROGRAM = "docker-compose"
+IN_IMAGE = f"/{PROGRAM}"  # in the image `compose`
 
 
 class FoundCompose(NamedTuple):
@@ -58,8 +59,9 @@ def _candidates() -> Iterator[FoundCompose]:
         return
     if docker_command := shutil.which("docker"):
         yield from _versioned(docker_command, "compose")
-    yield from _versioned(str(_cached()))
-    if standalone := shutil.which("docker-compose"):
+    if filled_with(_cached()) is not None:
+        yield from _versioned(str(_cached() / PROGRAM))
+    if standalone := shutil.which(PROGRAM):
         yield from _versioned(standalone)
 
 
@@ -93,7 +95,7 @@ def _is_v2(version: str) -> bool:
 
 
 def _cached() -> Path:
-    return cache_folder() / "bin" / "docker-compose"
+    return cache_root() / "compose"
 
 
 def cache_binary(client: docker.DockerClient, image: str) -> None:
@@ -119,12 +121,8 @@ def _check_it_would_run_here(client: docker.DockerClient) -> None:
 
 
 def _unpack(chunks: Iterable[bytes], target: Path) -> None:
-    """Unpacks under another name first: an incomplete program must never be found."""
-    target.parent.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=target.parent) as name, tempfile.TemporaryFile() as packed:
+    with filling(target) as folder, tempfile.TemporaryFile() as packed:
         packed.writelines(chunks)
         packed.seek(0)
-        unpack(packed, Path(name))
-        complete = Path(name) / "docker-compose"
-        complete.chmod(0o755)
-        complete.rename(target)
+        unpack(packed, folder)
+        (folder / PROGRAM).chmod(0o755)

@@ -30,9 +30,11 @@ from lockcheck.compose.docker.engine import connect, engine_trouble, why_no_engi
 from lockcheck.compose.docker.introduction import introduced
 from lockcheck.compose.docker.unpacking import unpack
 from lockcheck.compose.images.build import bring_images
+from lockcheck.compose.images.dependencies import locked_versions
 from lockcheck.compose.launching import CLIENT_IMAGE, CLIENT_IN_IMAGE, image_of, node_orders
 from lockcheck.compose.runtime import Cluster, ClusterPlan, Runtime, Say, allow_open_files
 from lockcheck.errors import ClusterError
+from lockcheck.servers.base import Server
 from lockcheck.servers.faketime import IN_IMAGE
 from lockcheck.servers.kind import Kind
 
@@ -48,6 +50,10 @@ class DockerRuntime(Runtime):
 
     def why_not(self, servers: Iterable[Kind] = ()) -> str:  # noqa: ARG002 - images have them all
         return why_no_engine() or why_no_compose()
+
+    def driver_versions(self, server: Server) -> dict[str, str]:
+        locked = locked_versions()
+        return {called: locked[distribution.lower()] for called, distribution in server.drivers}
 
     def start(self, plan: ClusterPlan, say: Say) -> Cluster:
         """Images that are missing are built first, which takes a minute or two, once."""

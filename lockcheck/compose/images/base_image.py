@@ -4,17 +4,14 @@ host's Debian mirror and imported: that takes half a minute, once."""
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
-import tempfile
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lockcheck.cache import scratch
 from lockcheck.compose.docker.engine import BUILD_TIMEOUT_S, IMAGE_LABEL, connect, engine_trouble
 from lockcheck.compose.images import debootstrap
-from lockcheck.compose.images.cache import cache_folder
 from lockcheck.compose.images.keeping import is_there
 from lockcheck.compose.images.recipes import USUAL_SUITE
 from lockcheck.compose.runtime import Say
@@ -27,7 +24,6 @@ NO_BASE = "no base image"  # the beginning of the message
 OWN_REPOSITORY = "lockcheck/base"
 NAMED_BY = "LOCKCHECK_BASE_IMAGE"  # the base of the usual suite
 REGISTRY_TIMEOUT_S = 10
-FOLDER_PREFIX = "debootstrap-"
 
 
 def base_image(client: docker.DockerClient, suite: str, say: Say) -> str:
@@ -65,12 +61,12 @@ def _make_with_debootstrap(client: docker.DockerClient, suite: str, say: Say) ->
     _check_debootstrap_can_run(suite)
     with engine_trouble("asking the engine its architecture"):
         architecture = str(client.version()["Arch"])
-    with _empty_folder() as folder:
-        tree, scratch = folder / "tree", folder / "scratch"
+    # In the cache: the system's temporary folder is often mounted nodev.
+    with scratch() as folder, scratch() as work:
+        tree = folder / "tree"
         tree.mkdir()
         tree.chmod(0o755)  # it becomes the image's root folder
-        scratch.mkdir()
-        debootstrap.make_tree(tree, suite, architecture, scratch, say)
+        debootstrap.make_tree(tree, suite, architecture, work, say)
         say("importing the base image into the engine")
         _import(tree, suite)
 
@@ -82,16 +78,6 @@ def _check_debootstrap_can_run(suite: str) -> None:
         raise ClusterError(
             f"{NO_BASE}: no registry offers {_wanted(suite)}, and {reason}", cure=f"{cure}{other}"
         )
-
-
-@contextmanager
-def _empty_folder() -> Iterator[Path]:
-    """A folder in the cache: the system's temporary folder is often mounted nodev. Folders found
-    there were left by killed builds, since the caller holds the lock for builds."""
-    for left in cache_folder().glob(FOLDER_PREFIX + "*"):
-        shutil.rmtree(left)
-    with tempfile.TemporaryDirectory(prefix=FOLDER_PREFIX, dir=cache_folder()) as name:
-        yield Path(name)
 
 
 def _import(tree: Path, suite: str) -> None:

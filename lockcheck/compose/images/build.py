@@ -8,10 +8,10 @@ from contextlib import closing
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from lockcheck.cache import only_one_at_a_time
 from lockcheck.compose.docker.compose_binary import cache_binary, find_compose
 from lockcheck.compose.docker.engine import BUILD_TIMEOUT_S, connect, engine_trouble
 from lockcheck.compose.images.base_image import base_image
-from lockcheck.compose.images.cache import only_one_at_a_time
 from lockcheck.compose.images.dependencies import package_tree
 from lockcheck.compose.images.keeping import is_there, keep, own_mark_on, remove, remove_old
 from lockcheck.compose.images.recipes import COMPOSE_IMAGE, Recipe, image_names, recipe
@@ -91,7 +91,7 @@ def _build(client: docker.DockerClient, wanted: Recipe, base: str, context: IO[b
 
 
 def _packages_for(client: docker.DockerClient, each: Recipe, say: Say) -> Path | None:
-    if not each.packages:
+    if not each.has_packages:
         return None
     with engine_trouble("asking the engine its architecture"):
         return package_tree(str(client.version()["Arch"]), say)

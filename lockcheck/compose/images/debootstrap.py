@@ -6,11 +6,13 @@ import os
 import shutil
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
-from lockcheck.compose.apt import MIRROR_VARIABLE, Apt, can_fetch
+from lockcheck.compose.apt import KEYRING, MIRROR_VARIABLE, Apt, can_fetch
 from lockcheck.compose.runtime import Say
 from lockcheck.errors import ClusterError
+from lockcheck.signals import end_with
 
 LAST_LINES = 8
 ROOTS_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"  # partly missing from many users' PATH
@@ -30,6 +32,9 @@ def what_prevents_it() -> tuple[str, str]:
         return "debootstrap must run as root", cure
     if shutil.which("wget") is None:
         return "debootstrap needs wget, which is not installed", "sudo apt-get install wget"
+    if not KEYRING.exists():
+        what = f"debootstrap cannot check Debian's signatures without {KEYRING}"
+        return what, "sudo apt-get install debian-archive-keyring"
     return "", ""
 
 
@@ -41,7 +46,8 @@ def make_tree(tree: Path, suite: str, architecture: str, scratch: Path, say: Say
     else:
         say("fetching debootstrap, which is not installed")
         debootstrap = fetched(apt, scratch / "debootstrap")
-    options = ("--variant=minbase", f"--arch={architecture}")
+    signed = ("--force-check-gpg", f"--keyring={KEYRING}")  # otherwise it may only warn
+    options = ("--variant=minbase", f"--arch={architecture}", *signed)
     run_debootstrap([*debootstrap, *options, suite, str(tree), *apt.debian_mirror()], suite, say)
 
 
@@ -63,6 +69,7 @@ def run_debootstrap(command: list[str], suite: str, say: Say) -> None:
         stderr=subprocess.STDOUT,
         text=True,
         env={**os.environ, "PATH": path},
+        preexec_fn=partial(end_with, os.getpid()),  # noqa: PLW1509 - it takes no lock
     ) as process:
         try:
             for line in process.stdout or ():

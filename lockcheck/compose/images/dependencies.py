@@ -1,4 +1,4 @@
-"""The Python packages of the client image, installed into a folder on this host.
+"""The Python packages of the client image, as locked, installed into a folder on this host.
 
 pip runs here and not in the image: here it is configured for the way to the package index (a proxy,
 a mirror, a company's own certificate).
@@ -7,89 +7,53 @@ a mirror, a company's own certificate).
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import shutil
 import subprocess
 import sys
-import tempfile
-from importlib import metadata
+from functools import partial
 from pathlib import Path
 
-from lockcheck.compose.images.cache import cache_folder
+from lockcheck.cache import cache_root, filled_with, filling
 from lockcheck.compose.runtime import Say
-from lockcheck.distribution import DISTRIBUTION
 from lockcheck.errors import ClusterError
-from lockcheck.servers import SERVERS
+from lockcheck.signals import end_with
 
 IMAGE_PYTHON = "3.13"  # Debian trixie's
 MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}  # the engine's names, and the wheels'
 PLATFORMS = ("manylinux_2_28", "manylinux_2_17", "manylinux2014")
 LAST_LINES = 6
+# All of them with the digests of their wheels; `make lock` renews it.
+LOCK = Path(__file__).parent / "python" / "requirements.txt"
+PACKAGES = "packages"
 
 
-def requirements() -> list[str]:
-    """The packages that the client image needs, in this host's versions if it has them."""
-    pinned: dict[str, str] = {}
-    drivers = (each for extra in SERVERS for each in _of(extra))  # of every kind of server
-    own = [*_unconditional(DISTRIBUTION), *drivers]
-    to_visit = [text.partition(";")[0].strip() for text in own]  # without markers
-    while to_visit:
-        text = to_visit.pop()
-        name = _name_of(text)
-        if name in pinned:
-            continue
-        version = _version(name)
-        pinned[name] = f"{name}=={version}" if version else text
-        if version:  # else it is not installed on this host, whose system may not need it
-            to_visit += [each for each in _unconditional(name) if _version(_name_of(each))]
-    return sorted(pinned.values())
-
-
-def _unconditional(distribution: str) -> list[str]:
-    """Its requirements without those of extras; other markers would be about this host."""
-    return [text for text in metadata.requires(distribution) or () if "extra ==" not in text]
-
-
-def _of(extra: str) -> list[str]:
-    brought_by = re.compile(rf"extra == ['\"]{extra}['\"]")
-    return [text for text in metadata.requires(DISTRIBUTION) or () if brought_by.search(text)]
-
-
-def _name_of(text: str) -> str:
-    """The canonical name in a requirement, so that one package has one name."""
-    found = re.match(r"[\w.-]+", text)
-    return re.sub(r"[-_.]+", "-", found.group()).lower() if found else text
-
-
-def _version(name: str) -> str | None:
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return None
+def locked_versions() -> dict[str, str]:
+    """The packages of the client image, in lower case, with their versions."""
+    return dict(re.findall(r"^([\w.-]+)==(\S+)", LOCK.read_text(), re.MULTILINE))
 
 
 def package_tree(architecture: str, say: Say) -> Path:
     """A folder with the packages for the image's Python; made once for each set of packages."""
-    wanted = requirements()
-    key = hashlib.sha256("\n".join([IMAGE_PYTHON, architecture, *wanted]).encode()).hexdigest()
-    shelf = cache_folder() / "dependencies"
-    tree = shelf / key[:12]
-    if not tree.exists():
-        say(f"fetching {len(wanted)} Python packages for the client image")
-        shelf.mkdir(exist_ok=True)
-        for old in shelf.iterdir():
-            shutil.rmtree(old)
-        _install(wanted, architecture, tree)
-    return tree
+    key = hashlib.sha256(f"{IMAGE_PYTHON}\n{architecture}\n".encode() + LOCK.read_bytes())
+    shelf = cache_root() / "dependencies"
+    tree = shelf / key.hexdigest()[:12]
+    if filled_with(tree) is None:
+        say(f"fetching {len(locked_versions())} Python packages for the client image")
+        shutil.rmtree(shelf, ignore_errors=True)  # those of before
+        _install(LOCK, architecture, tree)
+    return tree / PACKAGES
 
 
-def _install(wanted: list[str], architecture: str, tree: Path) -> None:
-    """Installs under another name first, so that a `tree` that exists is complete."""
-    with tempfile.TemporaryDirectory(dir=tree.parent) as name:
-        complete = Path(name) / "packages"
-        _run_pip([*_pip_options(architecture), f"--target={complete}", *wanted])
-        shutil.rmtree(complete / "bin", ignore_errors=True)  # its scripts name this host's Python
-        complete.rename(tree)
+def _install(lock: Path, architecture: str, tree: Path) -> None:
+    """All that is in the lock, nothing else, and only if its digests are those of the lock."""
+    options = _pip_options(architecture)
+    with filling(tree) as folder:
+        packages = folder / PACKAGES
+        exactly = ("--no-deps", "--require-hashes", f"--requirement={lock}")
+        _run_pip([*options, f"--target={packages}", *exactly])
+        shutil.rmtree(packages / "bin", ignore_errors=True)  # its scripts name this host's Python
 
 
 def _pip_options(architecture: str) -> list[str]:
@@ -112,7 +76,11 @@ def _run_pip(arguments: list[str]) -> None:
             cure=f"{sys.executable} -m ensurepip, or install lockcheck where pip is",
         )
     done = subprocess.run(
-        [*pip, "install", *arguments], capture_output=True, text=True, check=False
+        [*pip, "install", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=partial(end_with, os.getpid()),
     )
     if done.returncode != 0:
         output = "\n    ".join(done.stderr.strip().splitlines()[-LAST_LINES:])

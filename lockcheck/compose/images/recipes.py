@@ -12,7 +12,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import IO
 
-from lockcheck.compose.images.dependencies import requirements
+from lockcheck.compose.images.dependencies import LOCK
 from lockcheck.compose.launching import CLIENT_IMAGE
 from lockcheck.distribution import DISTRIBUTION
 from lockcheck.errors import InternalError
@@ -33,11 +33,10 @@ def image_names(kinds: Iterable[Kind]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """`files` are the build context; `packages` are added to it, by name and version."""
+    """`files` are the build context; with a lock among them, what it locks is added."""
 
     name: str  # "etcd"; or "etcd:bookworm", if it is built on that suite of Debian
     files: dict[str, bytes]
-    packages: tuple[str, ...] = ()
     parent: Recipe | None = None  # the image of ours that it is built on
 
     @property
@@ -45,10 +44,14 @@ class Recipe:
         return self.name.partition(":")[2] or USUAL_SUITE
 
     @property
+    def has_packages(self) -> bool:
+        return LOCK.name in self.files
+
+    @property
     def tag(self) -> str:
         """With a digest of the content: an image with this tag is current. Each suite has a
         repository of its own, since one image is kept in each."""
-        content = hashlib.sha256("\n".join(self.packages).encode())
+        content = hashlib.sha256()
         if self.parent is not None:
             content.update(self.parent.tag.encode())
         if self.suite != USUAL_SUITE:
@@ -74,8 +77,6 @@ class Recipe:
 
 def recipe(name: str) -> Recipe:
     files = _files_below(IMAGES_FOLDER / name.partition(":")[0])
-    if name == PYTHON_IMAGE:
-        return Recipe(name, files, packages=tuple(requirements()))
     if name == CLIENT_IMAGE:
         ours = {f"site/lockcheck/{path}": data for path, data in _files_below(PACKAGE).items()}
         files |= ours | _installation_record()

@@ -3,20 +3,16 @@ and unpacked into lockcheck's cache."""
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from lockcheck.cache import filled_with, filling, only_one_at_a_time, scratch
 from lockcheck.compose.apt import Apt, can_fetch
-from lockcheck.compose.images.cache import cache_folder, only_one_at_a_time
 from lockcheck.compose.runtime import Say
 from lockcheck.errors import ClusterError
 from lockcheck.servers.base import Command, Server, unpacked
 from lockcheck.servers.faketime import CURE, LIBRARY, PACKAGE, find_library
 from lockcheck.servers.versions import program_of, why_not_chosen
-
-LIST = "unpacked.txt"  # in each folder: the packages that were unpacked into it
 
 
 def why_no_server(server: Server) -> str:
@@ -67,12 +63,11 @@ class _Wanted:
 
     @property
     def list(self) -> str:
-        return f"{self.suite}\n" + "".join(f"{package}\n" for package in self.packages)
+        return " ".join((self.suite, *self.packages))
 
     def is_there(self) -> bool:
         """Whether exactly these were unpacked: another version of lockcheck may need others."""
-        there = unpacked(self.folder) / LIST
-        return there.exists() and there.read_text() == self.list
+        return filled_with(unpacked(self.folder)) == self.list
 
 
 def _wanted(server: Server) -> _Wanted:
@@ -97,18 +92,11 @@ def _bring(wanted: _Wanted, say: Say) -> None:
 
 
 def _fetch(wanted: _Wanted, target: Path) -> None:
-    """Fetches under another name first, so that a folder that exists is complete."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=cache_folder()) as name:
-        complete = Path(name) / "complete"
-        complete.mkdir()
+    with scratch() as work, filling(target, wanted.list) as folder:
         try:
-            Apt(Path(name), wanted.suite).unpack(wanted.packages, complete)
+            Apt(work, wanted.suite).unpack(wanted.packages, folder)
         except ClusterError as error:
             raise ClusterError(
                 f"{wanted.title} could not be fetched: {error.message}",
                 cure=f"{error.cure}; or {wanted.cure}",
             ) from error
-        (complete / LIST).write_text(wanted.list)
-        shutil.rmtree(target, ignore_errors=True)
-        complete.rename(target)
