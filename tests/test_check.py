@@ -6,11 +6,13 @@ import json
 import os
 import signal
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from lockcheck.history.event import UNLIMITED_PERMITS
+from lockcheck.nodes.node import children_of
 from tests.running import LOCKCHECK, lockcheck
 from tests.waiting import wait_for
 
@@ -193,9 +195,15 @@ def test_a_search_that_would_take_too_much_memory_is_unknown(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+    ("number", "code"),
+    [
+        (signal.SIGINT, 130),
+        (signal.SIGTERM, 143),
+        (signal.SIGHUP, 129),
+        (signal.SIGKILL, -signal.SIGKILL),
+    ],
 )
-def test_what_it_unpacked_is_put_away_however_it_is_ended(
+def test_what_it_unpacked_is_gone_however_it_is_ended(
     tmp_path: Path, number: signal.Signals, code: int
 ) -> None:
     """It waits for the rest of what is piped to it, of which it has begun to keep a copy."""
@@ -207,10 +215,20 @@ def test_what_it_unpacked_is_put_away_however_it_is_ended(
         assert checking.stdin
         checking.stdin.write(two_holders("json", "0", "1").encode() * 10_000)
         checking.stdin.flush()
-        wait_for(lambda: list(tmp_path.glob("lockcheck-*/history")), "it has begun to unpack")
+        wait_for(lambda: copies_of(checking.pid, tmp_path), "it has begun to unpack")
         checking.send_signal(number)
         assert checking.wait(60) == code
     assert list(tmp_path.iterdir()) == []
+
+
+def copies_of(pid: int, folder: Path) -> list[Path]:
+    """What the command holds open in the folder, with a name or without."""
+    found = []
+    for child in children_of(pid):
+        for handle in Path(f"/proc/{child}/fd").iterdir():
+            with suppress(FileNotFoundError):  # closed by now
+                found.append(handle.readlink())
+    return [path for path in found if path.is_relative_to(folder)]
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,10 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import IO
 
 from lockcheck.errors import HistoryError, UserError
 from lockcheck.formats import Format, ReadOptions, format_of, with_user_terms
@@ -42,14 +43,14 @@ def loaded(
     given: str, options: ReadOptions, on_bytes: Callable[[int], object] | None = None
 ) -> Iterator[Loaded]:
     """Opens a history: `given` is a file, packed or not, or `-` for standard input. A long one is
-    read again while it is judged, so a temporary file exists until the context ends."""
+    read again while it is judged: what was unpacked has no name, and is gone with this process."""
     source = Source(name_of(given), options)
-    with tempfile.TemporaryDirectory(prefix="lockcheck-") as folder:
+    with ExitStack() as kept:
         try:
             with opened(given) as data:
                 form = format_of(data, source)
                 if form.name == JSON_LINES:
-                    path = _unpacked(given, data, Path(folder))
+                    path = _unpacked(given, data, kept)
                     found = _of_lines(path, form, source, on_bytes)
                 else:
                     found = _of_other_format(data, form, source)
@@ -87,39 +88,40 @@ def _by_events(events: Iterable[Event], form: Format, source: Source) -> Loaded:
     return Loaded(history, form.name, tuple(source.notes))
 
 
-def _unpacked(given: str, data: ByteStream, folder: Path) -> Path:
-    """The path of a file that can be read again from any position."""
+def _unpacked(given: str, data: ByteStream, kept: ExitStack) -> Path:
+    """The path of a file that can be read again from any position, as long as it is kept."""
     if given != STANDARD_INPUT and not _is_packed(Path(given)):
         return Path(given)
-    path, name = folder / "history", name_of(given)
+    name = name_of(given)
     try:
-        _copy(data, path, name)
+        file = kept.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
+        _copy(data, file, name)
+        file.flush()
     except OSError as error:
-        raise _no_room(name, folder, os.strerror(error.errno or 0)) from error
-    return path
+        raise _no_room(name, os.strerror(error.errno or 0)) from error
+    return Path(f"/proc/{os.getpid()}/fd/{file.fileno()}")
 
 
-def _copy(data: ByteStream, path: Path, name: str) -> None:
+def _copy(data: ByteStream, out: IO[bytes], name: str) -> None:
     """Copies the stream. It raises its own HistoryErrors: an OSError comes from writing."""
     since = 0
-    with path.open("wb") as out:
-        while piece := data.read(CHUNK):
-            since += len(piece)
-            if since >= DISK_CHECK_BYTES:
-                _refuse_to_fill_the_disk(path.parent, name, since)
-                since = 0
-            out.write(piece)
+    while piece := data.read(CHUNK):
+        since += len(piece)
+        if since >= DISK_CHECK_BYTES:
+            _refuse_to_fill_the_disk(name, since)
+            since = 0
+        out.write(piece)
 
 
-def _refuse_to_fill_the_disk(folder: Path, name: str, wanted: int) -> None:
-    disk = shutil.disk_usage(folder)
+def _refuse_to_fill_the_disk(name: str, wanted: int) -> None:
+    disk = shutil.disk_usage(tempfile.gettempdir())
     if disk.free - wanted < min(KEPT_FREE, disk.total // KEPT_FREE_SHARE):
-        raise _no_room(name, folder, f"it would leave next to nothing of {disk.free} free bytes")
+        raise _no_room(name, f"it would leave next to nothing of {disk.free} free bytes")
 
 
-def _no_room(name: str, folder: Path, reason: str) -> UserError:
+def _no_room(name: str, reason: str) -> UserError:
     return UserError(
-        f"{name} cannot be unpacked to {folder.parent}: {reason}",
+        f"{name} cannot be unpacked to {tempfile.gettempdir()}: {reason}",
         cure="name another folder for temporary files by TMPDIR, or unpack it and check the file",
     )
 

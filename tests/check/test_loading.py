@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import gzip
+import os
 import shutil
+import subprocess
+import sys
 from collections import namedtuple
 from pathlib import Path
 
@@ -79,6 +82,41 @@ def test_what_is_no_history_is_not_copied(
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UserError, match="in no format that lockcheck recognizes"):
         loaded(given, ReadOptions()).__enter__()
+
+
+@pytest.mark.parametrize("packing", ["plain", "packed", "standard input"])
+def test_a_check_that_is_killed_leaves_no_file(tmp_path: Path, packing: str) -> None:
+    """Whether it has all of the history, or waits for the rest."""
+    temporary, history = tmp_path / "temporary", tmp_path / "history.jsonl"
+    temporary.mkdir()
+    text = events(100_000)
+    history.write_bytes(gzip.compress(text) if packing == "packed" else text)
+    script = ONCE_LOADED.format(given="-" if packing == "standard input" else history)
+    with subprocess.Popen(
+        [sys.executable, "-c", script],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "TMPDIR": str(temporary)},
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        if packing == "standard input":
+            process.stdin.write(text)
+            process.stdin.close()
+            process.stdin = None
+        assert process.stdout.readline() == b"100000\n"
+        process.kill()
+    assert list(temporary.iterdir()) == []
+
+
+ONCE_LOADED = """
+import time
+from lockcheck.check.loading import loaded
+from lockcheck.formats import ReadOptions
+with loaded("{given}", ReadOptions()) as found:
+    print(len(found.history.rows().events), flush=True)
+    time.sleep(600)  # until it is killed
+"""
 
 
 def test_a_byte_order_mark_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
