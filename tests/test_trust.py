@@ -123,16 +123,6 @@ def test_who_called_sudo_may_have_results_at_home(
     assert trusted_users() == {*own_users(), STRANGER}
 
 
-def test_others_may_not_write_to_a_new_run_whatever_the_umask(tmp_path: Path) -> None:
-    before = os.umask(0)
-    try:
-        store = Store.create(tmp_path / "a" / "results")
-    finally:
-        os.umask(before)
-    folders = [store.folder / "nodes", store.folder, *store.folder.parents[:2]]
-    assert [oct(folder.stat().st_mode & 0o777) for folder in folders] == ["0o775"] * 4
-
-
 @as_root
 def test_a_strangers_run_is_judged_and_left_as_it_was(tmp_path: Path, theirs: Path) -> None:
     (theirs / "history.jsonl").write_text(HISTORY)
@@ -143,6 +133,40 @@ def test_a_strangers_run_is_judged_and_left_as_it_was(tmp_path: Path, theirs: Pa
     report = tmp_path / "report.html"
     assert lockcheck("check", str(theirs), "--report", str(report)).returncode == UNKNOWN
     assert report.read_text().startswith("<!doctype html>")
+
+
+@as_root
+@pytest.mark.parametrize("command", [("check", "--report"), ("export", "--format", "edn", "--out")])
+def test_root_writes_no_file_where_another_user_could_lead_it(
+    tmp_path: Path, theirs: Path, command: tuple[str, ...]
+) -> None:
+    history, precious = tmp_path / "history.jsonl", tmp_path / "precious"
+    history.write_text(HISTORY)
+    precious.mkdir()
+    (theirs / "link").symlink_to(precious)
+    name, *options = command
+    for folder in (theirs, theirs / "link"):
+        done = lockcheck(name, str(history), *options, str(folder / "file"))
+        assert done.returncode == USAGE, done.stderr
+        assert f"root does not write to {folder}: {theirs} belongs to another user" in done.stderr
+    assert list(precious.iterdir()) == []
+    assert [path.name for path in theirs.iterdir()] == ["link"]
+
+
+@as_root
+def test_a_strangers_link_in_a_folder_for_all_is_replaced(tmp_path: Path) -> None:
+    shared, precious, history = tmp_path / "tmp", tmp_path / "precious", tmp_path / "history.jsonl"
+    history.write_text(HISTORY)
+    precious.write_text("keep me")
+    shared.mkdir()
+    shared.chmod(0o1777)
+    (shared / "out").symlink_to(precious)
+    give_away(shared / "out")
+    done = lockcheck("export", str(history), "--format", "edn", "--out", str(shared / "out"))
+    assert done.returncode == 0, done.stderr
+    assert precious.read_text() == "keep me"
+    assert (shared / "out").lstat().st_uid == 0
+    assert (shared / "out").read_text()
 
 
 # --- a stranger's files --------------------------------------------------------------------------

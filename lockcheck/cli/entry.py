@@ -10,10 +10,13 @@ from typing import NoReturn
 from lockcheck.cli.supervising import DECIDED, ENDED_BY_ITSELF, say_barely, supervise
 from lockcheck.signals import INTERRUPTED, INTERRUPTING, Interrupted
 
+WRITTEN_BY_ANYBODY = 0o002  # what no file of ours is, nor of the processes that we start
+
 
 def entry() -> NoReturn:
     try:
         supervise()
+        os.umask(os.umask(0) | WRITTEN_BY_ANYBODY)
         # Columns gain nothing from threads, and BLAS aborts the process where it can start none.
         os.environ["OPENBLAS_NUM_THREADS"] = "1"
         from lockcheck.cli.exits import exit_code

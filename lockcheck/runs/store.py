@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from lockcheck.errors import ClusterError, HistoryError, UserError, is_out_of_space
-from lockcheck.files import make_folder, read_document, writing
+from lockcheck.files import read_document, writing
 from lockcheck.history import History, Terms
 from lockcheck.history.event import terms_event
 from lockcheck.history.files import merge_event_files, read_events, write_events
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 HISTORY_FILE, VERDICT_FILE, REPORT_FILE = "history.jsonl", "verdict.json", "report.html"
 CONFIG_FILE, FACTS_FILE, RECORD_FILE = "config.json", "facts.json", "record.json"
 TERMS_FILE = "terms.jsonl"
-FOLDER_MODE = 0o775
 ALONE = "check the file history.jsonl alone, if that is enough"
 
 
@@ -61,7 +60,7 @@ class Store:
         refuse_foreign_place(out / run_id)
         folder = out.resolve() / run_id
         try:
-            make_folder(folder / NODES_FOLDER, FOLDER_MODE)
+            (folder / NODES_FOLDER).mkdir(parents=True)
             _point_latest_to(folder)
         except OSError as error:
             raise UserError(
