@@ -14,6 +14,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from lockcheck.cache import _compared, cache_root
 from lockcheck.compose.docker.compose_binary import ENVIRONMENT, find_compose, why_no_compose
 from lockcheck.compose.docker.runtime import DockerRuntime
 from lockcheck.compose.images import build, dependencies, recipes
@@ -22,10 +23,10 @@ from lockcheck.compose.images.dependencies import IMAGE_PYTHON, MACHINES
 from lockcheck.compose.images.keeping import is_there
 from lockcheck.compose.images.recipes import Recipe, image_names, recipe
 from lockcheck.distribution import DISTRIBUTION
-from lockcheck.errors import ClusterError
+from lockcheck.errors import ClusterError, UserError
 from lockcheck.servers import SERVERS
 from lockcheck.servers.kind import Kind
-from tests.compose.hosts import fake_program
+from tests.compose.hosts import as_fetched, fake_program
 
 # --- what goes into an image, and its tag ----------------------------------------------------
 
@@ -130,6 +131,21 @@ def test_no_compose_at_all(bare_host: Path) -> None:
 def test_a_docker_command_without_the_plug_in_is_no_compose(bare_host: Path) -> None:
     fake_program(bare_host / "docker", "docker: unknown command: docker compose", code=1)
     assert find_compose() is None
+
+
+def test_our_own_copy_is_executed_if_it_is_as_it_was_fetched_and_nobody_elses(
+    bare_host: Path,
+) -> None:
+    folder = cache_root() / "compose"
+    folder.mkdir(parents=True)
+    program = fake_program(folder / "docker-compose", "2.26.1")
+    assert find_compose() is None  # its note is missing
+    as_fetched(folder)
+    assert find_compose() == ((str(program),), "2.26.1")
+    program.chmod(0o777)
+    _compared.cache_clear()
+    with pytest.raises(UserError, match="docker-compose can be written by other users"):
+        find_compose()
 
 
 @pytest.mark.parametrize("version", ["2.26.1-4", "v2.40.3", "5.0.0"])
