@@ -61,13 +61,13 @@ def _python() -> Diagnosis:
 
 
 def _runs_anything(runtime: Runtime) -> bool:
-    return not runtime.why_not() and any(_runs(runtime, Kind(name)) for name in SERVERS)
+    return _runs(runtime) and any(_runs(runtime, Kind(name)) for name in SERVERS)
 
 
-def _runs(runtime: Runtime, kind: Kind) -> bool:
+def _runs(runtime: Runtime, *kinds: Kind) -> bool:
     try:
-        return not runtime.why_not([kind])
-    except LockcheckError:  # it is shown with the server
+        return not runtime.why_not(kinds)
+    except LockcheckError:  # it is shown with the server, or with Compose
         return False
 
 
