@@ -38,7 +38,7 @@ def _is_same(source: Path, to: Path) -> bool:
 
 
 def _to_standard_output(history: History, name: str) -> None:
-    if sys.stdout is None:
+    if sys.__stdout__ is None:
         raise UserError("standard output is closed", cure="open it, or name a file: --out FILE")
     try:
         write(history, name, sys.stdout.buffer)
