@@ -37,7 +37,10 @@ class Image:
 
 def segment_of(pid: int | str) -> tuple[int, int]:
     """The address and the size of a process's vDSO."""
-    for line in Path(f"/proc/{pid}/maps").read_text().splitlines():
+    lines = Path(f"/proc/{pid}/maps").read_text().splitlines()
+    if not lines:
+        raise ProcessLookupError(f"process {pid} is ending: it has no memory any more")
+    for line in lines:
         if line.endswith("[vdso]"):
             start, end = (int(word, 16) for word in line.split()[0].split("-"))
             return start, end - start

@@ -26,6 +26,7 @@ from lockcheck.nemesis.clock.vdso_image import kernels_image, prepared
 from lockcheck.nodes.node import Role
 from lockcheck.servers.base import Clock
 from tests.processes import OneProcess
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.skipif(this_processor() is None, reason="clocks cannot be moved here")
 
@@ -54,6 +55,19 @@ def running(program: str) -> Iterator[subprocess.Popen[str]]:
             yield process
         finally:
             process.kill()
+
+
+def test_a_process_that_is_ending_has_no_clock_to_move() -> None:
+    """PostgreSQL's come and go with the connections; without memory they are as good as ended."""
+    child = os.fork()
+    if not child:
+        os._exit(0)
+    try:
+        wait_for(lambda: not Path(f"/proc/{child}/maps").read_bytes(), "it has no memory")
+        with pytest.raises(ProcessLookupError):  # as of one that has ended: it is passed over
+            Vdso(child)
+    finally:
+        os.waitpid(child, 0)
 
 
 def ask(process: subprocess.Popen[str]) -> list[float]:
