@@ -15,6 +15,7 @@ from lockcheck.cli.gate import as_json as json_of
 from lockcheck.cli.gate import print_error, printable, say
 from lockcheck.cli.options import DURATION, SIZE, ClockError, LateChoice, read_config_file
 from lockcheck.cli.run_options import RunCommand, config_from, stored_config
+from lockcheck.cli.supervising import bound_memory
 from lockcheck.errors import InternalError, UserError
 
 if TYPE_CHECKING:
@@ -25,6 +26,13 @@ if TYPE_CHECKING:
 
 CONFIG_FILE = "lockcheck.toml"
 MOST_PERMITS = 999_999  # from UNLIMITED_PERMITS on, a lock excludes no client
+MEMORY = click.option(
+    "--memory",
+    type=SIZE,
+    default="4GB",
+    show_default=True,
+    help="How much memory it may take. A search that takes more than a quarter is `unknown`.",
+)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -142,13 +150,7 @@ def _summary(judged: RunOutcome | Checked) -> VerdictSummary:
     show_default=True,
     help="The time limit of a search for an order of the operations; then it is `unknown`.",
 )
-@click.option(
-    "--memory",
-    type=SIZE,
-    default="1GB",
-    show_default=True,
-    help="The memory limit of such a search; then it is `unknown`.",
-)
+@MEMORY
 @click.option(
     "--report", type=click.Path(dir_okay=False), help="Write an HTML report to this file."
 )
@@ -179,6 +181,7 @@ def check_command(
     from lockcheck.cli.terminal import print_verdict, reading_progress
     from lockcheck.formats import ReadOptions
 
+    bound_memory(memory)
     errors: dict[str, float] = dict(clock_error)
     asked = ReadOptions(
         format=format_ or "",
@@ -231,7 +234,10 @@ def _out_of_runs() -> Path:
 @click.option(
     "--out", type=click.Path(dir_okay=False), help="The file to write. [default: standard output]"
 )
-def export_command(history: str, format_: str, from_: str | None, out: str | None) -> int:
+@MEMORY
+def export_command(
+    history: str, *, format_: str, from_: str | None, out: str | None, memory: int
+) -> int:
     """Write a history in another format, for other tools.
 
     HISTORY is what `lockcheck check` takes.
@@ -239,6 +245,7 @@ def export_command(history: str, format_: str, from_: str | None, out: str | Non
     from lockcheck.check.export import export
     from lockcheck.formats import ReadOptions
 
+    bound_memory(memory)
     to = Path(out) if out else None
     for note in export(history, format_, ReadOptions(format=from_ or ""), to, _out_of_runs()):
         print_error(note)

@@ -14,7 +14,11 @@ from lockcheck.cli.supervising import DECIDED, ENDED_BY_ITSELF
 from tests.running import LOCKCHECK, children_of, on_a_terminal
 from tests.waiting import wait_for
 
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 SUPERVISED = "import os, signal, time; from lockcheck.cli.supervising import supervise; supervise()"
+BOUNDED = (
+    f"{SUPERVISED}; from lockcheck.cli.supervising import bound_memory; bound_memory(100 << 20)"
+)
 HISTORY = """client,key,op,start_ns,end_ns,outcome,token
 a,k,acquire,1000,2000,ok,1
 a,k,release,3000,4000,ok,
@@ -43,7 +47,7 @@ def test_only_what_was_decided_is_said(ending: str, code: int) -> None:
     assert (b"before a verdict" in done.stderr) == (code == ENDED_BY_ITSELF)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", ENDING)
 def test_a_signal_reaches_the_command(tmp_path: Path, number: signal.Signals) -> None:
     ready = tmp_path / "ready"
     decide = f"signal.signal({number.value}, lambda n, _: os._exit({DECIDED} + n))"
@@ -117,6 +121,31 @@ def test_what_nohup_protects_outlives_a_hangup(tmp_path: Path) -> None:
         process.send_signal(signal.SIGHUP)
         history.write(HISTORY)
     assert process.returncode == 0
+
+
+@pytest.mark.parametrize("number", ENDING)
+def test_a_bounded_command_that_does_not_hear_a_signal_is_ended(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    ready = tmp_path / "ready"
+    deaf = f"[signal.signal(n, signal.SIG_IGN) for n in {[*map(int, ENDING)]}]"
+    program = f"{BOUNDED}; {deaf}; open({str(ready)!r}, 'w').close(); time.sleep(600)"
+    with subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE) as process:
+        wait_for(ready.exists, "it ignores signals")
+        process.send_signal(number)
+        assert process.wait(60) == 128 + number
+        assert process.stderr is not None
+        assert process.stderr.read() == b""
+
+
+def test_a_bounded_command_that_takes_too_much_memory_is_ended() -> None:
+    grows = "kept = [bytearray(1 << 20) for _ in range(1000)]; time.sleep(600)"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{BOUNDED}; {grows}"], capture_output=True, check=False, timeout=60
+    )
+    assert done.returncode == ENDED_BY_ITSELF
+    assert b"it takes more memory than --memory allows (100MB)" in done.stderr
+    assert b"cure: allow more, as in --memory 200MB" in done.stderr
 
 
 def test_a_command_whose_parent_is_killed_is_killed(tmp_path: Path) -> None:
