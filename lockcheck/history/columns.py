@@ -84,7 +84,12 @@ def read_columns(
     if library is None:
         return None
     reader = _Reader(library)
-    return reader.columns() if reader.feed_all(lines, on_bytes) else None
+    if not reader.feed_all(lines, on_bytes):
+        return None
+    try:
+        return reader.columns()
+    except msgspec.DecodeError:  # a number that is out of range: its line is named event by event
+        return None
 
 
 class _Reader:

@@ -164,6 +164,7 @@ REFUSED = {
     "a refusal without a code": b'{"time":1,"process":0,"type":"fail","f":"read","refused":"no"}',
     "a leading zero": b'{"time":01,"process":0,"type":"invoke","f":"read"}',
     "deep nesting": ACQUIRE.replace(b"}", b',"value":' + b"[" * 99 + b"]" * 99 + b"}"),
+    "a number out of range": ACQUIRE.replace(b"}", b',"value":' + b"7" * 9999 + b"}"),
     "a line too long": b'{"time":1,"process":0,"type":"invoke","f":"' + b"x" * (1 << 20) + b'"}',
     "a negative lease": b'{"time":1,"process":0,"type":"invoke","f":"renew","ttl_ms":-1}',
     "torn": ACQUIRE[:-9],
