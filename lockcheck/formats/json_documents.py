@@ -20,7 +20,7 @@ STRUCTURE = re.compile(
 BETWEEN = re.compile(r"[\s,]*")
 BYTE = re.compile(r" \(byte (\d+)\)$")
 T = TypeVar("T")
-Decode: TypeAlias = Callable[[str], T]
+Decode: TypeAlias = Callable[[str | bytes], T]
 
 
 class Document(NamedTuple, Generic[T]):
@@ -40,10 +40,12 @@ def read_lines_of_documents(
     line = 1
     while given := data.readline(LARGEST + 1):
         try:
-            document = Document(decode(given.decode("utf-8-sig")), line, 1)
+            whole = given if given.isascii() else given.decode("utf-8-sig")
+            document = Document(decode(whole), line, 1)
         except (msgspec.DecodeError, RecursionError, UnicodeError):
             break
         yield document
+        del document
         line += 1
     rest = read_text(data, source, line, given)
     yield from _Splitter(rest, decode, begun=line > 1).documents()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import IO, TypeAlias
+from typing import IO, Generic, TypeAlias, TypeVar
 
 import msgspec
 
@@ -28,6 +28,7 @@ ERROR_CODES = (2, "2", "STATUS_CODE_ERROR")
 NOT_LOCKS = "{number} spans that are not a lock's were ignored"
 SEPARATOR = re.compile(r"[./:#]")
 CHUNK_SPANS = 4096
+DECODED_AT_ONCE = 1 << 20  # bytes of a document
 NAMES = {"start_ns": "startTimeUnixNano", "end_ns": "endTimeUnixNano", "node": "host.name"}
 DERIVED = ("client", "op", "start_ns", "end_ns", "outcome", "node")  # see `_derived`
 COPIED = tuple(name for name in COLUMNS if name not in DERIVED)
@@ -63,31 +64,41 @@ class _Span(msgspec.Struct, rename="camel"):
     name: str = ""
     start_time_unix_nano: int | str = ""
     end_time_unix_nano: int | str = ""
-    attributes: list[_Attribute] = []  # msgspec copies it
-    status: _Status = msgspec.field(default_factory=_Status)
-
-
-class _Scope(msgspec.Struct):
-    spans: list[_Span] = []
+    attributes: tuple[_Attribute, ...] = ()
+    status: _Status | None = None
 
 
 class _Resource(msgspec.Struct):
-    attributes: list[_Attribute] = []
+    attributes: tuple[_Attribute, ...] = ()
 
 
-class _ResourceSpans(msgspec.Struct, rename="camel"):
-    resource: _Resource = msgspec.field(default_factory=_Resource)
-    scope_spans: list[_Scope] = []
+S_co = TypeVar("S_co", bound=_Span | msgspec.Raw, covariant=True)
 
 
-class _Export(msgspec.Struct, rename="camel"):
-    resource_spans: list[_ResourceSpans] = []
+class _Scope(msgspec.Struct, Generic[S_co]):
+    spans: tuple[S_co, ...] = ()
 
 
-_decode = msgspec.json.Decoder(_Export).decode
+class _ResourceSpans(msgspec.Struct, Generic[S_co], rename="camel"):
+    resource: _Resource | None = None
+    scope_spans: tuple[_Scope[S_co], ...] = ()
 
 
-SpanPlace: TypeAlias = tuple[Document[_Export], str, int, _Span]  # path to the list, index
+class _Export(msgspec.Struct, Generic[S_co], rename="camel"):
+    resource_spans: tuple[_ResourceSpans[S_co], ...] = ()
+
+
+_decode_small = msgspec.json.Decoder(_Export[_Span]).decode
+_decode_large = msgspec.json.Decoder(_Export[msgspec.Raw]).decode
+_decode_span = msgspec.json.Decoder(_Span).decode
+
+
+def _decode(text: str | bytes) -> _Export[_Span | msgspec.Raw]:
+    """The spans of a large document are decoded one by one: they take far more memory than text."""
+    return (_decode_small if len(text) <= DECODED_AT_ONCE else _decode_large)(text)
+
+
+SpanPlace: TypeAlias = tuple[int, int, str, int, str]  # line, column, path to list, index, name
 
 
 def read_otlp(data: IO[bytes], source: Source) -> Iterable[Event]:
@@ -128,15 +139,19 @@ class _SpanCollector:
         self._flush()
         return self._rows
 
-    def take(self, document: Document[_Export]) -> None:
-        for i, of_resource in enumerate(document.value.resource_spans):
-            resource = _texts(of_resource.resource.attributes)
+    def take(self, document: Document[_Export[_Span | msgspec.Raw]]) -> None:
+        value, line, column = document
+        for i, of_resource in enumerate(value.resource_spans):
+            resource = _texts(of_resource.resource.attributes) if of_resource.resource else {}
             for j, scope in enumerate(of_resource.scope_spans):
                 path = f"resourceSpans[{i}].scopeSpans[{j}].spans"
-                for number, span in enumerate(scope.spans):
-                    self._take_span(span, resource, (document, path, number, span))
-        if len(self._places) >= CHUNK_SPANS:
-            self._flush()
+                for number, given in enumerate(scope.spans):
+                    try:
+                        span = given if isinstance(given, _Span) else _decode_span(given)
+                    except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
+                        reason = f"{path}[{number}]: {error}"
+                        raise self._source.error(reason, line, column) from error
+                    self._take_span(span, resource, (line, column, path, number, span.name))
 
     def _take_span(self, span: _Span, resource: dict[str, str], place: SpanPlace) -> None:
         attributes = _texts(span.attributes)
@@ -150,6 +165,8 @@ class _SpanCollector:
             raise self._error(place, str(error)) from error
         self._attributes.append(attributes)
         self._places.append(place)
+        if len(self._places) == CHUNK_SPANS:
+            self._flush()
 
     def _flush(self) -> None:
         spans, places, derived = self._attributes, self._places, self._derived
@@ -169,17 +186,16 @@ class _SpanCollector:
             key = ATTRIBUTE + name
             if key in known:
                 columns[name] = [span.get(key, "") for span in spans]
-        documents, paths, numbers, _ = zip(*places, strict=True)
-        lines = [document.line for document in documents]
+        lines, _, paths, numbers, _ = zip(*places, strict=True)
         self._rows.take(Cells(columns, lines, error, paths, numbers))
 
     def _error(self, place: SpanPlace, reason: str) -> HistoryError:
-        document, path, number, span = place
-        reason = f"{path}[{number}], {span.name[:40]!r}: {reason}"
-        return self._source.error(reason, document.line, document.column)
+        line, column, path, number, name = place
+        reason = f"{path}[{number}], {name[:40]!r}: {reason}"
+        return self._source.error(reason, line, column)
 
 
-def _texts(attributes: list[_Attribute]) -> dict[str, str]:
+def _texts(attributes: Iterable[_Attribute]) -> dict[str, str]:
     return {each.key: text for each in attributes if (text := each.value.text) is not None}
 
 
@@ -202,7 +218,8 @@ def _derived(
     elif not end:
         outcome = EventType.INFO
     elif outcome is None:
-        outcome = EventType.INFO if span.status.code in ERROR_CODES else EventType.OK
+        failed = span.status is not None and span.status.code in ERROR_CODES
+        outcome = EventType.INFO if failed else EventType.OK
     client = attributes.get("lock.client") or _client(attributes, resource)
     return client, op, start, end, outcome, resource.get("host.name", "")
 
