@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 STANDARD_INPUT = "-"
 LARGEST_UNPACKED = 1 << 34
-SMALL_UNPACKED = 1 << 30  # accepted at any ratio
+SMALL_UNPACKED = 1 << 26  # accepted at any ratio
 LARGEST_RATIO = 200  # histories pack to a tenth or a thirtieth
 CHUNK = 1 << 18
 ZSTD_CHUNK = 1 << 10  # packed bytes that can unpack to 32 MiB at most
@@ -117,7 +117,7 @@ class Guarded(io.RawIOBase):
     def readinto(self, buffer: Buffer, /) -> int:
         view = memoryview(buffer).cast("B")
         filled = 0
-        while filled < len(view) and (data := self._read(len(view) - filled)):
+        while data := self._read(min(len(view) - filled, CHUNK)):
             view[filled : filled + len(data)] = data
             filled += len(data)
         return filled
