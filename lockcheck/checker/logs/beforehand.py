@@ -129,10 +129,13 @@ def _levels(part: Table) -> Before:
     in."""
     sure = part.outcome != Outcome.INFO
     entered = np.flatnonzero(sure & (part.f == Op.ACQUIRE))
+    first = entered[np.argsort(part.end[entered], kind="stable")][:1]
+    later = entered[part.owner[entered] != part.owner[first]]
+    of_all, of_others = (part.end[rows].min(initial=NEVER) for rows in (first, later))
     before: list[int] = []
-    for owner in np.unique(part.owner).tolist():
-        others = part.end[entered[part.owner[entered] != owner]].min(initial=NEVER)
-        own = np.flatnonzero(sure & (part.owner == owner) & (part.start <= others))
+    for owner, places in groups_of(part.owner):
+        until = of_others if owner in part.owner[first] else of_all
+        own = places[sure[places] & (part.start[places] <= until)]
         before += [owner] * _missing(part.f[own].tolist(), part.token[own].tolist())
     return tuple(before)
 
