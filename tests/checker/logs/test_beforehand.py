@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from lockcheck.checker import Finding, judge
+from lockcheck.checker.linearizability.models import MODELS
+from lockcheck.checker.logs.beforehand import _beginnings
 from lockcheck.results.story.wording.codes import note
-from tests.checker.dsl import history
+from tests.checker.dsl import history, table
 
 
 def found(*lines: str) -> Finding:
@@ -42,3 +46,16 @@ def test_of_two_beginnings_the_one_that_explains_more() -> None:
 def test_without_a_beginning_that_helps_it_is_as_before() -> None:
     finding = found("1 write 0-1 a", "2 read 2-3 = odd", "2 read 4-5 = a")
     assert note(finding) == 'n2 read "odd", but nobody wrote "odd".'
+
+
+def entered_before(clients: int) -> float:
+    """Seconds of a processor to find who was inside a lock before, of so many that released it."""
+    part = table(*(f"{client} release {client}-{client + 1}" for client in range(clients)))
+    began = time.process_time()
+    assert len(next(_beginnings(part, MODELS["reentrant"]))) == clients
+    return time.process_time() - began
+
+
+def test_many_clients_that_were_inside_before() -> None:
+    """Eight times as many take eight times as long, or a little more; not 64 times."""
+    assert entered_before(64_000) < 16 * entered_before(8_000)
