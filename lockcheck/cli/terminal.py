@@ -88,7 +88,6 @@ def print_verdict(
 
 
 def _print_worst_incident(console: Console, narrative: Narrative) -> None:
-    from lockcheck.results.story.incidents import findings_with_evidence
     from lockcheck.results.story.steps.step import weightiest
     from lockcheck.results.story.wording.codes import note
 
@@ -102,7 +101,7 @@ def _print_worst_incident(console: Console, narrative: Narrative) -> None:
             rest = amount(left_out, "more step")
             _print_beside(console, "", f"[dim]… and {rest} in the report[/]")
         console.print()
-        if incident.main in findings_with_evidence(incident):  # for others it is in the steps
+        if incident.main in incident.with_evidence:  # for others it is in the steps
             _print_reason(console, note(incident.main), story.reasons[:1])
         rows = [("whose fault", plain(story.blame)), ("what helps", plain(story.prevention))]
         rows += [("", f"[dim]{amount(more, 'more incident')} in the report[/]")] if more else []

@@ -24,7 +24,7 @@ from lockcheck.history import History
 from lockcheck.results.report.clocks import charts
 from lockcheck.results.report.glossary import glossary
 from lockcheck.results.report.timeline import timeline
-from lockcheck.results.story.incidents import Incident, findings_with_evidence
+from lockcheck.results.story.incidents import Incident
 from lockcheck.results.story.narrative import Narrative, Story, again
 from lockcheck.results.story.refused import refused_writes
 from lockcheck.results.story.seen import (
@@ -76,7 +76,7 @@ class _Shown:
         """The lines that the heading does not already say."""
         [alone, *others] = self.incident.findings
         noted = note(alone)
-        if not others and findings_with_evidence(self.incident):
+        if not others and self.incident.with_evidence:
             return [full_stop(noted)] if noted else []
         return list(self.story.harm) if others or noted else []
 
@@ -147,7 +147,7 @@ def _window(incident: Incident) -> range:
     points = [f.time_ns for f in incident.findings]
     points += [t for h in incident.holds for t in (h.acquire.start_ns, h.end_ns)]
     points += [o.start_ns for f in incident.findings for o in f.operations]
-    evidence = (o for f in findings_with_evidence(incident) for o in f.operations)
+    evidence = (o for f in incident.with_evidence for o in f.operations)
     points += [o.answer.time for o in evidence if o.answer]
     start_ns, end_ns = min(points), max(points)
     room_ns = max(CLOSEST_LOOK_NS, (end_ns - start_ns) // 12)

@@ -17,7 +17,7 @@ from lockcheck.history import Ending, History, Hold
 from lockcheck.results.report.columns import Table, append, or_none, safe_in_script, us
 from lockcheck.results.report.marks import KINDS, evidence, marks, tries
 from lockcheck.results.report.sheet import MOST_MARKS, Sheet, places
-from lockcheck.results.story.incidents import Incident, findings_with_evidence
+from lockcheck.results.story.incidents import Incident
 from lockcheck.results.story.narrative import Narrative
 from lockcheck.results.story.seen import last_moment_ns
 from lockcheck.results.story.steps.cuts import cut_apart
@@ -90,7 +90,7 @@ def _kinds(
         "quiet": history.quiet_ns is not None,
         "stall": data["stalls"],
         "flight": any(end >= 0 for end in data["marks"]["end"]),
-        "evidence": any(findings_with_evidence(incident) for incident in incidents),
+        "evidence": any(incident.with_evidence for incident in incidents),
         "open": any(end < 0 for end in data["evidence"]["end"]),
         "cursor": incidents,
     }

@@ -66,7 +66,7 @@ class Incident:
     def start_ns(self) -> int:
         return min(f.time_ns for f in self.findings)
 
-    @property
+    @cached_property
     def damage_ns(self) -> int:
         """When data was first damaged; where none was, when it began."""
         return min((f.time_ns for f in self.findings if _damages(f)), default=self.start_ns)
@@ -92,12 +92,12 @@ class Incident:
         holds = self.main.holds if self.main.code == Code.OVERLAP else ()
         return tuple(sorted(holds, key=lambda hold: hold.start_ns)) if len(holds) > 2 else ()
 
-    @property
+    @cached_property
     def late(self) -> list[Finding]:
         """Holders that outlived their leases, the first to do so first."""
         return [f for f in self.of(Code.OVERLAP) if f.blame.who is Culprit.HOLDER]
 
-    @property
+    @cached_property
     def damaged(self) -> bool:
         """What it did is known; of others all that is known is what they could have done."""
         return any(map(_damages, self.findings))
@@ -123,6 +123,17 @@ class Incident:
     @cached_property
     def losses(self) -> tuple[Loss, ...]:
         return losses(self.of(Code.LOST_UPDATE))
+
+    @cached_property
+    def with_evidence(self) -> tuple[Finding, ...]:
+        """The main one first, where it is one of them; of those that go without saying, one."""
+        shown = [self.main, *(same[0] for same in self.by_code.values())]
+        found = [
+            finding
+            for finding in filter(by_evidence, self.findings)
+            if not words_of(finding).follows_from_others or any(finding is each for each in shown)
+        ]
+        return tuple(sorted(found, key=lambda f: f is not self.main)[:FINDINGS_SHOWN])
 
     @cached_property
     def _findings_with_holds(self) -> tuple[Finding, ...]:
@@ -151,19 +162,8 @@ def slept(finding: Finding) -> bool:
     return blame.fault.effect is Effect.STOPS and finding.holds[0].node in blame.fault.nodes
 
 
-def findings_with_evidence(incident: Incident) -> tuple[Finding, ...]:
-    """The main one first, where it is one of them; of those that go without saying, one."""
-    shown = [incident.main, *(same[0] for same in incident.by_code.values())]
-    found = [
-        finding
-        for finding in filter(by_evidence, incident.findings)
-        if not words_of(finding).follows_from_others or any(finding is each for each in shown)
-    ]
-    return tuple(sorted(found, key=lambda f: f is not incident.main)[:FINDINGS_SHOWN])
-
-
 def evidence_of(incident: Incident) -> tuple[Operation, ...]:
-    return _in_order(o for finding in findings_with_evidence(incident) for o in finding.operations)
+    return _in_order(o for finding in incident.with_evidence for o in finding.operations)
 
 
 def foreign_releases(incidents: Iterable[Incident]) -> tuple[Operation, ...]:

@@ -12,7 +12,6 @@ from lockcheck.results.story.incidents import (
     Identity,
     Incident,
     Loss,
-    findings_with_evidence,
     identity,
 )
 from lockcheck.results.story.numbers import Numbers
@@ -77,7 +76,7 @@ def _parts(
     incident: Incident, holds: tuple[Hold, ...], guilty: list[Operation]
 ) -> Iterator[tuple[Identity, Part]]:
     """Later ones overrule earlier ones."""
-    for finding in findings_with_evidence(incident):
+    for finding in incident.with_evidence:
         yield from ((identity(h), Part.EXTRA) for h in finding.holds[:HOLDS_SHOWN])
     yield from ((identity(h), Part.EXTRA) for h in incident.crowd[:HOLDS_SHOWN])
     for write in guilty:  # in or after the last hold of its client

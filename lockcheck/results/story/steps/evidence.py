@@ -9,7 +9,6 @@ from lockcheck.history import F, Hold, Operation
 from lockcheck.results.story.incidents import (
     Incident,
     evidence_of,
-    findings_with_evidence,
     identity,
 )
 from lockcheck.results.story.steps.cast import Cast
@@ -30,7 +29,7 @@ def evidence_steps(incident: Incident, cast: Cast) -> Iterator[Step]:
     if any(words_of(same[0]).shows_requests for same in incident.by_code.values()):
         yield from (_asked(o) for o in every if identity(o) in by_grant)
     yield from _in_turn([o for o in every if identity(o) not in known | by_grant])
-    for finding in findings_with_evidence(incident):
+    for finding in incident.with_evidence:
         words = words_of(finding)
         who, text = words.last(finding)
         if finding is incident.main or not words.follows_from_others:
