@@ -94,7 +94,7 @@ def _end(child: int) -> None:
 
 
 def _too_large() -> int:
-    megabytes = _bound.value >> 20
+    megabytes = max(1, _bound.value >> 20)
     say_barely(
         f"it takes more memory than --memory allows ({megabytes}MB)",
         f"allow more, as in --memory {2 * megabytes}MB, or give it a part of the history; "
