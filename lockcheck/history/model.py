@@ -237,8 +237,10 @@ class FaultSpan:
 
     @property
     def worked_from_ns(self) -> int:
-        """The earliest time at which it may have been in effect."""
-        return self.start_ns if self.since_ns is None else self.since_ns
+        """The earliest time at which it may have been in effect. Of a node that is ended one
+        process dies after the other: it has taken effect when the last of them is gone."""
+        gradual = self.effect is Effect.ENDS
+        return self.start_ns if self.since_ns is None or gradual else self.since_ns
 
     @property
     def worked_by_ns(self) -> int | None:

@@ -12,6 +12,7 @@ from lockcheck.errors import UserError
 from lockcheck.nemesis import FAULTS, draw, parse_nemesis
 from lockcheck.nemesis.base import Refusal
 from lockcheck.nemesis.drawing import applicable
+from lockcheck.nemesis.fitting import GAP_MS
 from lockcheck.run.resolve import planned, resolve
 from tests.nemesis.plans import check_nemesis, plan
 
@@ -48,6 +49,16 @@ def test_all_that_applies_is_drawn_once_where_there_is_time() -> None:
     kinds = {step.kind.name for step in steps}
     assert {step.kind.name for step in steps[: len(kinds)]} == kinds  # by turns
     assert {step.trigger(LONG) for step in steps} > {step.kind.when(step, LONG) for step in steps}
+
+
+@pytest.mark.parametrize("name", ["etcd", "zookeeper", "zookeeper-rw", "postgres-row"])
+def test_what_is_drawn_leaves_time_for_a_busy_machine(name: str) -> None:
+    """With the longest pauses before them, all that are drawn have their turn in time to spare."""
+    for seed in SEEDS:
+        plan = planned(RunConfig(backend=name, seed=seed, nemesis=("all",)))
+        [steps] = plan.nemesis
+        needs_ms = sum(GAP_MS[1] + (step.lasts_ms(plan.faults) or 0) for step in steps)
+        assert needs_ms <= 0.75 * plan.config.time_limit_ms
 
 
 def test_what_cannot_be_is_not_drawn() -> None:

@@ -192,7 +192,8 @@ class Promises:
             for fault in self.faults_at(since_ns, until_ns)
             if fault.effect is Effect.ENDS and fault.proven_ns is not None
         )
-        between = (f for f in ends if nodes & set(f.nodes) and f.worked_from_ns >= since_ns)
+        # It may have been asked while they were ending, by those that were left.
+        between = (f for f in ends if nodes & set(f.nodes) and (f.worked_by_ns or 0) >= since_ns)
         return min(between, key=lambda fault: fault.worked_from_ns, default=None)
 
     def _servers_were_mended(self, start_ns: int, end_ns: int) -> bool:

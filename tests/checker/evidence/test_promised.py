@@ -122,6 +122,18 @@ def test_a_lock_that_ends_with_its_connection_is_free_when_its_server_is_up_agai
     assert all(finding.blame.ended_by for finding in judgement.findings)
 
 
+@pytest.mark.parametrize("asked", [3805, 3809])
+def test_a_server_ends_one_process_after_the_other(asked: int) -> None:
+    """Those of PostgreSQL that are left give up a dead one's locks, and let others in."""
+    judgement = judged(
+        "fault kill p1 3808-4329 since=3862 proven=3862 effect=ends",
+        f"5 acquire {asked}-3810 valid_ms=4999 token=36 \n 5 lost 3858",
+        "3 acquire 3808-3834 valid_ms=4999 token=37 \n 3 lost 3857",
+        **CONNECTED,
+    )
+    assert all(finding.blame.who is not Culprit.SERVICE for finding in judgement.findings)
+
+
 def test_but_not_before_its_server_ended() -> None:
     early = "1 acquire 0-1 valid_ms=4999 \n 2 acquire 50-51 valid_ms=4999 \n 1 release 90-91"
     found = overlap(early, "2 release 95-96", RESTARTED, **CONNECTED)
