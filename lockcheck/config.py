@@ -19,6 +19,7 @@ from typing import Annotated, get_type_hints
 import msgspec
 
 from lockcheck.backends import BACKENDS, Backend
+from lockcheck.backends.program import ClientProgram
 from lockcheck.durations import duration_words
 from lockcheck.errors import UserError
 from lockcheck.files import read_document
@@ -49,6 +50,31 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
     backend: Annotated[
         str, Setting("The lock under test: see lockcheck list.", choices=BACKENDS, metavar="LOCK")
     ]
+    client: Annotated[
+        str,
+        Setting(
+            "A client of your own lock, to test that: a program, or MODULE:NAME in Python; see "
+            "docs/your-lock.md.",
+            metavar="COMMAND",
+        ),
+    ] = ""
+    servers: Annotated[
+        str,
+        Setting(
+            "The servers that it needs, as in redis*3 or etcd=3.4. [default: what it says, or "
+            "redis]",
+            metavar="KIND[=VERSION][*N]",
+        ),
+    ] = ""
+    promises: Annotated[
+        tuple[str, ...],
+        Setting(
+            "What it promises, as in session,token,waits; repeatable. [default: what it says, or a "
+            "lease]",
+            metavar="WORD,...",
+        ),
+    ] = ()
+    python: Annotated[str, Setting("The Python for a client in Python.", metavar="PROGRAM")] = ""
     version: Annotated[
         tuple[str, ...],
         Setting(
@@ -120,19 +146,34 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = False
     out: Annotated[str, Setting("Where to create the run's folder.", folder=True)] = "results"
+    client_folder: str = ""  # where `client` was named
     # Names of fields that this machine configures otherwise (in lockcheck.toml, or by a variable):
     # the command that runs it again has to spell them out, even where they are the defaults.
     spelled_out: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         msgspec.structs.force_setattr(self, "out", os.fspath(self.out))
-        if not self.workload and self.backend in BACKENDS:
+        if not self.workload and (self.client or self.backend in BACKENDS):
             msgspec.structs.force_setattr(self, "workload", self.lock.workload)
 
     @property
     def lock(self) -> Backend:
         """Raises KeyError if there is no such lock."""
-        return BACKENDS[self.backend]
+        program = self.program()
+        if program is None:
+            return BACKENDS[self.backend]
+        from lockcheck.backends.program.words import backend_of
+
+        return backend_of(self.backend, program, self.servers, self.promises)
+
+    def program(self) -> ClientProgram | None:
+        """The client of a user's own lock; None: it is one of the known locks."""
+        if not self.client:
+            return None
+        from lockcheck.backends.program.words import command_of
+
+        folder = self.client_folder or str(Path.cwd())
+        return ClientProgram(command=command_of(self.client, self.python), folder=folder)
 
     def key_names(self) -> tuple[str, ...]:
         return tuple(f"k{number}" for number in range(1, self.keys + 1))
@@ -143,7 +184,7 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     def _words(self) -> Iterator[str]:
         usual = {field.name: field.default for field in msgspec.structs.fields(RunConfig)}
-        usual["workload"] = RunConfig(backend=self.backend, seed=self.seed).workload
+        usual["workload"] = self.lock.workload
         for name, setting in settings().items():
             value = getattr(self, name)
             if setting.repeated and (value != usual[name] or name in self.spelled_out):

@@ -53,6 +53,8 @@ FLOORS = (
     "check",
     "run",
     "library",
+    "yours",
+    "python_client",
     "cli",
     "__main__",
 )

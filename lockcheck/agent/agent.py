@@ -40,7 +40,7 @@ from lockcheck.agent.own_networks import Network, make_networks
 from lockcheck.agent.streams import Streams
 from lockcheck.agent.tail import Tail
 from lockcheck.agent.watching import MAKE_ROOM, Watch
-from lockcheck.client.worker import DONE, HISTORY, ORDERS
+from lockcheck.client.worker import DONE, GO, HISTORY, ORDERS, Go
 from lockcheck.errors import ClusterError, LockcheckError, is_out_of_space
 from lockcheck.history import Event, EventWriter, write_events
 from lockcheck.nemesis import Plan, step_of
@@ -115,12 +115,14 @@ class Agent:
         if self._nemesis is None:
             raise ClusterError("the run cannot begin before its faults are known")
         self._fleet.check_clocks()
-        self._origin_ns = time.monotonic_ns()
-        self._own_events = EventWriter(self._workdir / NEMESIS_FILE)
         folders = [self._workdir / worker.node for worker in orders.workers]
         for worker, folder in zip(orders.workers, folders, strict=True):
-            dated = msgspec.structs.replace(worker, origin_ns=self._origin_ns)
-            _write_whole(folder / ORDERS, dated)
+            _write_whole(folder / ORDERS, worker)
+        await self._fleet.await_open(worker.node for worker in orders.workers)
+        self._origin_ns = time.monotonic_ns()
+        self._own_events = EventWriter(self._workdir / NEMESIS_FILE)
+        for folder in folders:
+            _write_whole(folder / GO, Go(self._origin_ns))
         self._watch = Watch(
             self._fleet,
             Tail([folder / HISTORY for folder in folders]),
@@ -167,7 +169,7 @@ class Agent:
             if not node.down and not node.alive and not self._done(node)
         )
         for node in clients:
-            node.signal(signal.SIGTERM)
+            node.ask_to_leave()
         with suppress(LockcheckError):  # those that do not exit are returned as killed
             await wait_until(
                 lambda: not any(node.alive for node in clients),

@@ -7,21 +7,22 @@ import os
 import re
 import signal
 import subprocess
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import count
 from pathlib import Path
 
 from lockcheck.agent.orders import NodeOrders
 from lockcheck.agent.own_networks import Network
 from lockcheck.agent.place import PlacedNode, placed_nodes
-from lockcheck.client.worker import DONE, FULL, OUTPUT, READY
+from lockcheck.client.worker import DONE, FULL, OPEN, OUTPUT, READY
 from lockcheck.errors import ClusterError, FaultError
 from lockcheck.nodes.node import Node, Role, children_of, has_ended
 from lockcheck.nodes.waiting import wait_until
 from lockcheck.servers.asking.answer import answers
 
-READY_TIMEOUT_S = 30.0
+READY_TIMEOUT_S = 60.0
 END_TIMEOUT_S = 10.0
 VERSION_TIMEOUT_S = 10.0
 POLL_S = 0.01
@@ -149,11 +150,22 @@ class Fleet:
         if first := self._first.get(node.name):
             first.poll()  # reaps it
 
+    async def await_open(self, clients: Iterable[str]) -> None:
+        """Waits until these clients have opened their locks."""
+        nodes = map(self.nodes.__getitem__, clients)
+        await asyncio.gather(*(self._await(node, partial(self._is_open, node)) for node in nodes))
+
+    async def _is_open(self, node: PlacedNode) -> bool:
+        return (self._workdir / node.name / OPEN).exists()
+
     async def _await_ready(self, node: PlacedNode, viewer: Node) -> None:
+        await self._await(node, partial(self._is_ready, node, viewer))
+
+    async def _await(self, node: PlacedNode, is_so: Callable[[], Awaitable[bool]]) -> None:
         try:
             async with asyncio.timeout(READY_TIMEOUT_S):
                 for look in count(1):
-                    if await self._is_ready(node, viewer):
+                    if await is_so():
                         return
                     if look % LOOKS_AT_PROCESSES == 0 and self._has_ended(node):
                         raise ClusterError(

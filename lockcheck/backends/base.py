@@ -114,6 +114,10 @@ class Lock(ABC):
     wait for a server has a deadline.
     """
 
+    # Called with what befell a program that the client works through, and with the last moment, of
+    # the monotonic clock in ns, at which that certainly lived.
+    mishap: Callable[[str, int], object] = staticmethod(lambda _what, _lived_ns: None)
+
     @abstractmethod
     def acquire(self, claim: Claim) -> Grant:
         """One attempt; if the lock `waits`, until its turn has come or `claim.left_s()` is 0."""

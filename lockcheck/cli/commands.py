@@ -16,6 +16,7 @@ from lockcheck.cli.gate import print_error, printable, say
 from lockcheck.cli.options import DURATION, SIZE, ClockError, LateChoice, read_config_file
 from lockcheck.cli.run_options import RunCommand, config_from, stored_config
 from lockcheck.cli.supervising import bound_memory
+from lockcheck.cli.your_lock import init_command, validate_command
 from lockcheck.errors import InternalError, UserError
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ def main(context: click.Context) -> None:
     \b
     lockcheck run --backend redlock --nemesis pause     see it break
     lockcheck run --backend redis-fenced --guard fence  see a fence hold
+    lockcheck run --client ./mylock                     test a lock of your own; first: init
     lockcheck check FILE                                judge a history, also of other tools
     lockcheck doctor                                    what this host can run
 
@@ -305,6 +307,10 @@ def clean_command() -> int:
     removed = remove_leftovers() + clean_docker(say, say)
     click.echo(f"{amount(removed, 'leftover')} removed")
     return 0
+
+
+main.add_command(validate_command)
+main.add_command(init_command)
 
 
 @main.group("images")

@@ -16,6 +16,8 @@ from lockcheck.files import bounded, opened
 from lockcheck.sizes import parse_size
 from lockcheck.trust import doubt_about, trusted_users
 
+CLIENTS = "client"  # the tables of the user's own locks: [client.NAME]
+
 
 def read_config_file(path: Path, commands: Mapping[str, click.Command]) -> dict[str, object]:
     """Refuses what another user may have written: it acts with the rights of the current one."""
@@ -34,7 +36,26 @@ def read_config_file(path: Path, commands: Mapping[str, click.Command]) -> dict[
         raise UserError(
             f"{path} cannot be read: {reason}", cure="correct it, or start lockcheck elsewhere"
         ) from error
-    return {name: _by_parameter(commands, name, table, path) for name, table in tables.items()}
+    clients = _clients(commands, tables.pop(CLIENTS, {}), path)
+    read: dict[str, object] = {CLIENTS: clients} if clients else {}
+    return read | {name: _by_parameter(commands, name, t, path) for name, t in tables.items()}
+
+
+def _clients(
+    commands: Mapping[str, click.Command], tables: object, path: Path
+) -> dict[str, dict[str, object]]:
+    """The user's own locks, each a table [client.NAME] of settings of `run`, by their names."""
+    if not isinstance(tables, dict) or not all(isinstance(t, dict) for t in tables.values()):
+        raise UserError(f"{path}: [client] is no table of locks", cure="write [client.NAME]")
+    for name, table in tables.items():
+        if "client" not in table:
+            raise UserError(
+                f"{path}: [client.{name}] names no client", cure='client = "./mylock", as --client'
+            )
+    return {
+        name: _by_parameter(commands, "run", table, path, f"client.{name}")
+        for name, table in tables.items()
+    }
 
 
 def _refuse_foreign(about: os.stat_result, path: Path) -> None:
@@ -47,12 +68,16 @@ def _refuse_foreign(about: os.stat_result, path: Path) -> None:
 
 
 def _by_parameter(
-    commands: Mapping[str, click.Command], command_name: str, table: object, path: Path
+    commands: Mapping[str, click.Command],
+    command_name: str,
+    table: object,
+    path: Path,
+    called: str = "",
 ) -> dict[str, object]:
     """A command's settings by click's names; refuses unknown ones."""
     command = commands.get(command_name)
     if command is None or not isinstance(table, dict):
-        known = ", ".join(f"[{name}]" for name in sorted(commands))
+        known = ", ".join([*(f"[{name}]" for name in sorted(commands)), "[client.NAME]"])
         raise UserError(f"{path}: unknown command {command_name!r}", cure=f"tables: {known}")
     parameters = {
         option.removeprefix("--"): parameter
@@ -63,7 +88,7 @@ def _by_parameter(
     unknown = sorted(set(table) - set(parameters))
     if unknown:
         raise UserError(
-            f"{path}: [{command_name}] has no setting {unknown[0]!r}",
+            f"{path}: [{called or command_name}] has no setting {unknown[0]!r}",
             cure=f"choose from: {', '.join(sorted(parameters))}",
         )
     return {
@@ -93,6 +118,7 @@ CHOICES = {
     "format": ("lockcheck.formats", "FORMATS"),
     "export": ("lockcheck.formats.exports.export", "EXPORTS"),
     "model": ("lockcheck.checker.linearizability", "MODELS"),
+    "language": ("lockcheck.yours.beginnings", "LANGUAGES"),
     "section": ("lockcheck.cli.listing", "SECTIONS"),
 }
 
@@ -127,6 +153,15 @@ class LateChoice(click.ParamType):  # type: ignore[type-arg,unused-ignore]
         incomplete: str,
     ) -> list[CompletionItem]:
         return [CompletionItem(name) for name in self._known() if name.startswith(incomplete)]
+
+
+class LockName(LateChoice):
+    """A known lock, or one that lockcheck.toml describes."""
+
+    def _known(self) -> list[str]:
+        context = click.get_current_context(silent=True)
+        described = (context.find_root().default_map or {}).get(CLIENTS, {}) if context else {}
+        return [*described, *super()._known()]
 
 
 class Parsed(click.ParamType):  # type: ignore[type-arg,unused-ignore]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lockcheck.cli.options import DURATION, LateChoice
+from lockcheck.cli.options import CLIENTS, DURATION, LateChoice, LockName
 
 if TYPE_CHECKING:
     from lockcheck.config import RunConfig, Setting
@@ -53,8 +53,9 @@ def _option(field: str, setting: Setting) -> click.Option:
         names = name if not setting.repeated else f"{name}/{name.replace('--', '--no-', 1)}"
         return click.Option([names], is_flag=True, show_default=default, **details)
     if setting.choices is not None:
+        choice = LockName if field == "backend" else LateChoice
         details |= {
-            "type": LateChoice(field.replace("_", " "), setting.choices),
+            "type": choice(field.replace("_", " "), setting.choices),
             "default": default and str(default),
         }
     elif field.endswith(IN_MS):
@@ -91,26 +92,61 @@ def config_from(
     from lockcheck.config import RunConfig, settings
     from lockcheck.errors import UserError
 
+    given = given | _of_a_described_lock(context, given["backend"])
     values = {name: given[_parameter(name)] for name in settings()}
-    values["workload"] = values["workload"] or ""
+    for name in ("workload", "client", "servers", "python"):
+        values[name] = values[name] or ""
     if stored is not None:
         typed = {name: value for name, value in values.items() if _is_typed(context, name)}
         again = msgspec.to_builtins(stored)
-        usual = RunConfig(backend=stored.backend, seed=stored.seed).workload
-        if stored.workload == usual:
+        if stored.workload == stored.lock.workload:
             again["workload"] = ""  # with another lock: the usual one of that
         return msgspec.convert(again | typed, RunConfig)
+    if values["client"]:
+        values |= _of_a_client(values)
     if values["backend"] is None:
-        raise UserError("Missing option '--backend'", cure="see lockcheck list")
+        raise UserError(
+            "Missing option '--backend'", cure="see lockcheck list; or --client, for your own lock"
+        )
     if values["seed"] is None:
         values["seed"] = secrets.randbelow(1_000_000)
     values["spelled_out"] = _configured(context)
     return msgspec.convert(values, RunConfig)
 
 
-def _is_typed(context: click.Context, name: str) -> bool:
+def _of_a_described_lock(context: click.Context, name: str | None) -> dict[str, Any]:
+    """What [client.NAME] in lockcheck.toml says and no option overrides."""
+    described = (context.find_root().default_map or {}).get(CLIENTS, {}).get(name, {})
+    parameters = {parameter.name: parameter for parameter in context.command.params}
+    return {
+        each: parameters[each].type_cast_value(context, text)
+        for each, text in described.items()
+        if not _is_typed(context, each, or_set=True)
+    }
+
+
+def _of_a_client(values: dict[str, Any]) -> dict[str, Any]:
+    """What is not given, and its program says of itself."""
+    from lockcheck.backends.program import ClientProgram
+    from lockcheck.backends.program.describing import description_of
+    from lockcheck.backends.program.words import command_of, name_of
+
+    folder = str(Path.cwd())
+    command = command_of(values["client"], values["python"])
+    message = description_of(ClientProgram(command=command, folder=folder))
+    return {
+        "client_folder": folder,
+        "backend": values["backend"] or message.name or name_of(values["client"]),
+        "servers": values["servers"] or message.servers,
+        "promises": values["promises"] or message.promises,
+    }
+
+
+def _is_typed(context: click.Context, name: str, *, or_set: bool = False) -> bool:
+    """On the command line; or in a variable."""
     source = context.get_parameter_source(_parameter(name))
-    return source is not None and source.name == "COMMANDLINE"
+    ways = ("COMMANDLINE", "ENVIRONMENT") if or_set else ("COMMANDLINE",)
+    return source is not None and source.name in ways
 
 
 def _configured(context: click.Context) -> tuple[str, ...]:

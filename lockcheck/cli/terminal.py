@@ -47,6 +47,7 @@ def print_verdict(
         ended_early,
         freed_again,
         not_exercised,
+        programs_ended,
         without_grant,
     )
     from lockcheck.results.story.wording.clocks import about_clocks
@@ -76,6 +77,7 @@ def print_verdict(
         ("ended early", plain(ended_early(history, judgement, facts))),
         ("no grant", plain(without_grant(judgement))),
         ("free again", plain(freed_again(history.terms, judgement))),
+        ("the program", plain(programs_ended(history))),
         ("no effect", plain(not_exercised(judgement))),
     ]
     _print_rows(console, [row for row in rows if row[1]])

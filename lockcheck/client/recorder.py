@@ -135,6 +135,12 @@ class Recorder:
     def lost(self, key: str, reason: str) -> None:
         self._write(Event(0, self.process, EventType.INFO, Notice.LOST, key, error=reason))
 
+    def mishap(self, what: str, lived_ns: int) -> None:
+        """Records the end of the program that the client works through, and when it lived last."""
+        since = lived_ns - self._origin_ns
+        program = Event(0, self.process, EventType.INFO, Notice.PROGRAM, error=what, since=since)
+        self._write(program)
+
     def stalled_if_long(self, length_ms: float, why: str | None = None) -> None:
         """Records time in which this client could not work, for a reason other than the lock."""
         if length_ms > self._stall_ms:

@@ -15,7 +15,7 @@ from lockcheck.client.claims import Held, RecordedClaim
 from lockcheck.client.recorder import Recorder
 from lockcheck.history import EventType, F, Refusal
 from lockcheck.history.event import WAITED
-from lockcheck.servers.wire import Address, Refused, WireFailure, classify
+from lockcheck.servers.wire import Refused, WireFailure, classify
 from lockcheck.storage.base import Ask, Storage
 
 CHANGING = frozenset({F.WRITE, F.RUN})
@@ -34,7 +34,7 @@ class SectionOver(Exception):
 @dataclass(slots=True)
 class Session:
     backend: Backend
-    servers: tuple[Address, ...]
+    lock: Lock  # this client's end of it
     storage: Storage | None  # None: there is none, or the lock's own server holds the data
     settings: LockSettings
     recorder: Recorder
@@ -44,13 +44,12 @@ class Session:
     check_validity: bool
     aims: Path  # the folder of the nemesis's marks for this client
     marks: int = 0
-    lock: Lock = field(init=False)
     _held: list[Held] = field(init=False, default_factory=list)
     _notified: threading.Event = field(init=False, default_factory=threading.Event)
     _aims: Aims = field(init=False)
 
     def __post_init__(self) -> None:
-        self.lock = self.backend.connect(self.servers, self.settings)
+        self.lock.mishap = self.recorder.mishap
         self._aims = Aims(self.aims, self.settings.ttl_ms)
 
     # --- a workload's loop -------------------------------------------------------------------

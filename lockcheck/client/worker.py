@@ -1,9 +1,9 @@
 """A client: a process of its own on a node of its own. `python -m lockcheck.client.worker DIR`
 
-It creates `ready` in DIR, waits there for `worker.json` (the go), writes `history.jsonl`, and
-leaves at SIGTERM when its section is over; then it creates `done`. It is the same in both runtimes:
-nothing here knows where it runs. The folder `aims` in DIR is the nemesis's: see
-`client/aims.py`.
+It creates `ready` in DIR, waits there for `worker.json`, opens its lock, creates `open`, waits for
+`go`, writes `history.jsonl`, and leaves at SIGTERM when its section is over; then it creates
+`done`. It is the same in both runtimes: nothing here knows where it runs. The folder `aims` in DIR
+is the nemesis's: see `client/aims.py`.
 
 A client that was killed may be restarted; LOCKCHECK_GENERATION says how often that happened. It is
 another client then, with other processes, marks and choices, and appends to the same history.
@@ -20,15 +20,17 @@ import time
 from _thread import start_new_thread
 from contextlib import closing
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
 from lockcheck.backends import BACKENDS, Backend
-from lockcheck.backends.base import LockSettings
+from lockcheck.backends.base import Lock, LockSettings
+from lockcheck.backends.program import ClientProgram
 from lockcheck.client.aims import AIMS
 from lockcheck.client.recorder import A_LIFE, Recorder, stall_ms
 from lockcheck.client.session import Session
-from lockcheck.errors import is_out_of_space
+from lockcheck.errors import LockcheckError, is_out_of_space
 from lockcheck.history import Event, EventWriter
 from lockcheck.servers.base import Clock
 from lockcheck.servers.wire import Address
@@ -36,11 +38,13 @@ from lockcheck.storage import open_storage
 from lockcheck.storage.base import Guard
 from lockcheck.workloads import WORKLOADS
 
-READY, ORDERS, HISTORY, DONE = "ready", "worker.json", "history.jsonl", "done"
+READY, ORDERS, OPEN, GO = "ready", "worker.json", "open", "go"
+HISTORY, DONE = "history.jsonl", "done"
 FULL = "full"  # `ready`, renamed: that is possible where not a byte more can be written
 OUTPUT = "output.log"
 GENERATION = "LOCKCHECK_GENERATION"
 TICK_S = 0.005
+T = TypeVar("T")
 
 
 class StorageAt(msgspec.Struct, frozen=True):
@@ -65,6 +69,13 @@ class WorkerOrders(msgspec.Struct, frozen=True, kw_only=True):
     check_validity: bool
     lease_clock: Clock
     seed: int
+    program: ClientProgram | None = None  # a user's own, whose lock it is
+    promises: tuple[str, ...] = ()  # of that
+
+
+class Go(msgspec.Struct, frozen=True):
+    """The run begins."""
+
     origin_ns: int  # of the history's time, on the host's monotonic clock
 
 
@@ -88,15 +99,12 @@ class ClientHistory(EventWriter):
                 os._exit(1)
 
 
-def await_orders(folder: Path, stopping: threading.Event) -> WorkerOrders | None:
+def await_file(path: Path, kind: type[T], stopping: threading.Event) -> T | None:
     """The file appears whole, by a rename. None if the run is over before it begins."""
-    orders = folder / ORDERS
-    (folder / AIMS).mkdir(exist_ok=True)
-    (folder / READY).touch()
-    while not orders.exists():
+    while not path.exists():
         if stopping.wait(0.01):
             return None
-    return msgspec.json.decode(orders.read_bytes(), type=WorkerOrders)
+    return msgspec.json.decode(path.read_bytes(), type=kind)
 
 
 def note_stalls(recorder: Recorder, stopping: threading.Event) -> None:
@@ -109,23 +117,47 @@ def note_stalls(recorder: Recorder, stopping: threading.Event) -> None:
         last = now
 
 
-def open_session(
-    orders: WorkerOrders,
-    lock: Backend,
-    folder: Path,
-    *,
-    generation: int,
-    recorder: Recorder,
-    stopping: threading.Event,
-) -> Session:
+def opened(orders: WorkerOrders, settings: LockSettings) -> tuple[Backend, Lock]:
+    """The lock of its orders, and this client's end of it."""
+    if orders.program is None:
+        backend = BACKENDS[orders.lock]
+    else:
+        from lockcheck.backends.program.words import backend_of
+
+        backend = backend_of(orders.lock, orders.program, "", orders.promises)
+    return backend, backend.connect(orders.servers, settings)
+
+
+def serve(folder: Path, stopping: threading.Event, generation: int) -> None:
+    (folder / AIMS).mkdir(exist_ok=True)
+    (folder / READY).touch()
+    orders = await_file(folder / ORDERS, WorkerOrders, stopping)
+    if orders is None:
+        return
     life = f"/{generation}" if generation else ""
     choices = random.Random(f"{orders.seed}/{orders.node}{life}")
+    settings = LockSettings(orders.node, orders.ttl_ms, choices, orders.lease_clock)
+    backend, lock = opened(orders, settings)
+    (folder / OPEN).touch()
+    go = await_file(folder / GO, Go, stopping)
+    if go is None:
+        lock.close()
+        return
+    recorder = Recorder(
+        ClientHistory(folder),
+        orders.node,
+        orders.index,
+        orders.clients,
+        origin_ns=go.origin_ns,
+        stall_ms=stall_ms(orders.ttl_ms),
+        generation=generation,
+    )
     at = orders.storage
-    return Session(
-        backend=lock,
-        servers=orders.servers,
+    opened_session = Session(
+        backend=backend,
+        lock=lock,
         storage=open_storage(at.kind, at.address, orders.guard) if at else None,
-        settings=LockSettings(orders.node, orders.ttl_ms, choices, orders.lease_clock),
+        settings=settings,
         recorder=recorder,
         stopping=stopping,
         keys=orders.keys,
@@ -134,30 +166,11 @@ def open_session(
         aims=folder / AIMS,
         marks=A_LIFE * generation,
     )
-
-
-def serve(folder: Path, stopping: threading.Event, generation: int) -> None:
-    orders = await_orders(folder, stopping)
-    if orders is None:
-        return
-    lock, workload = BACKENDS[orders.lock], WORKLOADS[orders.workload]
-    recorder = Recorder(
-        ClientHistory(folder),
-        orders.node,
-        orders.index,
-        orders.clients,
-        origin_ns=orders.origin_ns,
-        stall_ms=stall_ms(orders.ttl_ms),
-        generation=generation,
-    )
     ticking_over = threading.Event()
     ticker = threading.Thread(target=note_stalls, args=(recorder, ticking_over), daemon=True)
     ticker.start()
-    opened = open_session(
-        orders, lock, folder, generation=generation, recorder=recorder, stopping=stopping
-    )
-    with closing(opened) as session:
-        workload.run(session)
+    with closing(opened_session) as session:
+        WORKLOADS[orders.workload].run(session)
     ticking_over.set()
     ticker.join()
     recorder.close()
@@ -177,7 +190,11 @@ def main() -> None:
     stopping = threading.Event()
     leave_at_sigterm(stopping)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the command line to handle
-    serve(folder, stopping, int(os.environ.get(GENERATION, "0")))
+    try:
+        serve(folder, stopping, int(os.environ.get(GENERATION, "0")))
+    except LockcheckError as error:
+        os.write(2, f"{error.message}\ncure: {error.cure}\n".encode())
+        sys.exit(1)
     (folder / DONE).touch()
 
 

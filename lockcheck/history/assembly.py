@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -45,8 +46,8 @@ class Assembly:
     operations: list[Operation] = field(default_factory=list)
     stalls: list[Stall] = field(default_factory=list)
     _waits: list[Stall] = field(default_factory=list)
-    clock_steps: list[Event] = field(default_factory=list)
-    clocks: list[Event] = field(default_factory=list)
+    # No signs of life of a process, by whichever they are written.
+    beside: defaultdict[str, list[Event]] = field(default_factory=lambda: defaultdict(list))
     ledger: list[LedgerEntry] = field(default_factory=list)
     numbers: set[tuple[str | None, int]] = field(default_factory=set)  # of ledger entries
     queued: list[Event] = field(default_factory=list)
@@ -81,10 +82,8 @@ class Assembly:
             self._add_ledger_entry(event)
         elif event.f == Notice.TERMS:
             self._set_terms(event)
-        elif event.f == Notice.CLOCK_STEP:
-            self.clock_steps.append(event)
-        elif event.f == Notice.CLOCKS:
-            self.clocks.append(event)
+        elif event.f in (Notice.CLOCK_STEP, Notice.CLOCKS, Notice.PROGRAM):
+            self.beside[event.f].append(event)
         else:
             self._add_of_client(event)
             if event.type is not EventType.INFO:  # an info may be written on behalf of the client

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lockcheck.history.assembly import Assembly
-from lockcheck.history.event import Event, Terms
+from lockcheck.history.event import Event, Notice, Terms
 from lockcheck.history.files import Position, read_events
 from lockcheck.history.given_up import given_up
 from lockcheck.history.model import FaultSpan, Hold, LedgerEntry, Operation, Stall
@@ -31,6 +31,7 @@ class History:
     clocks: tuple[Event, ...]
     ledger: tuple[LedgerEntry, ...]
     queued: tuple[Event, ...] = ()  # notices of clients that joined the lock's queue
+    programs_ended: tuple[Event, ...] = ()  # of programs that clients work through
     quiet_ns: int | None = None  # when all faults were healed and clients went on
     known_clients: frozenset[str] = frozenset()  # of a part of a history: those of the whole
     known_table: Table | None = field(default=None, compare=False)  # if it exists already
@@ -78,10 +79,11 @@ def _made_of(assembly: Assembly) -> History:
         holds=tuple(assembly.holding.holds),
         faults=tuple(assembly.faults.spans()),
         stalls=tuple(assembly.stalls),
-        clock_steps=tuple(assembly.clock_steps),
-        clocks=tuple(assembly.clocks),
+        clock_steps=tuple(assembly.beside[Notice.CLOCK_STEP]),
+        clocks=tuple(assembly.beside[Notice.CLOCKS]),
         ledger=tuple(assembly.ledger),
         queued=tuple(assembly.queued),
+        programs_ended=tuple(assembly.beside[Notice.PROGRAM]),
         quiet_ns=assembly.faults.quiet_ns,
     )
 

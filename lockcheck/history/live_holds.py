@@ -11,7 +11,9 @@ from lockcheck.history.holding import Holding, OpenHold
 from lockcheck.history.model import Operation
 
 BEFORE_ALL_NS = -(1 << 61)
-NOT_BY_THE_PROCESS = frozenset({Notice.STALL, Notice.CLOCK_STEP, Notice.CLOCKS, Notice.TERMS})
+NOT_BY_THE_PROCESS = frozenset(
+    {Notice.STALL, Notice.CLOCK_STEP, Notice.CLOCKS, Notice.TERMS, Notice.PROGRAM}
+)
 
 
 class LiveHolds:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
@@ -82,6 +83,14 @@ class Node:
         for pid in self.pids():
             with suppress(ProcessLookupError):
                 os.kill(pid, number)
+
+    def ask_to_leave(self) -> None:
+        """SIGTERM to its own program, which ends what it has started in turn."""
+        pids = self.pids()
+        started = {child for pid in pids for child in children_of(pid)}
+        for pid in (pid for pid in pids if pid not in started):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)
 
     def inside_network(self) -> AbstractContextManager[None]:
         """Enters its network for a `with` block: sockets created in it stay in that network."""

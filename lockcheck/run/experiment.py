@@ -18,6 +18,7 @@ from lockcheck.run.orders import begin_orders, end_orders
 from lockcheck.run.plan import RunPlan
 from lockcheck.signals import ignoring_signals
 
+BEGIN_S = 90.0  # in which clients open their locks; the agent gives up before that
 LOOK_S = 0.1  # between two looks at the state of the run
 
 
@@ -40,7 +41,7 @@ def conduct(plan: RunPlan, cluster: Cluster, addresses: dict[str, str], watcher:
     """Returns whether it was interrupted: then faults are healed and clients ended at once."""
     monitor = Monitor(plan.terms)
     cluster.agent.listen(monitor.hear)
-    cluster.agent.ask("begin", begin_orders(plan, addresses))
+    cluster.agent.ask("begin", begin_orders(plan, addresses), timeout_s=BEGIN_S)
     interrupted = False
     try:
         _watch(plan, cluster, monitor, watcher)

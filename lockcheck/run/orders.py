@@ -47,7 +47,8 @@ def begin_orders(plan: RunPlan, addresses: Mapping[str, str]) -> BeginOrders:
                 check_validity=config.check_validity,
                 lease_clock=config.lease_clock,
                 seed=config.seed,
-                origin_ns=0,
+                program=config.program(),
+                promises=config.promises,
             )
             for index, name in enumerate(clients)
         )

@@ -63,7 +63,8 @@ class RunPlan:
 
     @property
     def stops_at_overlaps(self) -> bool:
-        return self.config.stop_on_violation and not self.is_guarded
+        """Not for a lock of the user: what comes after the first overlap shows more of it."""
+        return self.config.stop_on_violation and not self.is_guarded and not self.config.client
 
     @property
     def outlives_its_lease(self) -> bool:
@@ -78,9 +79,10 @@ class RunPlan:
         return (longest_ms(self.nemesis, self.faults) + longest_quiet_ms(self.faults)) / 1000
 
     def from_outside(self) -> tuple[str, ...]:
-        """The names of what installed packages have added to it."""
+        """The names of what is not lockcheck's own: of the user, or of installed packages."""
         faults = dict.fromkeys(step.kind.name for step in steps_of(self.nemesis))
         return (
+            *((self.config.client,) if self.config.client else ()),
             *(name for name in (self.lock.name,) if BACKENDS.is_from_outside(name)),
             *(name for name in (self.workload.name,) if WORKLOADS.is_from_outside(name)),
             *(name for name in faults if FAULTS.is_from_outside(name)),

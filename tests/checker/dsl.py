@@ -13,6 +13,7 @@
     fault odd n1 10-50 effect=cuts links=n1>r1,r1>n1      from its sender to its receiver
     stall n1 10-50;  stall n1 10-50 waited     did not run; waited for the storage
     clock-step n1 30 500      noticed at 30, by 500 ms
+    program n1 30 20          the program that it works through: ended at 30, lived last at 20
     storage write 1 b seq=2 base=a      the ledger, at the end; `storage write! 1` refused it
 
 All times are of one clock, also of a `partial` log, unless `clock_error_ms` says otherwise.
@@ -157,6 +158,10 @@ def _line(number: int, text: str) -> list[Event]:
     if first == "clock-step":
         node, at, value = rest.split()
         return [_notice(at, "ticker", Notice.CLOCK_STEP, node, literal(value))]
+    if first == "program":
+        node, at, lived = rest.split()
+        ended = _notice(at, int(node[1:]), Notice.PROGRAM, node)
+        return [msgspec.structs.replace(ended, since=ns(lived))]
     if first == "storage":
         return [_storage(*rest.split())]
     return _operation(text)

@@ -160,11 +160,12 @@ class _Client:
         recorder = Recorder(
             EventWriter(path), path.stem, number, CLIENTS, origin_ns=0, stall_ms=1e9
         )
+        settings = LockSettings(path.stem, TTL_MS, random.Random(number))
         session = Session(
             backend=self.backend,
-            servers=(),
+            lock=self.backend.connect((), settings),
             storage=MemoryStorage(self.memory) if self.workload.stores else None,
-            settings=LockSettings(path.stem, TTL_MS, random.Random(number)),
+            settings=settings,
             recorder=recorder,
             stopping=self.stopping,
             keys=("k1",),

@@ -66,11 +66,12 @@ def session(folder: Path, *, commits: bool = True) -> tuple[Session, Database]:
         errors=(),
         retry_ms=(0, 1),
     )
+    settings = LockSettings("c1", 1000, random.Random(1))
     made = Session(
         backend=backend,
-        servers=(),
+        lock=backend.connect((), settings),
         storage=None,
-        settings=LockSettings("c1", 1000, random.Random(1)),
+        settings=settings,
         recorder=Recorder(EventWriter(folder / "h.jsonl"), "c1", 0, 5, origin_ns=0, stall_ms=1e6),
         stopping=threading.Event(),
         keys=("k1",),

@@ -105,11 +105,12 @@ def client(tmp_path: Path) -> Iterator[Client]:
     aims.mkdir()
     path = tmp_path / "history.jsonl"
     recorder = Recorder(EventWriter(path), "c1", 0, 5, origin_ns=0, stall_ms=1e6)
+    settings = LockSettings("c1", 1000, random.Random(1))
     session = Session(
         backend=BACKEND,
-        servers=(),
+        lock=BACKEND.connect((), settings),
         storage=Register(),
-        settings=LockSettings("c1", 1000, random.Random(1)),
+        settings=settings,
         recorder=recorder,
         stopping=threading.Event(),
         keys=("k1",),

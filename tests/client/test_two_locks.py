@@ -90,7 +90,7 @@ class Clients:
                 connect=lambda _servers, _settings: KeptLock(self.service),
                 errors=(),
             ),
-            servers=(),
+            lock=KeptLock(self.service),
             storage=MemoryStorage(self.service.memory),
             settings=LockSettings(name, TTL_MS, random.Random(name)),
             recorder=Recorder(

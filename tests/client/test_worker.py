@@ -19,10 +19,12 @@ from lockcheck.client.recorder import A_LIFE
 from lockcheck.client.worker import (
     DONE,
     GENERATION,
+    GO,
     HISTORY,
     ORDERS,
     OUTPUT,
     READY,
+    Go,
     StorageAt,
     WorkerOrders,
 )
@@ -61,10 +63,10 @@ def give_orders(folder: Path, redis: Address) -> None:
         check_validity=False,
         lease_clock=Clock.MONOTONIC,
         seed=1,
-        origin_ns=time.monotonic_ns(),
     )
-    (folder / "part").write_bytes(msgspec.json.encode(orders))
-    (folder / "part").rename(folder / ORDERS)
+    for name, content in {ORDERS: orders, GO: Go(time.monotonic_ns())}.items():
+        (folder / "part").write_bytes(msgspec.json.encode(content))
+        (folder / "part").rename(folder / name)
 
 
 def writes(folder: Path) -> list[Event]:

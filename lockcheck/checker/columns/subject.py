@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol
+from typing import Protocol, cast
 
 import numpy as np
 
 from lockcheck.checker.case import Case
 from lockcheck.checker.evidence.promise import ClientEnd
 from lockcheck.checker.evidence.promised import Promises
-from lockcheck.history import Effect, Event, F, Notice, Operation, Terms
+from lockcheck.history import Effect, Event, F, History, Notice, Operation, Terms
 from lockcheck.history.scan import Scan
 from lockcheck.history.table import NEVER, Ints, Mask, Table
 
@@ -72,7 +72,8 @@ class EventSubject:
         servers = self.terms.lock_nodes if self.terms.ends_with else ()
         processes.update(dict.fromkeys(servers, set().union(*processes.values())))
         ended = [fault for fault in self.case.history.faults if fault.effect is Effect.ENDS]
-        return [
+        programs = _ends_of_programs(self.case.history, processes)
+        return programs + [
             ClientEnd(frozenset(processes[node]), fault.start_ns, fault.worked_by_ns or NEVER)
             for fault in ended
             for node in fault.nodes
@@ -101,6 +102,18 @@ def _is_undated(operation: Operation) -> bool:
     return operation.f == F.ACQUIRE and answer is not None and answer.valid_ms is None
 
 
+def _ends_of_programs(
+    history: History, processes: Mapping[str, Iterable[int | str]]
+) -> list[ClientEnd]:
+    """`processes`: by node, those whose holds its program had."""
+    return [
+        ClientEnd(
+            frozenset(processes.get(event.node or "", ())), event.since or 0, event.time, True
+        )
+        for event in history.programs_ended
+    ]
+
+
 @dataclass(frozen=True)
 class ColumnSubject:
     scan: Scan
@@ -119,7 +132,17 @@ class ColumnSubject:
 
     @property
     def ends(self) -> list[ClientEnd]:
-        return []  # histories with sessions are judged event by event
+        """Of programs alone: histories with sessions are judged event by event."""
+        scan, table = self.scan, self.scan.table
+        processes = {
+            name: {
+                cast("int | str", table.symbols.value(number))
+                for number in np.unique(table.owner[scan.columns.node == node]).tolist()
+            }
+            for name in {event.node or "" for event in scan.context.programs_ended}
+            for node in [table.symbols.number(name)]
+        }
+        return _ends_of_programs(scan.context, processes)
 
     @property
     def undated(self) -> Mask | None:

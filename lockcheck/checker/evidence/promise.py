@@ -35,6 +35,7 @@ class ClientEnd:
     processes: frozenset[int | str]
     since_ns: int
     by_ns: int  # NEVER if unknown
+    by_itself: bool = False  # its program ended, and may have given up whatever it held
 
 
 def promised_until(
@@ -71,7 +72,7 @@ def promised_until(
         held = granting.since_last_grant(*whose, loss.time)
         if len(held) and not (refused.before(*whose, loss.time) > held[0]).any():
             until[held] = np.minimum(until[held], loss.time)
-    for end in ends if terms.session else ():
+    for end in (end for end in ends if terms.session or end.by_itself):
         theirs = np.isin(table.owner, [table.symbols.number(process) for process in end.processes])
         rows = np.flatnonzero(granted & theirs & (table.start <= end.by_ns))
         alive = np.clip(table.end[rows], end.since_ns, end.by_ns)

@@ -67,7 +67,10 @@ class Promises:
     # --- the promise -------------------------------------------------------------------------
 
     def of(self, earlier: Hold, later: Hold) -> Promise:
-        """No renewal that was sent after the later grant binds the service."""
+        """No renewal that was sent after the later grant binds the service. A program that ended
+        may have given up whatever it held."""
+        if self._program_ended(earlier.node, earlier.acquire.start_ns, later.start_ns):
+            return NOT_KNOWN
         ended = self.server_end(earlier, later.start_ns)
         promise = self._without_an_end(earlier, later, ended)
         if ended is None:
@@ -217,6 +220,13 @@ class Promises:
         if stalled_ns * HEARTBEATS > (self._ttl_ms or 0) * NS_PER_MS:
             return False
         return not self.disturbing(node, start_ns, end_ns)
+
+    def _program_ended(self, node: str, start_ns: int, end_ns: int) -> bool:
+        """Whether the program that the client works through may have ended in that time."""
+        return any(
+            event.node == node and event.time >= start_ns and (event.since or 0) <= end_ns
+            for event in self._history.programs_ended
+        )
 
     def disturbing(self, node: str, start_ns: int, end_ns: int) -> list[FaultSpan]:
         """The faults that may have suppressed the node's heartbeats. A cut has two sides, of which

@@ -35,6 +35,7 @@ from lockcheck.results.story.seen import (
     last_moment_ns,
     not_exercised,
     own_cause,
+    programs_ended,
     without_grant,
 )
 from lockcheck.results.story.settings import Rows, settings_of
@@ -164,6 +165,7 @@ def _tested(history: History, judgement: Judgement, facts: RunFacts) -> Rows:
         ("ended early", ended_early(history, judgement, facts)),
         ("no grant", without_grant(judgement)),
         ("free again", freed_again(history.terms, judgement)),
+        ("the client program", programs_ended(history)),
         ("made no difference", not_exercised(judgement)),
     )
     return tuple((name, value) for name, value in rows if value)

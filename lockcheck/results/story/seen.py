@@ -13,7 +13,7 @@ from lockcheck.runs.facts import RunFacts
 from lockcheck.words import LOCKING, amount, fault_name, listed, moment, plain, span, spans
 
 Row = tuple[str, str]  # what it is, and how many there were
-IDLE_SHOWN = 3
+IDLE_SHOWN = REASONS_SHOWN = 3
 FEWEST_OF_A_SHARE = 20  # a share of fewer is shown as its two numbers alone
 # Faults whose names are nouns that people count; of others it is "2 clock faults".
 NOUNS = frozenset({"pause", "partition", "swizzle", "kill", "failover"})
@@ -172,6 +172,20 @@ def _freed(freed: list[Freed], gone: str) -> Iterator[str]:
     if never:
         after = "" if known else f" after its holder was {gone}"
         yield f"not within this history{after} ({amount(never, 'time')})"
+
+
+# --- programs that clients worked through ---------------------------------------------------------
+
+
+def programs_ended(history: History) -> str:
+    """Empty where none did. Each was begun anew."""
+    reasons = Counter(plain(event.error or "it ended") for event in history.programs_ended)
+    if not reasons:
+        return ""
+    most = [f"{why} ({amount(n, 'time')})" for why, n in reasons.most_common(REASONS_SHOWN)]
+    more = reasons.total() - sum(n for _, n in reasons.most_common(REASONS_SHOWN))
+    others = f"; other reasons ({amount(more, 'time')})" if more else ""
+    return f"ended {amount(reasons.total(), 'time')} and was begun anew: {'; '.join(most)}{others}"
 
 
 # --- what was injected and made no difference ----------------------------------------------------

@@ -1,0 +1,15 @@
+"""Locks of other people's: their clients are programs, in any language."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+
+class ClientProgram(msgspec.Struct, frozen=True, kw_only=True):
+    """What is run, and how. It crosses to the clients with their orders."""
+
+    command: tuple[str, ...]
+    folder: str  # in which it runs
+    options: dict[str, Any] = {}  # for `init`

@@ -1,0 +1,164 @@
+"""A user's own lock, from words: its program, the servers it needs, what it promises."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import lockcheck
+from lockcheck.backends import BACKENDS
+from lockcheck.backends.base import Backend, LockSettings, Promises
+from lockcheck.backends.program import ClientProgram
+from lockcheck.backends.program.lock import ERRORS, ProgramLock
+from lockcheck.durations import parse_duration_ms
+from lockcheck.errors import UserError
+from lockcheck.nodes.node import NodeSpec, Role
+from lockcheck.servers.kind import Kind
+from lockcheck.servers.wire import Address
+
+USUAL_SERVERS = "redis"
+MEMBERS = 3  # of servers that elect a leader
+MOST_SERVERS = 9
+FLAGS = {
+    "session": ("session", True, "held for as long as a session is kept alive, not for a lease"),
+    "token": ("fencing", True, "each grant comes with a token that grows"),
+    "waits": ("waits", True, "an acquire waits for its turn"),
+    "fair": ("fair", True, "first come, first served"),
+    "renews": ("renews", True, "it renews a lease by itself until it is released"),
+    "reentrant": ("reentrant", True, "its holder can acquire it again"),
+    "shared": ("shared", True, "it can be acquired in the mode `shared`"),
+    "validity": ("tells_validity", True, "it tells for how long a hold is valid"),
+    "silent-release": ("tells_release", False, "a release does not say whether it was still held"),
+    "blind-release": ("checks_owner", False, "a release removes whatever lock is there"),
+}
+ENDS = ("connection", "server")
+VALUES = {
+    "permits=N": "so many may hold it at once",
+    "ends-with=connection|server": "a session ends at once with that",
+    "lapses=N": "servers let go at most so many TTLs after the last renewal",
+    "ttl-step=DURATION": "the resolution of its leases",
+}
+PYTHON_NAME = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
+PYTHON_CLIENT = Path(lockcheck.__file__).parent / "python_client" / "lockcheck_client.py"
+SERVERS_PATTERN = re.compile(r"([a-z0-9-]+(?:=[^*=]+)?)(?:\*(\d+))?")
+
+
+@dataclass(frozen=True, slots=True)
+class Connect:
+    program: ClientProgram
+    promises: Promises
+
+    def __call__(self, servers: tuple[Address, ...], settings: LockSettings) -> ProgramLock:
+        return ProgramLock(servers, settings, program=self.program, promises=self.promises)
+
+
+def backend_of(name: str, program: ClientProgram, servers: str, promises: Iterable[str]) -> Backend:
+    """Raises a UserError with the cure."""
+    promised, nodes = promises_of(promises), servers_of(servers or USUAL_SERVERS)
+    kind = nodes[0].kind
+    elects = kind is not None and kind.server.leader is not None
+    return Backend(
+        name=name,
+        summary=" ".join(program.command),
+        promises=promised,
+        servers=nodes,
+        connect=Connect(program, promised),
+        errors=ERRORS,
+        independent=len(nodes) > 1 and not elects,
+        workload=_usual_workload(promised),
+        accused=name,
+    )
+
+
+def name_of(client: str) -> str:
+    """What a lock is called that has no name: after its program, or its class."""
+    words = _words(client)
+    last = words[0].rpartition(":")[2] if _is_python(words) else Path(words[-1]).stem
+    name = re.sub(r"[^\w.-]+", "-", last).strip("-") or "client"
+    return f"{name}-client" if name in BACKENDS else name
+
+
+def command_of(client: str, python: str = "") -> tuple[str, ...]:
+    words = _words(client)
+    if _is_python(words):
+        return (python or sys.executable, "-u", str(PYTHON_CLIENT), words[0])
+    if python:
+        raise UserError(
+            f"--python is for a client that is named MODULE:NAME, and {client!r} is a program",
+            cure="leave it out, or name the module and the class",
+        )
+    return tuple(words)
+
+
+def _words(client: str) -> list[str]:
+    try:
+        words = shlex.split(client)
+    except ValueError as error:
+        raise UserError(
+            f"--client {client!r} cannot be read: {error}", cure="quote it as in a shell"
+        ) from error
+    if not words:
+        raise UserError("--client is empty", cure="name a program, or MODULE:NAME")
+    return words
+
+
+def _is_python(words: list[str]) -> bool:
+    return len(words) == 1 and PYTHON_NAME.fullmatch(words[0]) is not None
+
+
+def servers_of(text: str) -> tuple[NodeSpec, ...]:
+    """`redis*3`, `etcd`, `etcd=3.4*5`."""
+    found = SERVERS_PATTERN.fullmatch(text)
+    if found is None:
+        raise UserError(
+            f"--servers {text!r} cannot be read", cure="KIND, KIND=VERSION or KIND*NUMBER: redis*3"
+        )
+    kind = Kind.parse(found[1])
+    usual = MEMBERS if kind.server.leader else 1
+    number = int(found[2]) if found[2] else usual
+    if not 1 <= number <= MOST_SERVERS:
+        raise UserError(f"--servers {text}: {number} of them", cure=f"1 to {MOST_SERVERS}")
+    letter = "n" if kind.name[0] in "cs" else kind.name[0]  # clients and storages have those
+    return tuple(NodeSpec(f"{letter}{n}", Role.SERVER, kind) for n in range(1, number + 1))
+
+
+def promises_of(words: Iterable[str]) -> Promises:
+    given: dict[str, object] = {"session": False, "fencing": False, "tells_validity": False}
+    for word in (word for text in words for word in re.split(r"[,\s]+", text) if word):
+        given |= _promise(word)
+    return Promises(**given)  # type: ignore[arg-type]
+
+
+def _promise(word: str) -> dict[str, object]:
+    name, equals, value = word.partition("=")
+    if not equals and name in FLAGS:
+        field, means, _ = FLAGS[name]
+        return {field: means}
+    try:
+        match name:
+            case "lease" if not equals:
+                return {}
+            case "permits" if int(value) > 0:
+                return {"permits": int(value)}
+            case "lapses" if 1 <= float(value) <= 100:
+                return {"lapses_after": float(value)}
+            case "ends-with" if value in ENDS:
+                return {"ends_with": value}
+            case "ttl-step":
+                return {"ttl_step_ms": parse_duration_ms(value)}
+    except ValueError:
+        pass
+    known = ", ".join(["lease", *FLAGS, *VALUES])
+    raise UserError(f"unknown promise {word!r}", cure=f"choose from: {known}")
+
+
+def _usual_workload(promises: Promises) -> str:
+    if promises.permits > 1:
+        return "permits"
+    if promises.shared:
+        return "readers"
+    return "nested" if promises.reentrant else "register"

@@ -1,0 +1,1 @@
+"""Getting to know a user's own lock: what it promises, and how it fares."""

@@ -1,0 +1,204 @@
+"""Whether a client program keeps the contract, and what its lock promises: by asking it, on a real
+cluster, and almost without faults."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from lockcheck.backends.program.words import USUAL_SERVERS, servers_of
+from lockcheck.library.cluster import Cluster, cluster
+from lockcheck.yours.peer import Peer, Reply, freed_after
+
+BEGIN_S = 30.0
+AWAY_S = 15.0  # in which a client should notice that its servers do not answer
+MORE_S = 3.0  # than so many leases is a lock waited for
+LEASES = 4
+OFF = 0.3  # how far a lease may be off, as a share of it
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    ok: bool
+    what: str
+    seen: str = ""
+
+
+@dataclass
+class Validation:
+    """Yields a row for each thing that was tried; `promises` grow meanwhile."""
+
+    command: Sequence[str]
+    folder: str
+    servers: str
+    ttl_ms: int
+    runtime: str
+    promises: list[str] = field(default_factory=list)
+
+    def rows(self) -> Iterator[Row]:
+        nodes = servers_of(self.servers or USUAL_SERVERS)
+        with cluster(
+            str(nodes[0].kind), servers=len(nodes), clients=3, runtime=self.runtime
+        ) as self._cluster:
+            yield from self._with(self._cluster)
+
+    def _with(self, cluster: Cluster) -> Iterator[Row]:
+        one, two, three = (self._peer(node) for node in cluster.clients)
+        self._patience_s = max(5.0, LEASES * self._ttl_s)
+        for peer in (one, two, three):
+            begun = peer.init(BEGIN_S)
+            ok = type(begun.message).__name__ == "InitOk"
+            if peer is one or not ok:
+                yield Row(ok, "it begins", begun.words)
+            if not ok:
+                return
+        yield from self._taking_turns(one, two)
+        yield from self._again(one)
+        yield from self._waiting(one, two)
+        yield from self._its_end(one, two, three)
+        yield from self._death(one, two)
+        yield from self._servers_away(one)
+        rubbish = [line for peer in (one, two, three) for line in peer.rubbish]
+        yield Row(not rubbish, "it prints nothing but messages", (rubbish or [""])[0][:100])
+
+    def _peer(self, node: str) -> Peer:
+        return Peer(self._cluster, node, self.command, self.ttl_ms, self.folder)
+
+    @property
+    def _ttl_s(self) -> float:
+        return self.ttl_ms / 1000
+
+    # --- what is tried -----------------------------------------------------------------------
+
+    def _taking_turns(self, one: Peer, two: Peer) -> Iterator[Row]:
+        first = one.acquire(self._patience_s)
+        yield Row(first.granted, "a free lock is granted", first.words)
+        refused = two.acquire(self._patience_s)
+        yield Row(_is_definite(refused), "a held lock is refused, for certain", refused.words)
+        released = one.release(first.number, self._patience_s)
+        yield Row(_is_released(released), "its holder releases it", released.words)
+        second = two.acquire(self._patience_s)
+        yield Row(second.granted, "then another client is granted it", second.words)
+        if first.token is not None and second.token is not None:
+            grows = second.token > first.token
+            yield Row(grows, "with a higher token", f"{first.token}, then {second.token}")
+            self.promises += ["token"] * grows
+        two.release(second.number, self._patience_s)
+
+    def _again(self, one: Peer) -> Iterator[Row]:
+        first = one.acquire(self._patience_s)
+        again = one.acquire(self._patience_s)
+        if again.granted:
+            self.promises.append("reentrant")
+            yield Row(True, "its holder may acquire it again: it is reentrant", again.words)
+            one.release(again.number, self._patience_s)
+        else:
+            yield Row(_is_definite(again), "its holder is refused, too", again.words)
+        one.release(first.number, self._patience_s)
+
+    def _waiting(self, one: Peer, two: Peer) -> Iterator[Row]:
+        held = one.acquire(self._patience_s)
+        wait_s = min(self._ttl_s / 2, 1.0)
+        asked = two.acquire(self._patience_s, wait_ms=round(wait_s * 1000))
+        waited = asked.took_s > wait_s * 0.8
+        in_time = asked.took_s < wait_s + 1 and not asked.granted
+        words = "it waits for its turn" if waited else "it does not wait: an acquire is an attempt"
+        yield Row(in_time, words, f"{asked.took_s:.2f} s, allowed to wait for {wait_s:.2f} s")
+        self.promises += ["waits"] * waited
+        one.release(held.number, self._patience_s)
+        if asked.granted:
+            two.release(asked.number, self._patience_s)
+
+    def _its_end(self, one: Peer, two: Peer, three: Peer) -> Iterator[Row]:
+        """Of a hold that is not released."""
+        held = one.acquire(self._patience_s)
+        freed = freed_after(two, LEASES * self._ttl_s + MORE_S, self._patience_s)
+        if freed is None:
+            yield Row(True, "it is kept alive: not released, it is held on", "")
+            yield from self._kept_alive(one, two, held)
+            return
+        after_s, taken = freed
+        exact = abs(after_s - self._ttl_s) <= OFF * self._ttl_s + 0.1
+        yield Row(exact, f"it is a lease, of {after_s:.2f} s", f"the TTL is {self._ttl_s:g} s")
+        late = one.release(held.number, self._patience_s)
+        silent = _is_released(late)
+        what = "a release that comes too late says so"
+        yield Row(not silent, what, late.words)
+        self.promises += ["silent-release"] * silent
+        third = three.acquire(self._patience_s)
+        yield Row(not third.granted, "and takes away no other client's lock", third.words)
+        if third.granted:
+            self.promises.append("blind-release")
+            three.release(third.number, self._patience_s)
+        two.release(taken.number, self._patience_s)
+
+    def _kept_alive(self, one: Peer, two: Peer, held: Reply) -> Iterator[Row]:
+        most_s = LEASES * self._ttl_s + MORE_S
+        with self._cluster.fault("pause", one.node):
+            freed = freed_after(two, most_s, self._patience_s)
+        one.listen(1.0)
+        if freed is None:
+            yield Row(False, f"its holder stands still, and it is not free after {most_s:.1f} s")
+            one.release(held.number, self._patience_s)
+            return
+        after_s, taken = freed
+        yield Row(
+            True, f"free {after_s:.2f} s after its holder stands still", "a session, or renewed"
+        )
+        self.promises.append("session")
+        lapses = after_s / self._ttl_s
+        if lapses > 1 + OFF:
+            self.promises.append(f"lapses={lapses + 0.2:.1f}")
+        noticed = held.number in one.lost
+        yield Row(
+            noticed, "then its holder learns that it lost it", "" if noticed else "within 1 s: not"
+        )
+        late = one.release(held.number, self._patience_s)
+        silent = _is_released(late)
+        yield Row(not silent, "a release that comes too late says so", late.words)
+        self.promises += ["silent-release"] * silent
+        two.release(taken.number, self._patience_s)
+
+    def _death(self, one: Peer, two: Peer) -> Iterator[Row]:
+        held = one.acquire(self._patience_s)
+        if not held.granted:
+            yield Row(False, "it can be acquired again after all that", held.words)
+            return
+        one.kill()
+        most_s = LEASES * self._ttl_s + MORE_S
+        freed = freed_after(two, most_s, self._patience_s)
+        if freed is None:
+            yield Row(False, f"its holder was killed, and it is not free after {most_s:.1f} s")
+            return
+        after_s, taken = freed
+        yield Row(True, f"free {after_s:.2f} s after its holder was killed")
+        if "session" in self.promises and after_s < self._ttl_s / 3:
+            self.promises.append("ends-with=connection")
+        two.release(taken.number, self._patience_s)
+        one.begin()
+        begun = one.init(BEGIN_S)
+        yield Row(type(begun.message).__name__ == "InitOk", "it can be begun anew", begun.words)
+
+    def _servers_away(self, one: Peer) -> Iterator[Row]:
+        with self._cluster.fault("partition", one.node):
+            asked = one.acquire(AWAY_S)
+        known = asked.message is not None and not asked.granted
+        seen = f"{asked.words}, after {asked.took_s:.1f} s" if known else asked.words
+        yield Row(known, "cut off from its servers, it says so", seen)
+        back = freed_after(one, LEASES * self._ttl_s + MORE_S, self._patience_s)
+        what = "and once they are back, it is granted the lock"
+        yield Row(back is not None, what, f"after {back[0]:.2f} s" if back else "")
+        if back:
+            with suppress(EOFError):
+                one.release(back[1].number, self._patience_s)
+
+
+def _is_definite(reply: Reply) -> bool:
+    from lockcheck.backends.program.messages import REFUSALS, Failed
+
+    return isinstance(reply.message, Failed) and reply.message.code in REFUSALS
+
+
+def _is_released(reply: Reply) -> bool:
+    return type(reply.message).__name__ == "ReleaseOk"
