@@ -55,7 +55,9 @@ def _after(span: FaultSpan, event: Event) -> FaultSpan:
     if event.f == Notice.HEAL:
         if event.type is EventType.INVOKE and span.healing_ns is None:
             return replace(span, healing_ns=event.time)
-        return replace(span, healed_ns=event.time) if event.type is EventType.OK else span
+        if event.type is EventType.OK:
+            return replace(span, healed_ns=event.time)
+        return replace(span, why_unhealed=event.error or span.why_unhealed)
     if event.type is EventType.OK:
         since_ns = span.since_ns
         if event.since is not None:

@@ -220,6 +220,7 @@ class FaultSpan:
     healed_ns: int | None
     proof: str
     why_unproven: str = ""
+    why_unhealed: str = ""  # what its latest heal failed by
     asked: str = ""  # as it was asked for, if known
     links: tuple[tuple[str, str], ...] = ()  # the links that it cut (source, target), if known
     healing_ns: int | None = None  # when its heal began

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -117,6 +118,10 @@ SENTENCES = [
     (
         Doubt(DoubtCode.FAULT_UNHEALED, fault=PAUSE),
         "the fault pause on n1, n2 at 0.020 s was never seen to be healed",
+    ),
+    (
+        Doubt(DoubtCode.FAULT_UNHEALED, fault=replace(PAUSE, why_unhealed="n1 exited")),
+        "the fault pause on n1, n2 at 0.020 s was never seen to be healed: n1 exited",
     ),
     (
         Doubt(DoubtCode.FAULT_NOT_INJECTED, asked="kill"),

@@ -60,6 +60,8 @@ ACCEPTED = {
 } | dict.fromkeys(TOO_SHORT, "hardly a moment without a fault")
 # Nor this, where a clock was moved.
 OF_CLOCKS = {DoubtCode.MAYBE_RELEASED: "a server's clock ended a lease too soon"}
+# ZooKeeper goes on writing a log of which a part did not fit, and cannot read it again.
+OF_FULL_DISKS = "a server does not start any more since its disk was full"
 # Nor these reasons of a fault that was not proven; the last where others were at work, too.
 UNPROVEN = {"faults in each other's way": r"other faults had (already )?cut|ha[ds] no process"}
 OF_SEVERAL = {"a member that others keep from serving tells no time": r"does not report its uptime"}
@@ -158,6 +160,9 @@ def accepted_because(mix: Mix, code: str, text: str) -> str:
             OF_SEVERAL if mix.time_limit_ms > TIME_LIMIT_MS or len(mix.faults) > 1 else {}
         )
         return next((name for name, words in reasons.items() if re.search(words, text)), "")
+    if code == DoubtCode.FAULT_UNHEALED:
+        full = any("disk" in fault for fault in mix.faults)
+        return OF_FULL_DISKS if full and "exited right after it was started" in text else ""
     moved = any("clock" in fault for fault in mix.faults)
     return (ACCEPTED | (OF_CLOCKS if moved else {})).get(DoubtCode(code), "")
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from lockcheck.checker.doubt import TOO_SHORT, Doubt, DoubtCode
 from lockcheck.checker.finding import Judgement, Verdict
 from lockcheck.results.story.wording.clocks import how_far
-from lockcheck.words import moment, sentence, span, times
+from lockcheck.words import moment, plain, sentence, span, times
 
 
 def in_words(judgement: Judgement) -> dict[str, Doubt]:
@@ -44,6 +44,14 @@ def _object(doubt: Doubt) -> str:
 
 def _write(doubt: Doubt) -> str:
     return f"write {doubt.seq} of {doubt.node} to {doubt.key!r}"
+
+
+LONGEST_REASON = 200
+
+
+def _why_not(doubt: Doubt) -> str:
+    why = doubt.fault.why_unhealed if doubt.fault else ""
+    return f": {plain(why, LONGEST_REASON)}" if why else ""
 
 
 def _fault(doubt: Doubt) -> str:
@@ -117,7 +125,7 @@ _WORDS: dict[DoubtCode, Callable[[Doubt], str]] = {
     ),
     DoubtCode.NOT_GRANTED_AFTER_HEALING: _not_granted,
     DoubtCode.FAULT_UNPROVEN: _unproven,
-    DoubtCode.FAULT_UNHEALED: lambda d: f"{_fault(d)} was never seen to be healed",
+    DoubtCode.FAULT_UNHEALED: lambda d: f"{_fault(d)} was never seen to be healed{_why_not(d)}",
     DoubtCode.FAULT_NOT_INJECTED: lambda d: (
         f"the fault {d.asked} was asked for, but was never injected"
     ),
