@@ -63,7 +63,7 @@ def validate_command(client: str, *, servers: str, python: str, ttl: int, runtim
 def init_command(language: str, out: str | None) -> int:
     """Write a client to begin with: one file that works, with three places to fill in.
 
-    LANGUAGE is python, bash or another one of `lockcheck list languages`.
+    LANGUAGE is python, bash, go, java, rust or node.
     """
     from lockcheck.yours.beginnings import LANGUAGES
 
@@ -76,7 +76,8 @@ def init_command(language: str, out: str | None) -> int:
         raise UserError(f"{path} is there already", cure="name another file with --out") from error
     except OSError as error:
         raise UserError(f"{path} cannot be written: {error.strerror}") from error
-    path.chmod(0o755)
+    if beginning.text().startswith("#!"):
+        path.chmod(0o755)
     for line in beginning.next_steps(path):
         say(line)
     return 0

@@ -12,24 +12,37 @@ FOLDER = Path(__file__).parent / "templates"
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
+    """All commands are for the file's folder; {file} is its name there, {stem} without its end."""
+
     file: str
-    client: str  # as --client takes it; {path}, {stem} and {folder} are the file's
+    client: str  # as --client takes it
     builds: str = ""  # the command before that
 
     def text(self) -> str:
         return (FOLDER / self.file).read_text()
 
+    def client_of(self, path: Path) -> str:
+        return self.client.format(file=path.name, stem=path.stem)
+
+    def build_of(self, path: Path) -> str:
+        return self.builds.format(file=shlex.quote(path.name), stem=shlex.quote(path.stem))
+
     def next_steps(self, path: Path) -> Iterator[str]:
-        given = {"path": path, "stem": path.stem, "folder": path.parent}
-        words = self.client.format(**given)
+        client = shlex.quote(self.client_of(path))
         yield f"{path} is a client that works, on a lock of its own: three places are marked."
+        if path.parent != Path():
+            yield f"    cd {shlex.quote(str(path.parent))}"
         if self.builds:
-            yield f"    {self.builds.format(**given)}"
-        yield f"    lockcheck validate --client {shlex.quote(words)}"
-        yield f"    lockcheck run --client {shlex.quote(words)}"
+            yield f"    {self.build_of(path)}"
+        yield f"    lockcheck validate --client {client}"
+        yield f"    lockcheck run --client {client}"
 
 
 LANGUAGES = {
     "python": Beginning("mylock.py", "{stem}:MyLock"),
-    "bash": Beginning("mylock.sh", "./{path}"),
+    "bash": Beginning("mylock.sh", "./{file}"),
+    "go": Beginning("mylock.go", "./{stem}", "go build -o {stem} {file}"),
+    "java": Beginning("MyLock.java", "java MyLock", "javac {file}"),
+    "rust": Beginning("mylock.rs", "./{stem}", "rustc --edition 2021 -O -o {stem} {file}"),
+    "node": Beginning("mylock.mjs", "./{file}"),
 }

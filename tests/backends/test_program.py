@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import textwrap
@@ -91,6 +92,20 @@ def test_what_it_grants_and_what_it_is_asked(make: Make) -> None:
     grant = lock.acquire(NotedClaim())
     assert (grant.key, grant.token, grant.valid_ms) == ("k", 7, 90.5)
     assert lock.release(grant) is None
+
+
+def test_clients_without_a_reader_of_json_take_the_first_of_each_name(tmp_path: Path) -> None:
+    script = BEGINNING.replace("    asked = ", '    open("asked", "w").write(line); asked = ')
+    program = ClientProgram(
+        command=(sys.executable, "-c", script),
+        folder=str(tmp_path),
+        options={"type": "leave", "msg_id": 9, "ttl_ms": 7},
+    )
+    settings = LockSettings("c1", 100, Random(1))
+    ProgramLock((("192.0.2.1", 6379),), settings, program=program, promises=promises_of(())).close()
+    body = json.loads((tmp_path / "asked").read_text())["body"]
+    assert [*body][:2] == ["type", "msg_id"]
+    assert [*body][-1] == "options"
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@
 # As it stands, the lock is a key in Redis with a lease, set if it is not there, and removed by its
 # owner alone. Put your own in the three places.
 
-field() { sed -nE "s/.*\"$1\": ?\"?([^\",}]*).*/\1/p" <<<"$line"; }
+field() { [[ $line =~ \"$1\":\ ?\"?([^\",}]*) ]] && echo "${BASH_REMATCH[1]}"; }
 say() { printf '{"src":"client","dest":"lockcheck","body":{"type":"%s","in_reply_to":%s%s}}\n' "$1" "$id" "$2"; }
 failed() { say error ",\"code\":$1,\"text\":\"$2\""; }
 
@@ -14,26 +14,24 @@ redis() { # in Redis' protocol; sets $answer, within a second
     { printf '*%d\r\n' $#; for word; do printf '$%d\r\n%s\r\n' ${#word} "$word"; done; } |
       timeout 1 bash -c 'exec 3<>"/dev/tcp/$0/$1" && cat >&3 && head -n 1 <&3' "$host" "$port"
   ) 2>/dev/null
-  [[ -n $answer ]]
+  [[ $answer == [+:$]* ]] # else an error, or nothing
 }
 
-declare -A owner
 while read -r line; do
   id=$(field msg_id) key=$(field key)
   case $(field type) in
     init)
       # 1. Connect: the servers are host:port.
-      IFS=: read -r host port <<<"$(sed -nE 's/.*"servers": ?\["([^"]+)".*/\1/p' <<<"$line")"
-      ttl_ms=$(field ttl_ms) me=$(field node_id)
+      [[ $line =~ \"servers\":\ ?\[\"([^\"]+) ]] && IFS=: read -r host port <<<"${BASH_REMATCH[1]}"
+      ttl_ms=$(field ttl_ms) me=$(field node_id)-$EPOCHREALTIME
       say init_ok ;;
     acquire)
-      # 2. Granted, held, or nobody knows.
-      owner[$key]=$me-$id
-      if ! redis SET "lock:$key" "${owner[$key]}" NX PX "$ttl_ms"; then failed 13 "no answer"
+      # 2. Granted, held, or it may have happened.
+      if ! redis SET "lock:$key" "$me-$id" NX PX "$ttl_ms"; then failed 13 "no answer"
       elif [[ $answer == +OK* ]]; then say acquire_ok
       else failed 22 held; fi ;;
     release)
-      # 3. Released, not ours any more, or nobody knows.
+      # 3. Released, not ours any more, or it may have happened.
       remove='return redis.call("GET", KEYS[1]) == ARGV[1] and redis.call("DEL", KEYS[1]) or 0'
       if ! redis EVAL "$remove" 1 "lock:$key" "$me-$(field acquire)"; then failed 13 "no answer"
       elif [[ $answer == :1* ]]; then say release_ok

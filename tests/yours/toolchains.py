@@ -1,0 +1,26 @@
+"""What a language needs of this host: skipped where it is not there, unless all has to run."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+ALL = "LOCKCHECK_TEST_CLIENTS"  # `make test-clients` sets it
+
+
+def need(things: Iterable[str], cure: str) -> None:
+    """Programs on the path, and files; the cure says what brings them."""
+    for thing in things:
+        there = Path(thing).exists() if "/" in thing else shutil.which(thing) is not None
+        if not there:
+            lacking(f"{thing} is not on this host: {cure}")
+
+
+def lacking(why: str) -> None:
+    if ALL in os.environ:
+        pytest.fail(why)
+    pytest.skip(why)
