@@ -38,20 +38,28 @@ def validate_command(client: str, *, servers: str, python: str, ttl: int, runtim
     lease last, who may release it, what becomes of it when its client is gone? Ends with 1 if
     something is not as it should be.
     """
+    from lockcheck.backends.program import ClientProgram
+    from lockcheck.backends.program.describing import description_of
     from lockcheck.backends.program.words import USUAL_SERVERS, command_of
     from lockcheck.yours.validate import Validation
 
-    asked = Validation(command_of(client, python), str(Path.cwd()), servers, ttl, runtime)
+    command, folder = command_of(client, python), str(Path.cwd())
+    own = description_of(ClientProgram(command=command, folder=folder))
+    asked = Validation(command, folder, servers or own.servers, ttl, runtime)
     kept = True
     for row in asked.rows():
         mark = click.style(f"{'ok' if row.ok else 'no':<4}", fg="green" if row.ok else "yellow")
         click.echo(f"{mark}{printable(row.what):<58} {click.style(printable(row.seen), dim=True)}")
         kept = kept and row.ok
+    if not asked.granted:
+        return NOT_KEPT
     words = ["lockcheck", "run", "--client", client]
     words += ["--servers", servers] if servers and servers != USUAL_SERVERS else []
-    words += ["--promises", ",".join(asked.promises)] if asked.promises else []
+    words += ["--promises", ",".join(asked.promises)] if asked.promises and not own.promises else []
     words += ["--python", python] if python else []
     click.echo()
+    if own.promises:
+        say(f"It says of itself: {', '.join(own.promises)}; a run goes by that.")
     say(f"It promises: {', '.join(asked.promises or ['a lease'])}. See it under a pause:")
     say(f"    {shlex.join(words)}")
     return 0 if kept else NOT_KEPT

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
@@ -31,6 +32,7 @@ class Reply:
     message: Answer | Mistaken | None  # None: nothing, in time
     took_s: float
     number: int  # of the request
+    ended: str = ""  # it has, before it answered
 
     @property
     def granted(self) -> bool:
@@ -43,6 +45,8 @@ class Reply:
     @property
     def words(self) -> str:
         match self.message:
+            case None if self.ended:
+                return self.ended
             case None:
                 return f"no answer within {self.took_s:.1f} s"
             case Mistaken():
@@ -84,13 +88,22 @@ class Peer:
 
     def ask(self, kind: str, within_s: float, **content: Any) -> Reply:
         number, began = next(self._numbers), time.monotonic()
-        self._program.say(written(self.node, kind, number, content).decode().rstrip("\n"))
-        answer = self._hear(number, began + within_s)
-        return Reply(answer, time.monotonic() - began, number)
+        answer, ended = None, ""
+        try:
+            self._program.say(written(self.node, kind, number, content).decode().rstrip("\n"))
+            answer = self._hear(number, began + within_s)
+        except EOFError as error:
+            ended = str(error)
+        reply = Reply(answer, time.monotonic() - began, number, ended)
+        if ended and kind != "init":
+            self.begin()
+            self.init(within_s)
+        return reply
 
     def listen(self, for_s: float) -> None:
         """To what it says unasked."""
-        self._hear(0, time.monotonic() + for_s)
+        with suppress(EOFError):
+            self._hear(0, time.monotonic() + for_s)
 
     def kill(self) -> None:
         self._program.signal(9)

@@ -4,7 +4,6 @@ cluster, and almost without faults."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 
 from lockcheck.backends.program.words import USUAL_SERVERS, servers_of
@@ -35,6 +34,7 @@ class Validation:
     ttl_ms: int
     runtime: str
     promises: list[str] = field(default_factory=list)
+    granted = False  # was it ever; else nothing is known of its promises
 
     def rows(self) -> Iterator[Row]:
         nodes = servers_of(self.servers or USUAL_SERVERS)
@@ -53,7 +53,12 @@ class Validation:
                 yield Row(ok, "it begins", begun.words)
             if not ok:
                 return
-        yield from self._taking_turns(one, two)
+        first = one.acquire(self._patience_s)
+        yield Row(first.granted, "a free lock is granted", first.words)
+        self.granted = first.granted
+        if not first.granted:
+            return
+        yield from self._taking_turns(first, one, two)
         yield from self._again(one)
         yield from self._waiting(one, two)
         yield from self._its_end(one, two, three)
@@ -71,9 +76,7 @@ class Validation:
 
     # --- what is tried -----------------------------------------------------------------------
 
-    def _taking_turns(self, one: Peer, two: Peer) -> Iterator[Row]:
-        first = one.acquire(self._patience_s)
-        yield Row(first.granted, "a free lock is granted", first.words)
+    def _taking_turns(self, first: Reply, one: Peer, two: Peer) -> Iterator[Row]:
         refused = two.acquire(self._patience_s)
         yield Row(_is_definite(refused), "a held lock is refused, for certain", refused.words)
         released = one.release(first.number, self._patience_s)
@@ -190,8 +193,7 @@ class Validation:
         what = "and once they are back, it is granted the lock"
         yield Row(back is not None, what, f"after {back[0]:.2f} s" if back else "")
         if back:
-            with suppress(EOFError):
-                one.release(back[1].number, self._patience_s)
+            one.release(back[1].number, self._patience_s)
 
 
 def _is_definite(reply: Reply) -> bool:
