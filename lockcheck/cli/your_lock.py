@@ -45,7 +45,7 @@ def validate_command(client: str, *, servers: str, python: str, ttl: int, runtim
 
     command, folder = command_of(client, python), str(Path.cwd())
     own = description_of(ClientProgram(command=command, folder=folder))
-    asked = Validation(command, folder, servers or own.servers, ttl, runtime)
+    asked = Validation(command, folder, servers or own.servers, ttl, runtime, own.promises)
     kept = True
     for row in asked.rows():
         mark = click.style(f"{'ok' if row.ok else 'no':<4}", fg="green" if row.ok else "yellow")

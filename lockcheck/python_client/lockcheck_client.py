@@ -242,7 +242,9 @@ def serve(what, module=None):
             say({**said, "in_reply_to": asked["msg_id"]})
         elif kind == "describe":
             about = {name: getattr(what, name, getattr(module, name, None)) for name in ABOUT}
-            said = {name: value for name, value in about.items() if isinstance(value, (str, list))}
+            said = {k: v for k, v in about.items() if isinstance(v, (str, list, tuple))}
+            if isinstance(said.get("promises"), str):
+                said["promises"] = [said["promises"]]
             say({"type": "describe_ok", **said, "in_reply_to": asked["msg_id"]})
         elif kind in ("acquire", "release") and client is not None:
             answer(asked, getattr(client, kind))

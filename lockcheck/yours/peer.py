@@ -105,10 +105,6 @@ class Peer:
         with suppress(EOFError):
             self._hear(0, time.monotonic() + for_s)
 
-    def kill(self) -> None:
-        self._program.signal(9)
-        self._program.wait()
-
     def _hear(self, number: int, until: float) -> Answer | Mistaken | None:
         while (left_s := until - time.monotonic()) > 0:
             try:

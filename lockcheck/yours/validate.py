@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from lockcheck.backends.program.words import USUAL_SERVERS, servers_of
+from lockcheck.backends.program.words import USUAL_SERVERS, promises_of, servers_of
 from lockcheck.library.cluster import Cluster, cluster
 from lockcheck.yours.peer import Peer, Reply, freed_after
 
@@ -33,6 +33,7 @@ class Validation:
     servers: str
     ttl_ms: int
     runtime: str
+    stated: Sequence[str] = ()  # what the client says of itself
     promises: list[str] = field(default_factory=list)
     granted = False  # was it ever; else nothing is known of its promises
 
@@ -125,10 +126,7 @@ class Validation:
         exact = abs(after_s - self._ttl_s) <= OFF * self._ttl_s + 0.1
         yield Row(exact, f"it is a lease, of {after_s:.2f} s", f"the TTL is {self._ttl_s:g} s")
         late = one.release(held.number, self._patience_s)
-        silent = _is_released(late)
-        what = "a release that comes too late says so"
-        yield Row(not silent, what, late.words)
-        self.promises += ["silent-release"] * silent
+        yield self._late(late)
         third = three.acquire(self._patience_s)
         yield Row(not third.granted, "and takes away no other client's lock", third.words)
         if third.granted:
@@ -158,27 +156,32 @@ class Validation:
             noticed, "then its holder learns that it lost it", "" if noticed else "within 1 s: not"
         )
         late = one.release(held.number, self._patience_s)
-        silent = _is_released(late)
-        yield Row(not silent, "a release that comes too late says so", late.words)
-        self.promises += ["silent-release"] * silent
+        yield self._late(late)
         two.release(taken.number, self._patience_s)
+
+    def _late(self, release: Reply) -> Row:
+        silent = _is_released(release)
+        self.promises += ["silent-release"] * silent
+        if silent and not promises_of(self.stated).tells_release:
+            return Row(True, "a release that comes too late does not say so", "as it states")
+        return Row(not silent, "a release that comes too late says so", release.words)
 
     def _death(self, one: Peer, two: Peer) -> Iterator[Row]:
         held = one.acquire(self._patience_s)
         if not held.granted:
             yield Row(False, "it can be acquired again after all that", held.words)
             return
-        one.kill()
         most_s = LEASES * self._ttl_s + MORE_S
-        freed = freed_after(two, most_s, self._patience_s)
+        with self._cluster.fault("kill", one.node):  # and all that it started
+            freed = freed_after(two, most_s, self._patience_s)
         if freed is None:
             yield Row(False, f"its holder was killed, and it is not free after {most_s:.1f} s")
-            return
-        after_s, taken = freed
-        yield Row(True, f"free {after_s:.2f} s after its holder was killed")
-        if "session" in self.promises and after_s < self._ttl_s / 3:
-            self.promises.append("ends-with=connection")
-        two.release(taken.number, self._patience_s)
+        else:
+            after_s, taken = freed
+            yield Row(True, f"free {after_s:.2f} s after its holder was killed")
+            if "session" in self.promises and after_s < self._ttl_s / 3:
+                self.promises.append("ends-with=connection")
+            two.release(taken.number, self._patience_s)
         one.begin()
         begun = one.init(BEGIN_S)
         yield Row(type(begun.message).__name__ == "InitOk", "it can be begun anew", begun.words)

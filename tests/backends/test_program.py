@@ -180,8 +180,9 @@ def test_what_comes_after_it_was_given_up_is_left(make: Make, tmp_path: Path) ->
     outcome, why, _ = failure_of(lambda: lock.acquire(NotedClaim()))
     assert (outcome, "did not answer in time" in why) == (EventType.INFO, True)
     assert lock.acquire(NotedClaim()).token is None
-    wait_for((tmp_path / "left").exists, "it is left")
-    assert (tmp_path / "left").read_text() == "2"
+    left = tmp_path / "left"
+    wait_for(lambda: left.exists() and left.read_text(), "it is left")
+    assert left.read_text() == "2"
 
 
 @pytest.mark.parametrize(

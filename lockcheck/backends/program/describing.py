@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-
 from lockcheck.backends.program import ClientProgram
 from lockcheck.backends.program.life import (
     EndedError,
@@ -34,14 +32,20 @@ def description_of(program: ClientProgram) -> DescribeOk:
             cure="name an executable program with --client, or MODULE:NAME for Python",
         ) from error
     try:
-        with suppress(EndedError, NotAnsweredError, NotUnderstoodError):
-            message = begun.ask("describe", PATIENCE_S)
-            return message if isinstance(message, DescribeOk) else nothing
+        message = begun.ask("describe", PATIENCE_S)
+    except NotUnderstoodError as error:
+        raise UserError(
+            f"what the client program says of itself has no sense: {error}",
+            cure='for example servers "redis*3" and promises ["waits"]; see docs/protocol.md',
+        ) from error
+    except (EndedError, NotAnsweredError) as error:
         if begun.has_ended:
             raise UserError(
                 f"the client program ended at once: {begun.why_ended}",
                 cure="its output is above; `lockcheck validate` tries it step by step",
-            )
+            ) from error
         return nothing
+    else:
+        return message if isinstance(message, DescribeOk) else nothing
     finally:
         begun.close()

@@ -17,7 +17,8 @@ class MyLock:
     def __init__(self, key, host, port, ttl_ms):
         # 1. Connect. Other parameters by their names: servers, url, ttl, node, lost, options.
         #    A request that is repeated unseen may remove a lock that was granted again: no Retry.
-        self.redis = redis.Redis(host, port, socket_timeout=1, retry=Retry(NoBackoff(), 0))
+        once = Retry(NoBackoff(), 0)
+        self.redis = redis.Redis(host, port, socket_timeout=1, socket_connect_timeout=1, retry=once)
         self.key, self.ttl_ms, self.owner = f"lock:{key}", ttl_ms, uuid.uuid4().hex
 
     def acquire(self):
