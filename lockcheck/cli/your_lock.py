@@ -77,6 +77,7 @@ def init_command(language: str, out: str | None) -> int:
 
     beginning = LANGUAGES[language]
     path = Path(out or beginning.file)
+    beginning.check_name(path)
     try:
         with path.open("x") as file:
             file.write(beginning.text())

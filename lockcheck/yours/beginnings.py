@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from lockcheck.errors import UserError
+
 FOLDER = Path(__file__).parent / "templates"
 
 
@@ -20,6 +22,14 @@ class Beginning:
 
     def text(self) -> str:
         return (FOLDER / self.file).read_text()
+
+    def check_name(self, path: Path) -> None:
+        """Raises UserError where the commands could not go by it."""
+        suffix = Path(self.file).suffix
+        if "{stem}" in self.builds + self.client and path.suffix != suffix:
+            raise UserError(f"{path} cannot be built", cure=f"a name that ends with {suffix}")
+        if suffix == ".py" and not path.stem.isidentifier():
+            raise UserError(f"{path} is no module", cure="a name that Python can import: mylock.py")
 
     def client_of(self, path: Path) -> str:
         return self.client.format(file=path.name, stem=path.stem)

@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 
 import lockcheck
-from tests.running import need as need_runtime
-from tests.yours.toolchains import ALL, lacking, need
+from tests.yours.toolchains import ALL, lacking, need, need_servers
 
 FOLDER = Path(lockcheck.__file__).parent.parent / "examples"
 TIMEOUT_S = 1800  # crates are fetched and built
@@ -108,7 +107,7 @@ def test_it_is_built_validated_and_ok_without_a_fault(name: str, tmp_path: Path)
     need(example.needs, commands.toolchain)
     if example.module and importlib.util.find_spec(example.module) is None:
         lacking(f"{example.module} is not installed: {commands.toolchain}")
-    need_runtime("local", example.servers)
+    need_servers(example.servers)
     folder = tmp_path / name
     shutil.copytree(FOLDER / name, folder)
     for command in commands.builds:

@@ -26,8 +26,7 @@ from lockcheck.servers.redis import RedisNode
 from lockcheck.servers.wire import Address, WireFailure
 from lockcheck.yours.beginnings import LANGUAGES
 from tests.running import lockcheck
-from tests.running import need as need_runtime
-from tests.yours.toolchains import need
+from tests.yours.toolchains import need, need_servers
 
 UNKNOWN, NOT_OWNER, HELD = 13, 20, 22
 PATIENCE_S = 60.0  # a JVM on a busy machine
@@ -152,7 +151,7 @@ def test_what_is_no_answer_of_the_lock_may_have_happened(
 @pytest.mark.cluster
 @EACH
 def test_it_passes_and_a_quiet_run_is_ok(build: Build, language: str, tmp_path: Path) -> None:
-    need_runtime("local")
+    need_servers("redis")
     folder, client = build(language)
     validated = lockcheck("validate", "--client", client, cwd=folder)
     assert (validated.returncode, validated.stderr) == (0, ""), validated.stdout
@@ -180,6 +179,22 @@ def test_it_says_how_to_go_on_from_where_one_is(tmp_path: Path) -> None:
     assert "--client ./theirs.sh\n" in begun.stdout
     assert whole.stat().st_mode & 0o111
     assert shutil.which(whole)
+
+
+@pytest.mark.parametrize(
+    ("language", "out", "why"),
+    [
+        ("rust", "mylock", "a name that ends with .rs"),  # the build would write over it
+        ("go", "mylock.rs", "a name that ends with .go"),
+        ("python", "my-lock.py", "a name that Python can import"),
+    ],
+)
+def test_a_name_by_which_it_could_not_be_built_is_refused(
+    language: str, out: str, why: str, tmp_path: Path
+) -> None:
+    begun = lockcheck("init", language, "--out", out, cwd=tmp_path)
+    assert (begun.returncode, why in begun.stderr) == (2, True), begun.stderr
+    assert [*tmp_path.iterdir()] == []
 
 
 def test_the_help_names_them_all() -> None:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.running import why_not
+
 ALL = "LOCKCHECK_TEST_CLIENTS"  # `make test-clients` sets it
 
 
@@ -18,6 +20,11 @@ def need(things: Iterable[str], cure: str) -> None:
         there = Path(thing).exists() if "/" in thing else shutil.which(thing) is not None
         if not there:
             lacking(f"{thing} is not on this host: {cure}")
+
+
+def need_servers(kind: str) -> None:
+    if why := why_not("local", kind):
+        lacking(f"no local runtime: {why}")
 
 
 def lacking(why: str) -> None:
