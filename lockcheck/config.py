@@ -75,6 +75,14 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = ()
     python: Annotated[str, Setting("The Python for a client in Python.", metavar="PROGRAM")] = ""
+    requirements: Annotated[
+        tuple[str, ...],
+        Setting(
+            "What a client in Python requires, as in sherlock==0.4.1; repeatable. pip installs it, "
+            "once, into an environment of its own.",
+            metavar="REQUIREMENT",
+        ),
+    ] = ()
     version: Annotated[
         tuple[str, ...],
         Setting(
@@ -173,7 +181,9 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
         from lockcheck.backends.program.words import command_of
 
         folder = self.client_folder or str(Path.cwd())
-        return ClientProgram(command=command_of(self.client, self.python), folder=folder)
+        return ClientProgram(
+            command=command_of(self.client, self.python, self.requirements), folder=folder
+        )
 
     def key_names(self) -> tuple[str, ...]:
         return tuple(f"k{number}" for number in range(1, self.keys + 1))

@@ -41,6 +41,12 @@ def say(text: str) -> None:
     click.echo(printable(text))
 
 
+def note(text: str) -> None:
+    """A line of progress."""
+    with suppress(*UNHEARD):
+        click.secho(f"· {printable(text)}", err=True, dim=True)
+
+
 def print_error(message: str, cure: str = "") -> None:
     """Does nothing if the stream is closed: the exit code reports the error, too."""
     first, *more = lines_of(message)

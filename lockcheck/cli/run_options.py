@@ -129,10 +129,14 @@ def _of_a_client(values: dict[str, Any]) -> dict[str, Any]:
     """What is not given, and its program says of itself."""
     from lockcheck.backends.program import ClientProgram
     from lockcheck.backends.program.describing import description_of
+    from lockcheck.backends.program.environment import bring_environment
     from lockcheck.backends.program.words import command_of, name_of
+    from lockcheck.cli.gate import note
 
-    folder = str(Path.cwd())
-    command = command_of(values["client"], values["python"])
+    folder, python, requirements = str(Path.cwd()), values["python"], values["requirements"]
+    command = command_of(values["client"], python, requirements)
+    if requirements:
+        bring_environment(requirements, python, note)
     message = description_of(ClientProgram(command=command, folder=folder))
     return {
         "client_folder": folder,

@@ -14,6 +14,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from lockcheck import __version__
+from lockcheck.backends.program.environment import bring_environment
 from lockcheck.cache import remove_leftovers
 from lockcheck.check.collecting import not_collecting
 from lockcheck.check.loading import loaded
@@ -78,6 +79,8 @@ def execute(config: RunConfig, watcher: Watcher = silent) -> RunOutcome:
     remove_leftovers()
     runtime, why = choose_runtime(config.runtime, plan.kinds)
     _check_what_is_here(plan, runtime.name)
+    if config.requirements:
+        bring_environment(config.requirements, config.python, lambda line: watcher(Preparing(line)))
     store = Store.create(Path(config.out))
     rows = plan_rows(plan, store.folder, f"{runtime.name} ({why})")
     watcher(Planned(rows))

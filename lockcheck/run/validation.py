@@ -16,6 +16,10 @@ from lockcheck.workloads import WORKLOADS, Workload
 
 def check_settings(config: RunConfig) -> None:
     """Each by itself. Raises a UserError with the cure."""
+    if config.requirements and not config.client:
+        raise UserError(
+            "--requirements is for a client of your own lock", cure="add --client MODULE:NAME"
+        )
     for name, setting in settings().items():
         if name != "backend" or not config.client:
             _check_setting(name, setting, getattr(config, name))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +13,7 @@ import lockcheck
 from lockcheck.backends import BACKENDS
 from lockcheck.backends.base import Backend, LockSettings, Promises
 from lockcheck.backends.program import ClientProgram
+from lockcheck.backends.program.environment import interpreter
 from lockcheck.backends.program.lock import ERRORS, ProgramLock
 from lockcheck.durations import parse_duration_ms
 from lockcheck.errors import UserError
@@ -82,13 +83,15 @@ def name_of(client: str) -> str:
     return f"{name}-client" if name in BACKENDS else name
 
 
-def command_of(client: str, python: str = "") -> tuple[str, ...]:
+def command_of(client: str, python: str = "", requirements: Sequence[str] = ()) -> tuple[str, ...]:
     words = _words(client)
     if _is_python(words):
-        return (python or sys.executable, "-u", str(PYTHON_CLIENT), words[0])
-    if python:
+        # Who imports from an environment in the cache writes nothing into it.
+        own = (str(interpreter(requirements, python)), "-B") if requirements else ()
+        return (*(own or (python or sys.executable,)), "-u", str(PYTHON_CLIENT), words[0])
+    if option := "--requirements" if requirements else "--python" if python else "":
         raise UserError(
-            f"--python is for a client that is named MODULE:NAME, and {client!r} is a program",
+            f"{option} is for a client that is named MODULE:NAME, and {client!r} is a program",
             cure="leave it out, or name the module and the class",
         )
     return tuple(words)
