@@ -1,6 +1,6 @@
 """A lock's client for lockcheck, in Python: one file, without dependencies, for Python 3.8 on.
 
-    python lockcheck_client.py my_package.locks:MyLock
+    python lockcheck_client.py my_package.locks:MyLock      or locks/mylock.py:MyLock
 
 What is named is one of these; its parameters are filled in by their names.
 
@@ -209,7 +209,11 @@ def answer(asked, what):
 
 
 def named(what):
-    module_name, _, path = what.partition(":")
+    module_name, _, path = what.rpartition(":")
+    if module_name.endswith(".py"):
+        folder, file = os.path.split(os.path.abspath(module_name))
+        sys.path.insert(0, folder)
+        module_name = file[: -len(".py")]
     module = found = importlib.import_module(module_name)
     for name in path.split("."):
         found = getattr(found, name)

@@ -18,7 +18,7 @@ from lockcheck.backends.base import Grant, LockSettings
 from lockcheck.backends.program import ClientProgram
 from lockcheck.backends.program import lock as module
 from lockcheck.backends.program.lock import ERRORS, ProgramLock
-from lockcheck.backends.program.words import promises_of
+from lockcheck.backends.program.words import command_of, name_of, promises_of
 from lockcheck.errors import UserError
 from lockcheck.history import EventType, Refusal
 from lockcheck.nodes.node import children_of
@@ -328,3 +328,21 @@ def test_messages_from_several_threads_are_whole_lines(make: Make) -> None:
     assert all(lock.release(grant) is None for grant in grants)
     assert not any(claim.told for claim in claims)  # it was released already: nothing is lost
     assert threading.active_count() < 30
+
+
+def test_a_client_in_python_may_be_a_file(tmp_path: Path) -> None:
+    """In whichever folder: what stands beside it is imported."""
+    folder = tmp_path / "my locks"
+    folder.mkdir()
+    (folder / "beside.py").write_text("TOKEN = 7\n")
+    body = "import beside\nclass Lock:\n    def acquire(self, key):\n        return beside.TOKEN\n"
+    (folder / "mylock.py").write_text(body)
+    client = f"'{folder}/mylock.py:Lock'"
+    program = ClientProgram(command=command_of(client), folder=str(tmp_path))
+    settings = LockSettings("c1", 100, Random(1))
+    lock = ProgramLock((), settings, program=program, promises=promises_of(()))
+    try:
+        assert lock.acquire(NotedClaim()).token == 7
+    finally:
+        lock.close()
+    assert name_of(client) == "Lock"

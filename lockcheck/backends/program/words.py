@@ -43,7 +43,7 @@ VALUES = {
     "lapses=N": "servers let go at most so many TTLs after the last renewal",
     "ttl-step=DURATION": "the resolution of its leases",
 }
-PYTHON_NAME = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
+PYTHON_NAME = re.compile(r"(?:[A-Za-z_][\w.]*|.+\.py):[A-Za-z_][\w.]*")
 PYTHON_CLIENT = Path(lockcheck.__file__).parent / "python_client" / "lockcheck_client.py"
 SERVERS_PATTERN = re.compile(r"([a-z0-9-]+(?:=[^*=]+)?)(?:\*(\d+))?")
 
