@@ -10,7 +10,7 @@ DRIVERS := etcd consul zookeeper postgres mariadb
 
 FUZZED := tests/checker tests/formats tests/history tests/production tests/simulation
 
-.PHONY: demo test test-clients lint lock table test-faults mixes torture damage endurance bench fuzz clean
+.PHONY: demo test test-clients test-museum lint lock table test-faults mixes torture damage endurance bench fuzz clean
 
 demo: $(STAMP)  ## See a Redlock lose its lock, and why
 	@$(BIN)/lockcheck run --backend redlock --nemesis pause; code=$$?; \
@@ -45,6 +45,9 @@ test-faults: $(STAMP)  ## Who fails under which fault, and who does not, ten tim
 
 mixes: $(STAMP)  ## Right locks under any fault and any three, which must not be accused: make mixes SEEDS=100
 	$(BIN)/python -m tests.tools.mixes --runtime $(or $(RUNTIME),local) --seeds $(or $(SEEDS),100) $(if $(OUT),--out $(OUT))
+
+test-museum: $(STAMP)  ## Published libraries, each with its control: make test-museum SEEDS=3 PAGE=docs/museum.md
+	$(BIN)/lockcheck museum --all --seeds $(or $(SEEDS),3) --out $(or $(OUT),results) $(if $(PAGE),--page $(PAGE))
 
 torture: $(STAMP)  ## What runs must outlive, for an hour: make torture SEED=2 MINUTES=60
 	$(BIN)/python -m tests.tools.torture --seed $(or $(SEED),1) --minutes $(or $(MINUTES),60) \

@@ -70,7 +70,7 @@ configs = st.builds(
 def test_the_command_runs_the_same_again(config: RunConfig) -> None:
     taken: list[RunConfig] = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cli, "_run_and_print", lambda config, as_json: taken.append(config))
+        patch.setattr(cli, "run_and_print", lambda config, as_json: taken.append(config))
         _, *arguments = shlex.split(config.command())
         cli.main(arguments, standalone_mode=False)
     assert taken == [config]
@@ -89,7 +89,7 @@ def test_the_command_names_only_what_differs() -> None:
 
 def run_with(arguments: list[str], patch: pytest.MonkeyPatch) -> RunConfig:
     taken: list[RunConfig] = []
-    patch.setattr(cli, "_run_and_print", lambda config, as_json: taken.append(config))
+    patch.setattr(cli, "run_and_print", lambda config, as_json: taken.append(config))
     cli.main(["run", *arguments], standalone_mode=False, auto_envvar_prefix="LOCKCHECK")
     return taken[0]
 

@@ -13,6 +13,7 @@ from lockcheck import __version__
 from lockcheck.check.collecting import not_collecting
 from lockcheck.cli.gate import as_json as json_of
 from lockcheck.cli.gate import print_error, printable, say
+from lockcheck.cli.museum import museum_command
 from lockcheck.cli.options import DURATION, SIZE, ClockError, LateChoice, read_config_file
 from lockcheck.cli.run_options import RunCommand, config_from, stored_config
 from lockcheck.cli.supervising import bound_memory
@@ -75,10 +76,10 @@ def run_command(
 ) -> int:
     """Run a lock under faults, and judge what happened."""
     stored = stored_config(again, _out_of_runs()) if again is not None else None
-    return _run_and_print(config_from(context, given, stored), as_json=as_json)
+    return run_and_print(config_from(context, given, stored), as_json=as_json)
 
 
-def _run_and_print(config: RunConfig, *, as_json: bool) -> int:
+def run_and_print(config: RunConfig, *, as_json: bool) -> int:
     from lockcheck.cli.progress import Terminal
     from lockcheck.cli.terminal import print_verdict
     from lockcheck.run.execute import execute
@@ -311,6 +312,7 @@ def clean_command() -> int:
 
 main.add_command(validate_command)
 main.add_command(init_command)
+main.add_command(museum_command)
 
 
 @main.group("images")

@@ -1,0 +1,1 @@
+"""Tests of what gets to know a user's own lock."""

@@ -1,0 +1,112 @@
+"""`lockcheck museum`: real lock libraries, and what runs find in them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from lockcheck.cli.gate import note, print_error, printable, say
+from lockcheck.cli.options import LateChoice
+from lockcheck.errors import UserError
+
+if TYPE_CHECKING:
+    from lockcheck.yours.museum.visit import Visit
+
+NOT_SHOWN = 1
+
+
+@click.command("museum")
+@click.argument("name", required=False, type=LateChoice("exhibit"), metavar="[NAME]")
+@click.option("--control", is_flag=True, help="The control run of it, in which nothing is found.")
+@click.option("--all", "all_", is_flag=True, help="Run all exhibits and controls.")
+@click.option("--seed", type=int, default=1, show_default=True, help="The seed, or the first one.")
+@click.option("--seeds", type=click.IntRange(1), default=1, show_default=True, help="For --all.")
+@click.option("--page", type=click.Path(dir_okay=False), help="With --all: write it to this file.")
+@click.option("--out", default="results", show_default=True, help="Where to keep the runs.")
+def museum_command(
+    name: str | None,
+    *,
+    control: bool,
+    all_: bool,
+    seed: int,
+    seeds: int,
+    page: str | None,
+    out: str,
+) -> int:
+    """Published lock libraries, each under a condition in which its lock fails.
+
+    Without NAME they are listed. With it the library is installed, in an environment of its own,
+    and run. With --all it ends with 1 if a run does not show what it is there for.
+    """
+    if name is not None and not all_:
+        return _run(name, control=control, seed=seed, out=out)
+    if name is not None or control or (page and not all_):
+        raise UserError(
+            "--all takes no NAME and no --control, and --page goes with --all",
+            cure="lockcheck museum NAME --control, or lockcheck museum --all --page FILE",
+        )
+    return _run_all(range(seed, seed + seeds), page, out) if all_ else _list()
+
+
+def _list() -> int:
+    from lockcheck.yours.museum.exhibits import EXHIBITS
+
+    for name, exhibit in EXHIBITS.items():
+        click.echo(f"  {name:<22} {exhibit.library:<26} {exhibit.shows}")
+    return 0
+
+
+def _run(name: str, *, control: bool, seed: int, out: str) -> int:
+    from lockcheck.cli.commands import run_and_print
+    from lockcheck.yours.museum.exhibits import EXHIBITS
+
+    exhibit = EXHIBITS[name]
+    code = run_and_print(exhibit.config(control=control, seed=seed, out=out), as_json=False)
+    say(f"control: {exhibit.controls}" if control else f"{exhibit.place()}: {exhibit.why}")
+    return code
+
+
+def _run_all(seeds: range, page: str | None, out: str) -> int:
+    from lockcheck.yours.museum.exhibits import EXHIBITS
+    from lockcheck.yours.museum.page import page as written
+
+    visits: dict[str, list[Visit]] = {name: [] for name in EXHIBITS}
+    failed = 0
+    for seed in seeds:
+        for name in EXHIBITS:
+            for control in (False, True):
+                visit = _visit(name, control=control, seed=seed, out=out)
+                visits[name].append(visit)
+                failed += bool(visit.wrong())
+    if page is not None:
+        Path(page).write_text(written(EXHIBITS, visits))
+    click.echo(f"{failed} of {sum(map(len, visits.values()))} runs are not as they should be")
+    return NOT_SHOWN if failed else 0
+
+
+def _visit(name: str, *, control: bool, seed: int, out: str) -> Visit:
+    """Reports it in a line, and what is wrong in more."""
+    from lockcheck.run.execute import execute
+    from lockcheck.run.notes import Note, Preparing
+    from lockcheck.signals import INTERRUPTED
+    from lockcheck.yours.museum.exhibits import EXHIBITS
+    from lockcheck.yours.museum.visit import found_by, visit_of
+
+    def watch(step: Note) -> None:
+        if isinstance(step, Preparing):
+            note(step.text)
+
+    exhibit = EXHIBITS[name]
+    outcome = execute(exhibit.config(control=control, seed=seed, out=out), watch)
+    if outcome.interrupted:
+        raise SystemExit(INTERRUPTED)
+    visit = visit_of(exhibit, outcome, control=control)
+    wrong, took_s = visit.wrong(), (visit.record.took_ms or 0) / 1000
+    role = f"{name}, control" if control else name
+    line = f"{'no' if wrong else 'ok':<3} {took_s:5.1f} s  seed {seed}  {role}: {found_by([visit])}"
+    click.echo(printable(line))
+    for each in wrong:
+        print_error(each)
+    return visit

@@ -1,0 +1,1 @@
+"""The museum of real lock libraries: what each does under which condition, found by a run."""

@@ -1,0 +1,71 @@
+"""The page of the museum, docs/museum.md: of each exhibit what runs have found."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
+
+from lockcheck import __version__
+from lockcheck.durations import duration_words
+from lockcheck.nemesis import NO_FAULT
+from lockcheck.words import amount
+from lockcheck.yours.museum.exhibit import Exhibit
+from lockcheck.yours.museum.visit import Visit, found_by
+
+HEAD = """# A museum of lock libraries
+
+What published libraries do, each under one condition: `lockcheck museum NAME` shows it. With
+`--control` it is the control run, in which nothing is found. `lockcheck museum --all` runs all of
+them, and writes this page: what stands here was found by a run. Each library has an environment of
+its own, and a client of a few lines in `lockcheck/yours/museum/clients`.
+
+| | library | what happens | it is |
+|---|---|---|---|
+"""
+
+
+def page(exhibits: Mapping[str, Exhibit], visits: Mapping[str, Sequence[Visit]]) -> str:
+    seen = f"Last seen on {date.today():%d %B %Y}, by lockcheck {__version__} with Python"
+    rows = (
+        f"| [{name}](#{name}) | {each.library} | {each.shows} | {each.whose} |\n"
+        for name, each in exhibits.items()
+    )
+    sections = (_section(name, each, visits[name]) for name, each in exhibits.items())
+    return f"{HEAD}{''.join(rows)}\n{seen} {platform.python_version()}.\n{''.join(sections)}"
+
+
+def _section(name: str, exhibit: Exhibit, visits: Sequence[Visit]) -> str:
+    return f"\n## {name}\n\n" + "".join(f"- {line}\n" for line in _lines(exhibit, visits))
+
+
+def _lines(exhibit: Exhibit, visits: Sequence[Visit]) -> Iterator[str]:
+    shown, controls = ([v for v in visits if v.control is which] for which in (False, True))
+    yield f"**{exhibit.library}**: {exhibit.shows}."
+    yield f"Condition: {_condition(exhibit)}."
+    yield f"Found in {_share(shown)}: {found_by(shown)}; to blame: {_blamed(exhibit)}."
+    code = " ".join(exhibit.line.split())
+    yield f"Cause: `{exhibit.place()}`: `{code}`. {exhibit.why[0].upper()}{exhibit.why[1:]}."
+    yield f"It is {exhibit.whose}." + (f" Its maintainers: {exhibit.word}." if exhibit.word else "")
+    acquired = amount(sum(visit.acquisitions for visit in controls), "acquisition")
+    yield f"Control: {exhibit.controls}: `ok` in {_share(controls)}, {acquired}."
+
+
+def _share(visits: Sequence[Visit]) -> str:
+    return f"{sum(not visit.wrong() for visit in visits)} of {amount(len(visits), 'run')}"
+
+
+def _blamed(exhibit: Exhibit) -> str:
+    return "the lock" if exhibit.blame == "service" else f"the {exhibit.blame}"
+
+
+def _condition(exhibit: Exhibit) -> str:
+    config = exhibit.config(control=False, seed=0, out="results")
+    faults = [each for each in config.nemesis if each != NO_FAULT]
+    words = [f"`{', '.join(config.requirements)}`", f"`{config.client.rpartition('/')[2]}`"]
+    words += [f"`--nemesis {each}`" for each in faults] or ["no fault"]
+    words += [f"a lease of {duration_words(config.ttl_ms)}"]
+    words += [f"work of {duration_words(config.think_ms)} under the lock"]
+    words += [f"`--servers {config.servers}`"] if config.servers else []
+    words += [f"`--promises {','.join(config.promises)}`"] if config.promises else []
+    return ", ".join(words)

@@ -1,0 +1,181 @@
+"""The museum: its exhibits can be run, a run that shows nothing is noticed, and one is run."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from lockcheck.backends.program.environment import environment
+from lockcheck.checker.finding import Counts, Culprit, Verdict
+from lockcheck.errors import UserError
+from lockcheck.run.resolve import resolve
+from lockcheck.runs.record import Record, Tally
+from lockcheck.yours.museum.exhibit import CLIENTS, Exhibit
+from lockcheck.yours.museum.exhibits import EXHIBITS
+from lockcheck.yours.museum.page import page
+from lockcheck.yours.museum.visit import Visit
+from tests.running import lockcheck, need
+
+PAGE = Path(__file__).parents[2] / "docs" / "museum.md"
+SHORT = "sherlock-forever"  # what `make test` runs
+
+
+@pytest.fixture(params=EXHIBITS.values(), ids=list(EXHIBITS))
+def exhibit(request: pytest.FixtureRequest) -> Exhibit:
+    each: Exhibit = request.param
+    return each
+
+
+@pytest.mark.parametrize("control", [False, True])
+def test_it_can_be_run(exhibit: Exhibit, control: bool) -> None:
+    config = exhibit.config(control=control, seed=1, out="results")
+    plan = resolve(config)
+    assert plan.lock.accused == exhibit.name
+    file, _, name = str(exhibit.settings["client"]).partition(":")
+    found = ast.walk(ast.parse((CLIENTS / file).read_text()))
+    assert name in {node.name for node in found if isinstance(node, ast.ClassDef)}
+    assert all("==" in each for each in config.requirements)  # or it is another one next year
+
+
+def test_its_control_is_another_run(exhibit: Exhibit) -> None:
+    runs = [exhibit.config(control=control, seed=1, out="results") for control in (False, True)]
+    assert runs[0] != runs[1]
+    assert exhibit.findings
+
+
+def test_the_page_has_all_of_them() -> None:
+    written = PAGE.read_text()
+    assert [line[3:] for line in written.splitlines() if line.startswith("## ")] == [*EXHIBITS]
+    for each in EXHIBITS.values():
+        assert f"| {each.library} | {each.shows} | {each.whose} |" in written
+        assert f"Control: {each.controls}: `ok` in " in written
+    for line in written.splitlines():
+        for found in ("Found in ", "`ok` in "):
+            if found in line:
+                number, total = line.partition(found)[2].split()[:3:2]
+                assert int(number) == int(total) >= 3, line  # of as many runs
+
+
+# --- whether a run shows it ----------------------------------------------------------------------
+
+RENEW = EXHIBITS["sherlock-renew"]
+FOUND = Tally(code="overlap", effect=Verdict.VIOLATION, blame=Culprit.SERVICE, number=2)
+BLAMED = msgspec.structs.replace(FOUND, blame=Culprit.HOLDER)
+COUNTS = Counts(
+    operations=100,
+    acquisitions=10,
+    holders=3,
+    faults=0,
+    writes_accepted=10,
+    writes_refused=0,
+    stale_writes_refused=0,
+)
+
+
+def visit(*found: Tally, control: bool = False, nemesis: str = "none", acquired: int = 10) -> Visit:
+    config = RENEW.config(control=control, seed=1, out="results")
+    record = Record(
+        run_id="1",
+        verdict=Verdict.VIOLATION if found else Verdict.OK,
+        findings=found,
+        counts=Counts(**{**_fields(COUNTS), "acquisitions": acquired}),
+        config=msgspec.structs.replace(config, nemesis=(nemesis,)),
+        versions={},
+        started=None,
+        took_ms=1000,
+        exit_code=1 if found else 0,
+    )
+    return Visit(RENEW, control, record, "report.html")
+
+
+def _fields(counts: Counts) -> dict[str, int]:
+    return {name: getattr(counts, name) for name in Counts.__dataclass_fields__}
+
+
+@pytest.mark.parametrize(
+    ("seen", "wrong"),
+    [
+        (visit(FOUND), ""),
+        (visit(), "overlap is not found"),
+        (visit(BLAMED), "overlap is blamed on: holder"),
+        (visit(FOUND, BLAMED), "overlap is blamed on: holder, service"),
+        (visit(FOUND, nemesis="pause"), "no fault was proven"),
+        (visit(control=True), ""),
+        (visit(FOUND, control=True), "the control is violation: overlap (2)"),
+        (visit(control=True, acquired=9), "the control has only 9 acquisitions"),
+    ],
+)
+def test_a_run_that_does_not_show_it_is_noticed(seen: Visit, wrong: str) -> None:
+    assert seen.wrong() == ([f"{wrong} (report.html)"] if wrong else [])
+
+
+# --- the line that is the cause ------------------------------------------------------------------
+
+
+def test_the_cause_is_looked_up_in_the_installed_library(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    packages = environment(RENEW.settings["requirements"]) / "lib" / "python3" / "site-packages"
+    source = packages / RENEW.file
+    with pytest.raises(UserError, match="does not have this once"):
+        RENEW.place()
+    source.parent.mkdir(parents=True)
+    source.write_text(f"def _renew():\n    {RENEW.line}\n")
+    assert RENEW.place() == "sherlock/lock.py:2"
+    written = page({"renew": RENEW}, {"renew": [visit(FOUND), visit(), visit(control=True)]})
+    assert "Found in 1 of 2 runs: overlap (2); to blame: the lock." in written
+    assert "Cause: `sherlock/lock.py:2`: `self._release_func(" in written
+    assert "`ok` in 1 of 1 run, 10 acquisitions." in written
+    source.write_text(f"{RENEW.line}\n{RENEW.line}\n")
+    with pytest.raises(UserError, match="does not have this once"):
+        RENEW.place()
+
+
+# --- one of them, as a user runs it --------------------------------------------------------------
+
+
+@cache
+def why_no_index() -> str:
+    wanted = EXHIBITS[SHORT].settings["requirements"]
+    asked = [sys.executable, "-m", "pip", "install", "--dry-run", "--ignore-installed", *wanted]
+    said = subprocess.run(asked, capture_output=True, text=True, check=False)
+    return said.stderr.strip()[-300:] if said.returncode else ""
+
+
+@pytest.mark.cluster
+def test_an_exhibit_breaks_and_its_control_does_not(tmp_path: Path) -> None:
+    need("local")
+    if reason := why_no_index():
+        pytest.skip(f"no package index answers: {reason}")
+    shown = lockcheck("museum", SHORT, "--out", str(tmp_path))
+    assert shown.returncode == 1, shown.stdout + shown.stderr
+    assert "sherlock/lock.py:416: in Lua" in shown.stdout
+    control = lockcheck("museum", SHORT, "--control", "--out", str(tmp_path))
+    assert control.returncode == 0, control.stdout + control.stderr
+    again = lockcheck(
+        "run", "--again", "latest", cwd=tmp_path, variables={"LOCKCHECK_RUN_OUT": "."}
+    )
+    assert again.returncode == 0, again.stdout + again.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["no-such"], ["--all", SHORT], ["--control"], ["--page", "x"]],
+)
+def test_what_makes_no_sense_is_refused(arguments: list[str]) -> None:
+    said = lockcheck("museum", *arguments)
+    assert said.returncode == 2, said.stdout
+    assert "museum" in said.stderr
+
+
+def test_it_lists_all_of_them() -> None:
+    said = lockcheck("museum")
+    assert said.returncode == 0
+    assert all(f"  {name} " in said.stdout for name in EXHIBITS)
