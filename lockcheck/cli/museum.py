@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,36 +19,44 @@ NOT_SHOWN = 1
 
 
 @click.command("museum")
-@click.argument("name", required=False, type=LateChoice("exhibit"), metavar="[NAME]")
+@click.argument("names", nargs=-1, type=LateChoice("exhibit"), metavar="[NAME]...")
 @click.option("--control", is_flag=True, help="The control run of it, in which nothing is found.")
-@click.option("--all", "all_", is_flag=True, help="Run all exhibits and controls.")
+@click.option("--all", "all_", is_flag=True, help="All exhibits, each with its control.")
 @click.option("--seed", type=int, default=1, show_default=True, help="The seed, or the first one.")
-@click.option("--seeds", type=click.IntRange(1), default=1, show_default=True, help="For --all.")
-@click.option("--page", type=click.Path(dir_okay=False), help="With --all: write it to this file.")
+@click.option("--seeds", type=click.IntRange(1), help="So many runs of each, and of its control.")
+@click.option("--page", type=click.Path(dir_okay=False), help="Write what they found to this file.")
 @click.option("--out", default="results", show_default=True, help="Where to keep the runs.")
 def museum_command(
-    name: str | None,
+    names: tuple[str, ...],
     *,
     control: bool,
     all_: bool,
     seed: int,
-    seeds: int,
+    seeds: int | None,
     page: str | None,
     out: str,
 ) -> int:
     """Published lock libraries, each under a condition in which its lock fails.
 
-    Without NAME they are listed. With it the library is installed, in an environment of its own,
-    and run. With --all it ends with 1 if a run does not show what it is there for.
+    Without NAME they are listed. With one its library is installed, in an environment of its own,
+    and run. With --all, or with --seeds, controls are run, too: it ends with 1 if a run does not
+    show what it is there for.
     """
-    if name is not None and not all_:
-        return _run(name, control=control, seed=seed, out=out)
-    if name is not None or control or (page and not all_):
+    from lockcheck.yours.museum.exhibits import EXHIBITS
+
+    checks = all_ or seeds is not None
+    if (all_ and names) or (control and (checks or not names)) or (page and not checks):
         raise UserError(
-            "--all takes no NAME and no --control, and --page goes with --all",
+            "--all goes without NAME, --page with --all or --seeds, and --control with one NAME",
             cure="lockcheck museum NAME --control, or lockcheck museum --all --page FILE",
         )
-    return _run_all(range(seed, seed + seeds), page, out) if all_ else _list()
+    if checks:
+        return _check(names or tuple(EXHIBITS), range(seed, seed + (seeds or 1)), page, out)
+    if len(names) > 1:
+        raise UserError(
+            "lockcheck museum shows one exhibit at a time", cure="--seeds 1 checks several"
+        )
+    return _run(names[0], control=control, seed=seed, out=out) if names else _list()
 
 
 def _list() -> int:
@@ -68,21 +77,21 @@ def _run(name: str, *, control: bool, seed: int, out: str) -> int:
     return code
 
 
-def _run_all(seeds: range, page: str | None, out: str) -> int:
-    from lockcheck.yours.museum.exhibits import EXHIBITS
-    from lockcheck.yours.museum.page import page as written
+def _check(names: Sequence[str], seeds: range, page: str | None, out: str) -> int:
+    from lockcheck.yours.museum.page import write
 
-    visits: dict[str, list[Visit]] = {name: [] for name in EXHIBITS}
-    failed = 0
-    for seed in seeds:
-        for name in EXHIBITS:
-            for control in (False, True):
-                visit = _visit(name, control=control, seed=seed, out=out)
-                visits[name].append(visit)
-                failed += bool(visit.wrong())
-    if page is not None:
-        Path(page).write_text(written(EXHIBITS, visits))
-    click.echo(f"{failed} of {sum(map(len, visits.values()))} runs are not as they should be")
+    failed = number = 0
+    for name in names:
+        visits = [
+            _visit(name, control=control, seed=seed, out=out)
+            for seed in seeds
+            for control in (False, True)
+        ]
+        number += len(visits)
+        failed += sum(bool(visit.wrong()) for visit in visits)
+        if page is not None:
+            write(Path(page), name, visits)
+    click.echo(f"{failed} of {number} runs are not as they should be")
     return NOT_SHOWN if failed else 0
 
 

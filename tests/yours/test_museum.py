@@ -18,7 +18,7 @@ from lockcheck.run.resolve import resolve
 from lockcheck.runs.record import Record, Tally
 from lockcheck.yours.museum.exhibit import CLIENTS, Exhibit
 from lockcheck.yours.museum.exhibits import EXHIBITS
-from lockcheck.yours.museum.page import page
+from lockcheck.yours.museum.page import write
 from lockcheck.yours.museum.visit import Visit
 from tests.running import lockcheck, need
 
@@ -36,7 +36,7 @@ def exhibit(request: pytest.FixtureRequest) -> Exhibit:
 def test_it_can_be_run(exhibit: Exhibit, control: bool) -> None:
     config = exhibit.config(control=control, seed=1, out="results")
     plan = resolve(config)
-    assert plan.lock.accused == exhibit.name
+    assert plan.lock.accused == config.backend
     file, _, name = str(exhibit.settings["client"]).partition(":")
     found = ast.walk(ast.parse((CLIENTS / file).read_text()))
     assert name in {node.name for node in found if isinstance(node, ast.ClassDef)}
@@ -67,6 +67,7 @@ def test_the_page_has_all_of_them() -> None:
 RENEW = EXHIBITS["sherlock-renew"]
 FOUND = Tally(code="overlap", effect=Verdict.VIOLATION, blame=Culprit.SERVICE, number=2)
 BLAMED = msgspec.structs.replace(FOUND, blame=Culprit.HOLDER)
+STORED = msgspec.structs.replace(FOUND, blame=Culprit.STORAGE)
 COUNTS = Counts(
     operations=100,
     acquisitions=10,
@@ -104,7 +105,8 @@ def _fields(counts: Counts) -> dict[str, int]:
         (visit(FOUND), ""),
         (visit(), "overlap is not found"),
         (visit(BLAMED), "overlap is blamed on: holder"),
-        (visit(FOUND, BLAMED), "overlap is blamed on: holder, service"),
+        (visit(FOUND, BLAMED), ""),
+        (visit(FOUND, STORED), "overlap is blamed on: service, storage"),
         (visit(FOUND, nemesis="pause"), "no fault was proven"),
         (visit(control=True), ""),
         (visit(FOUND, control=True), "the control is violation: overlap (2)"),
@@ -129,10 +131,14 @@ def test_the_cause_is_looked_up_in_the_installed_library(
     source.parent.mkdir(parents=True)
     source.write_text(f"def _renew():\n    {RENEW.line}\n")
     assert RENEW.place() == "sherlock/lock.py:2"
-    written = page({"renew": RENEW}, {"renew": [visit(FOUND), visit(), visit(control=True)]})
-    assert "Found in 1 of 2 runs: overlap (2); to blame: the lock." in written
-    assert "Cause: `sherlock/lock.py:2`: `self._release_func(" in written
-    assert "`ok` in 1 of 1 run, 10 acquisitions." in written
+    written = tmp_path / "museum.md"
+    for visits in ([visit(FOUND)], [visit(FOUND), visit(), visit(control=True)]):
+        write(written, "sherlock-renew", visits)
+    text = written.read_text()
+    assert text.count("sherlock-renew](#") == text.count("\n## ") == 1  # the latest
+    assert "Found in 1 of 2 runs: overlap (2); to blame: the lock." in text
+    assert "Cause: `sherlock/lock.py:2`: `self._release_func(" in text
+    assert "`ok` in 1 of 1 run, 10 acquisitions." in text
     source.write_text(f"{RENEW.line}\n{RENEW.line}\n")
     with pytest.raises(UserError, match="does not have this once"):
         RENEW.place()
@@ -167,7 +173,7 @@ def test_an_exhibit_breaks_and_its_control_does_not(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [["no-such"], ["--all", SHORT], ["--control"], ["--page", "x"]],
+    [["no-such"], ["--all", SHORT], ["--control"], ["--page", "x"], [SHORT, SHORT]],
 )
 def test_what_makes_no_sense_is_refused(arguments: list[str]) -> None:
     said = lockcheck("museum", *arguments)

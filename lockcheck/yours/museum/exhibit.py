@@ -43,7 +43,7 @@ class Exhibit:
     file: str  # of the library
     line: str  # in that file, once
     why: str
-    blame: Culprit = Culprit.SERVICE  # of each of those findings
+    blame: Culprit = Culprit.SERVICE  # of those findings, beside holders that outlive their lease
     word: str = ""  # its maintainers', where they say something about it
 
     @property
@@ -51,10 +51,15 @@ class Exhibit:
         return self.library.partition(" ")[0]
 
     def config(self, *, control: bool, seed: int, out: str) -> RunConfig:
-        values = {**USUAL, **self.settings, **(self.control if control else {})}
+        values = {
+            "backend": self.name,
+            **USUAL,
+            **self.settings,
+            **(self.control if control else {}),
+        }
         file, _, called = values["client"].partition(":")
         values["client"] = f"{shlex.quote(str(CLIENTS / file))}:{called}"
-        values |= {"backend": self.name, "seed": seed, "out": out}
+        values |= {"seed": seed, "out": out}
         return msgspec.convert(values, RunConfig)
 
     def place(self) -> str:

@@ -9,6 +9,24 @@ SHERLOCK = {
     "client": "sherlock_lock.py:Expiring",
     "requirements": ("sherlock==0.4.1", "redis==4.6.0"),
 }
+ETCD3 = {
+    "client": "etcd3_lock.py:Asked",
+    "requirements": ("etcd3==0.12.0", "protobuf==3.20.3", "tenacity==6.1.0"),
+    "servers": "etcd",
+    "promises": ("waits",),
+}
+REDIS_PY = {"client": "redis_py_lock.py:Entered", "requirements": ("redis==8.1.0",)}
+CELERY_SINGLETON = {
+    "client": "celery_singleton_lock.py:OfATask",
+    "requirements": ("celery-singleton==0.3.1", "celery==5.5.3", "redis==5.2.1"),
+    "promises": ("blind-release", "silent-release"),
+}
+SEMAPHORE = {
+    "client": "redis_semaphore_lock.py:OfOne",
+    "requirements": ("redis-semaphore==0.2.2", "redis==3.5.3"),
+    "think_ms": 500,
+    "time_limit_ms": 8000,
+}
 
 EXHIBITS = {
     "sherlock-renew": Exhibit(
@@ -42,5 +60,82 @@ EXHIBITS = {
         why="in Lua the text `-1` is not the number -1, so the script sends `EXPIRE key -1`, which "
         "deletes the key that it has just set",
         word='its docstring: "If explicitly set to `None`, lock will not expire"',
+    ),
+    "etcd3-py": Exhibit(
+        library="etcd3-py 0.1.6",
+        shows="clients that find the lock free at the same time are all granted it",
+        settings={
+            "client": "etcd3_py_lock.py:Waiting",
+            "requirements": ("etcd3-py==0.1.6", "urllib3==1.26.20"),
+            "servers": "etcd",
+            "promises": ("session", "waits"),
+            "ttl_ms": 2000,  # its shortest lease
+        },
+        control={**ETCD3, "backend": "etcd3", "ttl_ms": 3000},
+        controls="etcd3 0.12.0, another library, whose transaction asks that there is no such key",
+        findings=(Code.OVERLAP, Code.LOST_UPDATE),
+        whose=Whose.BUG,
+        file="etcd3/stateful/lock.py",
+        line="txn.If(txn.key(self.lock_key).value == self.uuid)",
+        why="the transaction writes the key unless its value is this client's own: also over that "
+        "of another client that was a moment faster",
+    ),
+    "etcd3-with": Exhibit(
+        library="etcd3 0.12.0",
+        shows="who has waited for ten seconds in `with` is let in without the lock",
+        settings={
+            **ETCD3,
+            "client": "etcd3_lock.py:Entered",
+            "ttl_ms": 20_000,
+            "think_ms": 5000,
+            "time_limit_ms": 16_000,
+        },
+        control={"think_ms": 200, "time_limit_ms": 6000},
+        controls="the work is short, so that no client waits for that long",
+        findings=(Code.OVERLAP,),
+        whose=Whose.BUG,
+        file="etcd3/locks.py",
+        line="    def __enter__(self):\n        self.acquire()\n",
+        why="`acquire` gives up after its usual timeout of ten seconds and returns False, at which "
+        "`__enter__` does not look. With a tenacity of today it does not even wait: `TypeError`",
+    ),
+    "redis-py-with": Exhibit(
+        library="redis 2.10.6",
+        shows="who has waited in `with` for its `blocking_timeout` is let in without the lock",
+        settings={**REDIS_PY, "requirements": ("redis==2.10.6",), "ttl_ms": 5000, "think_ms": 1000}
+        | {"time_limit_ms": 12_000},
+        control=REDIS_PY,
+        controls="redis 8.1.0, whose `__enter__` raises LockError then",
+        findings=(Code.OVERLAP,),
+        whose=Whose.BUG,
+        file="redis/lock.py",
+        line="self.acquire(blocking=True)",
+        why="`acquire` returns False after the timeout, at which `__enter__` does not look",
+        word="later versions raise LockError there",
+    ),
+    "celery-singleton": Exhibit(
+        library="celery-singleton 0.3.1",
+        shows="a task that ends after its lock has run out removes that of another one",
+        settings=CELERY_SINGLETON | {"think_ms": 1000, "time_limit_ms": 10_000},
+        control={"think_ms": 10},
+        controls="the tasks are short, so that no lock runs out before its task ends",
+        findings=(Code.OVERLAP,),
+        whose=Whose.BUG,
+        file="celery_singleton/backends/redis.py",
+        line="self.redis.delete(lock)",
+        why="the key has the id of its task, at which `unlock` does not look",
+    ),
+    "redis-semaphore": Exhibit(
+        library="redis-semaphore 0.2.2",
+        shows="a permit is taken away after a fraction of its `stale_client_timeout`",
+        settings=SEMAPHORE,
+        control={"client": "redis_semaphore_lock.py:ByItsOwnClock"},
+        controls="`is_use_local_time`, with which it does not read the server's clock",
+        findings=(Code.OVERLAP,),
+        whose=Whose.BUG,
+        file="redis_semaphore/__init__.py",
+        line="return float('.'.join(map(str, self.client.time())))",
+        why="seconds and microseconds are joined as text: 12 s and 5000 us are 12.5000, so in the "
+        "first tenth of each second the time is up to 0.9 s ahead",
     ),
 }

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import date
+from pathlib import Path
 
 from lockcheck import __version__
 from lockcheck.durations import duration_words
 from lockcheck.nemesis import NO_FAULT
 from lockcheck.words import amount
 from lockcheck.yours.museum.exhibit import Exhibit
+from lockcheck.yours.museum.exhibits import EXHIBITS
 from lockcheck.yours.museum.visit import Visit, found_by
 
 HEAD = """# A museum of lock libraries
@@ -24,19 +26,25 @@ its own, and a client of a few lines in `lockcheck/yours/museum/clients`.
 |---|---|---|---|
 """
 
+BEGINS = "\n## "
 
-def page(exhibits: Mapping[str, Exhibit], visits: Mapping[str, Sequence[Visit]]) -> str:
-    seen = f"Last seen on {date.today():%d %B %Y}, by lockcheck {__version__} with Python"
+
+def write(path: Path, name: str, visits: Sequence[Visit]) -> None:
+    """Puts what they found in the place of what stood there of that exhibit."""
+    sections = _sections(path.read_text()) if path.exists() else {}
+    lines = (f"- {line}\n" for line in _lines(EXHIBITS[name], visits))
+    sections[name] = f"{BEGINS}{name}\n\n{''.join(lines)}"
+    known = {each: EXHIBITS[each] for each in EXHIBITS if each in sections}
     rows = (
-        f"| [{name}](#{name}) | {each.library} | {each.shows} | {each.whose} |\n"
-        for name, each in exhibits.items()
+        f"| [{each}](#{each}) | {exhibit.library} | {exhibit.shows} | {exhibit.whose} |\n"
+        for each, exhibit in known.items()
     )
-    sections = (_section(name, each, visits[name]) for name, each in exhibits.items())
-    return f"{HEAD}{''.join(rows)}\n{seen} {platform.python_version()}.\n{''.join(sections)}"
+    path.write_text(HEAD + "".join(rows) + "".join(sections[each] for each in known))
 
 
-def _section(name: str, exhibit: Exhibit, visits: Sequence[Visit]) -> str:
-    return f"\n## {name}\n\n" + "".join(f"- {line}\n" for line in _lines(exhibit, visits))
+def _sections(text: str) -> dict[str, str]:
+    _, *sections = text.split(BEGINS)
+    return {each.partition("\n")[0]: BEGINS + each for each in sections}
 
 
 def _lines(exhibit: Exhibit, visits: Sequence[Visit]) -> Iterator[str]:
@@ -49,6 +57,8 @@ def _lines(exhibit: Exhibit, visits: Sequence[Visit]) -> Iterator[str]:
     yield f"It is {exhibit.whose}." + (f" Its maintainers: {exhibit.word}." if exhibit.word else "")
     acquired = amount(sum(visit.acquisitions for visit in controls), "acquisition")
     yield f"Control: {exhibit.controls}: `ok` in {_share(controls)}, {acquired}."
+    by = f"lockcheck {__version__}, Python {platform.python_version()}"
+    yield f"Last seen on {date.today():%d %B %Y}, by {by}."
 
 
 def _share(visits: Sequence[Visit]) -> str:

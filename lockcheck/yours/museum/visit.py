@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from lockcheck.checker.finding import Verdict
+from lockcheck.checker.finding import Culprit, Verdict
 from lockcheck.nemesis import NO_FAULT
 from lockcheck.run.execute import RunOutcome
 from lockcheck.runs.record import Record
@@ -40,10 +40,11 @@ class Visit:
 
     def _of_an_exhibit(self) -> Iterator[str]:
         for code in self.exhibit.findings:
-            blamed = {str(tally.blame) for tally in self.record.findings if tally.code == code}
-            if blamed != {str(self.exhibit.blame)}:
-                found = ", ".join(sorted(blamed))
-                yield f"{code} is not found" if not blamed else f"{code} is blamed on: {found}"
+            blamed = {tally.blame for tally in self.record.findings if tally.code == code}
+            if not blamed:
+                yield f"{code} is not found"
+            elif blamed - {Culprit.HOLDER} != {self.exhibit.blame} - {Culprit.HOLDER}:
+                yield f"{code} is blamed on: {', '.join(sorted(blamed))}"
 
     @property
     def acquisitions(self) -> int:

@@ -11,16 +11,16 @@ class Expiring:
 
     def __init__(self, key, host, port, ttl):
         client = redis.Redis(host, port, socket_timeout=1)
-        self.lock = RedisLock(key, client=client, expire=self.expire(ttl))
+        self.inner = RedisLock(key, client=client, expire=self.expire(ttl))
 
     def expire(self, ttl):
         return round(ttl)
 
     def acquire(self):
-        return self.lock.acquire(blocking=False)
+        return self.inner.acquire(blocking=False)
 
     def release(self):
-        self.lock.release()
+        self.inner.release()
 
 
 class Forever(Expiring):
@@ -44,7 +44,7 @@ class Renewed(Expiring):
         return granted
 
     def keep(self):
-        while not self.released.wait(self.rest) and self.lock.renew():
+        while not self.released.wait(self.rest) and self.inner.renew():
             pass
 
     def release(self):
