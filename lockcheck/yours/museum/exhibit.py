@@ -25,7 +25,8 @@ USUAL = {"runtime": "local", "nemesis": (NO_FAULT,), "time_limit_ms": 6_000}
 class Whose(StrEnum):
     BUG = "a bug of the library"
     LIMIT = "a limit of leases"
-    OPTION = "what its options say, at their word"
+    OPTION = "what its options ask for"
+    GAP = "a gap: its holder does not learn of the loss"
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lockcheck.checker.finding import Code
+from lockcheck.checker.finding import Code, Culprit
 from lockcheck.yours.museum.exhibit import Exhibit, Whose
 
 SHERLOCK = {
@@ -26,6 +26,18 @@ SEMAPHORE = {
     "requirements": ("redis-semaphore==0.2.2", "redis==3.5.3"),
     "think_ms": 500,
     "time_limit_ms": 8000,
+}
+REDIS_LOCK = {
+    "client": "redis_lock_lock.py:Renewed",
+    "requirements": ("python-redis-lock==4.0.1", "redis==5.2.1"),
+    "promises": ("renews",),
+    "clients": 3,
+}
+KAZOO = {
+    "client": "kazoo_lock.py:Unheard",
+    "requirements": ("kazoo==2.11.0",),
+    "servers": "zookeeper",
+    "promises": ("session", "waits", "fair"),
 }
 
 EXHIBITS = {
@@ -137,5 +149,41 @@ EXHIBITS = {
         line="return float('.'.join(map(str, self.client.time())))",
         why="seconds and microseconds are joined as text: 12 s and 5000 us are 12.5000, so in the "
         "first tenth of each second the time is up to 0.9 s ahead",
+    ),
+    "python-redis-lock": Exhibit(
+        library="python-redis-lock 4.0.1",
+        shows="a holder whose lock could not be renewed goes on for as long as it likes",
+        settings=REDIS_LOCK
+        | {"nemesis": ("partition:holder",), "think_ms": 4000, "time_limit_ms": 15_000},
+        control={"nemesis": ("none",), "think_ms": 1000},
+        controls="no fault: its thread renews the lock for longer than its lease",
+        findings=(Code.SILENT_LOSS, Code.OVERLAP),
+        blame=Culprit.HOLDER,
+        whose=Whose.GAP,
+        file="redis_lock/__init__.py",
+        line="lock.extend(expire=lock._expire)",
+        why="the first failure ends the thread that renews, with a traceback on standard error; "
+        "only the release raises `NotAcquired`",
+    ),
+    "kazoo": Exhibit(
+        library="kazoo 2.11.0",
+        shows="a holder that is cut off goes on when its session is over",
+        settings=KAZOO
+        | {
+            "nemesis": ("partition:holder",),
+            "ttl_ms": 2000,
+            "think_ms": 2000,
+            "time_limit_ms": 15_000,
+        },
+        control={"client": "kazoo_lock.py:Heard"},
+        controls="with such a listener, by which the holder learns of it in time",
+        findings=(Code.OVERLAP,),
+        blame=Culprit.HOLDER,
+        whose=Whose.GAP,
+        file="kazoo/recipe/lock.py",
+        line="It's highly recommended to add a state listener with",
+        why="the lock itself watches no session once it is acquired, and `with zk.Lock(...)` alone "
+        "adds no listener",
+        word="that line of its documentation",
     ),
 }
