@@ -26,7 +26,8 @@ def entry() -> NoReturn:
         code = left.exit_code
     except KeyboardInterrupt:  # before there was a child
         code = INTERRUPTED
-    except (ImportError, MemoryError) as error:  # not even the command line is there
+    # Not even the command line is there; short of memory, Python may lose the error itself.
+    except (ImportError, MemoryError, SystemError) as error:
         code = ENDED_BY_ITSELF
         say_barely(f"cannot be loaded: {str(error) or 'no memory'}", "give it more memory")
     signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPTING)  # the exit code is decided
