@@ -110,7 +110,7 @@ def _visit(name: str, *, control: bool, seed: int, out: str) -> Visit:
     exhibit = EXHIBITS[name]
     outcome = execute(exhibit.config(control=control, seed=seed, out=out), watch)
     if outcome.interrupted:
-        raise SystemExit(INTERRUPTED)
+        raise click.exceptions.Exit(INTERRUPTED)
     visit = visit_of(exhibit, outcome, control=control)
     wrong, took_s = visit.wrong(), (visit.record.took_ms or 0) / 1000
     role = f"{name}, control" if control else name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import signal
 import subprocess
 import sys
 from functools import cache
@@ -20,7 +21,8 @@ from lockcheck.yours.museum.exhibit import CLIENTS, Exhibit
 from lockcheck.yours.museum.exhibits import EXHIBITS
 from lockcheck.yours.museum.page import write
 from lockcheck.yours.museum.visit import Visit
-from tests.running import lockcheck, need
+from tests.running import LOCKCHECK, lockcheck, need
+from tests.waiting import wait_for
 
 PAGE = Path(__file__).parents[2] / "docs" / "museum.md"
 SHORT = "sherlock-forever"  # what `make test` runs
@@ -169,6 +171,20 @@ def test_an_exhibit_breaks_and_its_control_does_not(tmp_path: Path) -> None:
         "run", "--again", "latest", cwd=tmp_path, variables={"LOCKCHECK_RUN_OUT": "."}
     )
     assert again.returncode == 0, again.stdout + again.stderr
+
+
+@pytest.mark.cluster
+def test_ctrl_c_ends_it_and_not_only_the_run_under_way(tmp_path: Path) -> None:
+    need("local")
+    if reason := why_no_index():
+        pytest.skip(f"no package index answers: {reason}")
+    command = [*LOCKCHECK, "museum", SHORT, "--seeds", "5", "--out", str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as museum:
+        wait_for(lambda: any(tmp_path.glob("*/record.json")), "the first run is under way")
+        museum.send_signal(signal.SIGINT)
+        museum.communicate()
+    assert museum.returncode == 130
+    assert len(list(tmp_path.glob("*/record.json"))) == 1
 
 
 @pytest.mark.parametrize(

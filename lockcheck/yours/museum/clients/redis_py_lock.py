@@ -17,3 +17,28 @@ class Entered:
 
     def __exit__(self, *error):
         return self.inner.__exit__(*error)
+
+
+class Forever:
+    """`timeout=None`, which is the default."""
+
+    refusals = getattr(redis.exceptions, "LockNotOwnedError", ())
+
+    def __init__(self, key, host, port, ttl):
+        retry = redis.retry.Retry(redis.backoff.NoBackoff(), 0)
+        self.client = redis.Redis(host, port, socket_timeout=1, retry=retry)
+        self.inner = self.client.lock(key, timeout=self.timeout(ttl))
+
+    def timeout(self, ttl):
+        return None
+
+    def acquire(self):
+        return self.inner.acquire(blocking=False)
+
+    def release(self):
+        self.inner.release()
+
+
+class Leased(Forever):
+    def timeout(self, ttl):
+        return ttl
