@@ -12,11 +12,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from lockcheck.backends import BACKENDS
 from lockcheck.backends.program.environment import environment
 from lockcheck.checker.finding import Counts, Culprit, Verdict
 from lockcheck.errors import UserError
 from lockcheck.run.resolve import resolve
 from lockcheck.runs.record import Record, Tally
+from lockcheck.servers import SERVERS
 from lockcheck.yours.museum.exhibit import CLIENTS, Exhibit
 from lockcheck.yours.museum.exhibits import EXHIBITS
 from lockcheck.yours.museum.page import write
@@ -39,6 +41,7 @@ def test_it_can_be_run(exhibit: Exhibit, control: bool) -> None:
     config = exhibit.config(control=control, seed=1, out="results")
     plan = resolve(config)
     assert plan.lock.accused == config.backend
+    assert config.backend not in {*BACKENDS, *SERVERS}  # a finding accuses the library by its name
     file, _, name = str(exhibit.settings["client"]).partition(":")
     found = ast.walk(ast.parse((CLIENTS / file).read_text()))
     assert name in {node.name for node in found if isinstance(node, ast.ClassDef)}

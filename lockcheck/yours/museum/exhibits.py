@@ -15,13 +15,18 @@ ETCD3 = {
     "servers": "etcd",
     "promises": ("waits",),
 }
-REDIS_PY = {"client": "redis_py_lock.py:Entered", "requirements": ("redis==8.1.0",)}
+REDIS_PY = {
+    "backend": "redis-py",  # on the index it is called as the server is
+    "client": "redis_py_lock.py:Entered",
+    "requirements": ("redis==8.1.0",),
+}
 CELERY_SINGLETON = {
     "client": "celery_singleton_lock.py:OfATask",
     "requirements": ("celery-singleton==0.3.1", "celery==5.5.3", "redis==5.2.1"),
     "promises": ("blind-release", "silent-release"),
 }
 SEMAPHORE = {
+    "backend": "redis-semaphore-0.2.2",  # lockcheck has a lock of that name
     "client": "redis_semaphore_lock.py:OfOne",
     "requirements": ("redis-semaphore==0.2.2", "redis==3.5.3"),
     "think_ms": 500,
