@@ -153,15 +153,20 @@ class Fleet:
     async def await_open(self, clients: Iterable[str]) -> None:
         """Waits until these clients have opened their locks."""
         nodes = map(self.nodes.__getitem__, clients)
-        await asyncio.gather(*(self._await(node, partial(self._is_open, node)) for node in nodes))
+        when = "by itself, before its lock was open"
+        opening = (self._await(node, partial(self._is_open, node), when) for node in nodes)
+        await asyncio.gather(*opening)
 
     async def _is_open(self, node: PlacedNode) -> bool:
         return (self._workdir / node.name / OPEN).exists()
 
     async def _await_ready(self, node: PlacedNode, viewer: Node) -> None:
-        await self._await(node, partial(self._is_ready, node, viewer))
+        is_ready = partial(self._is_ready, node, viewer)
+        await self._await(node, is_ready, "right after it was started")
 
-    async def _await(self, node: PlacedNode, is_so: Callable[[], Awaitable[bool]]) -> None:
+    async def _await(
+        self, node: PlacedNode, is_so: Callable[[], Awaitable[bool]], when: str
+    ) -> None:
         try:
             async with asyncio.timeout(READY_TIMEOUT_S):
                 for look in count(1):
@@ -169,8 +174,7 @@ class Fleet:
                         return
                     if look % LOOKS_AT_PROCESSES == 0 and self._has_ended(node):
                         raise ClusterError(
-                            f"{node.name} exited right after it was started: "
-                            f"{self.last_words(node.name)}",
+                            f"{node.name} exited {when}: {self.last_words(node.name)}",
                             cure=f"its output is in nodes/{node.name}/{OUTPUT}",
                         )
                     await asyncio.sleep(POLL_S)
