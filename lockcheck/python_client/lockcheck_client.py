@@ -94,7 +94,8 @@ def lacking(what, given):
 
 
 def first_with(lock, names):
-    return next((getattr(lock, name) for name in names if hasattr(lock, name)), None)
+    found = (getattr(lock, name, None) for name in names)
+    return next((method for method in found if callable(method)), None)
 
 
 class Client:
