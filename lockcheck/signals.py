@@ -13,7 +13,7 @@ from types import FrameType
 
 INTERRUPTING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 INTERRUPTED = 130  # the exit code of a run that was interrupted, by whichever of them
-PR_SET_PDEATHSIG = 1
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 _prctl = getattr(ctypes.CDLL(None), "prctl", None)  # Linux' own
 
 
@@ -23,6 +23,12 @@ def end_with(parent: int) -> None:
         _prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:  # which ended before
         os.kill(os.getpid(), signal.SIGKILL)
+
+
+def inherit_orphans() -> None:
+    """Makes this process the parent of what its children leave behind when they end."""
+    if _prctl is not None:
+        _prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 class Interrupted(KeyboardInterrupt):

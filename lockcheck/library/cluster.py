@@ -28,7 +28,7 @@ from lockcheck.library.programs import Program
 from lockcheck.library.switchboard import Switchboard
 from lockcheck.library.termination import dying_after, postponed
 from lockcheck.nemesis import Plan
-from lockcheck.nodes.node import NodeSpec, Role
+from lockcheck.nodes.node import NodeSpec, Role, server_nodes
 from lockcheck.run.experiment import await_ready
 from lockcheck.run.resolve import as_faults_see, client_nodes, servers_in_versions, under_faketime
 from lockcheck.runs.store import Store
@@ -182,7 +182,11 @@ def plan_cluster(
             cure=f'name it with the servers: "{asked.version[0]}"',
         )
     nodes = (
-        *(servers_in_versions(lock, asked.version) if lock else _servers(asked.backend, servers)),
+        *(
+            servers_in_versions(lock, asked.version)
+            if lock
+            else server_nodes(Kind.parse(asked.backend), servers or 1)
+        ),
         *([NodeSpec("s1", Role.STORAGE, Kind.parse(storage))] if storage else []),
         *client_nodes(asked.clients),
     )
@@ -208,9 +212,3 @@ def _runtime(asked: str, kinds: Sequence[Kind]) -> Runtime:
             f"unknown runtime {wanted!r}{where}", cure=f"choose from: {', '.join(RUNTIMES)}"
         )
     return choose_runtime(wanted, kinds)[0]
-
-
-def _servers(text: str, number: int | None) -> Iterator[NodeSpec]:
-    kind = Kind.parse(text)
-    letter = "n" if text[0] in "cs" else text[0]  # clients are c1, c2 ..., and the storage is s1
-    return (NodeSpec(f"{letter}{n}", Role.SERVER, kind) for n in range(1, (number or 1) + 1))

@@ -42,6 +42,12 @@ class NodeSpec:
         return self.kind is not None and self.kind.name == name
 
 
+def server_nodes(kind: Kind, number: int) -> tuple[NodeSpec, ...]:
+    """So many servers of a kind: r1, r2 ..."""
+    letter = "n" if kind.name[0] in "cs" else kind.name[0]  # clients and storages have those
+    return tuple(NodeSpec(f"{letter}{n}", Role.SERVER, kind) for n in range(1, number + 1))
+
+
 @dataclass(eq=False)
 class Node:
     """A running node: its network lasts as long as the run, its processes come and go.

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from lockcheck.backends.program.messages import REFUSALS, Failed, InitOk, ReleaseOk
 from lockcheck.backends.program.words import USUAL_SERVERS, promises_of, servers_of
 from lockcheck.library.cluster import Cluster, cluster
 from lockcheck.yours.peer import Peer, Reply, freed_after
@@ -49,7 +50,7 @@ class Validation:
         self._patience_s = max(5.0, LEASES * self._ttl_s)
         for peer in (one, two, three):
             begun = peer.init(BEGIN_S)
-            ok = type(begun.message).__name__ == "InitOk"
+            ok = isinstance(begun.message, InitOk)
             if peer is one or not ok:
                 yield Row(ok, "it begins", begun.words)
             if not ok:
@@ -184,7 +185,7 @@ class Validation:
             two.release(taken.number, self._patience_s)
         one.begin()
         begun = one.init(BEGIN_S)
-        yield Row(type(begun.message).__name__ == "InitOk", "it can be begun anew", begun.words)
+        yield Row(isinstance(begun.message, InitOk), "it can be begun anew", begun.words)
 
     def _servers_away(self, one: Peer) -> Iterator[Row]:
         with self._cluster.fault("partition", one.node):
@@ -200,10 +201,8 @@ class Validation:
 
 
 def _is_definite(reply: Reply) -> bool:
-    from lockcheck.backends.program.messages import REFUSALS, Failed
-
     return isinstance(reply.message, Failed) and reply.message.code in REFUSALS
 
 
 def _is_released(reply: Reply) -> bool:
-    return type(reply.message).__name__ == "ReleaseOk"
+    return isinstance(reply.message, ReleaseOk)

@@ -6,7 +6,6 @@ It may die, hang, flood, or say what is no message: each is bounded here, and en
 
 from __future__ import annotations
 
-import ctypes
 import os
 import signal
 import subprocess
@@ -14,17 +13,18 @@ import threading
 import time
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import IO, Any
 
 import msgspec
 
 from lockcheck.backends.program.messages import ANSWERS, Answer, Mistaken, Notice, read, written
 from lockcheck.nodes.node import children_of
+from lockcheck.signals import end_with, inherit_orphans
 
 LONGEST_LINE = 1 << 16
 MOST_AT_ONCE = 1000  # lines within a second that are no answers
 MOST_OUTPUT = 1 << 20  # bytes of its standard error that are kept
-PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 ENDS_S = 0.5  # from the end of its output until it has to have ended
 LAST_S = 2.0  # from the end of its input until it is killed
 
@@ -195,12 +195,7 @@ class Program:
 
 def _started(command: Sequence[str], folder: str) -> tuple[subprocess.Popen[bytes], int]:
     """The child, and the end of its input to write to, which never blocks."""
-    libc = ctypes.CDLL(None)
-    libc.prctl(PR_SET_CHILD_SUBREAPER, 1)  # what it leaves behind becomes ours, to be ended
-
-    def in_the_child() -> None:
-        libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-
+    inherit_orphans()  # what it leaves behind becomes ours, to be ended
     theirs, ours = os.pipe()
     try:
         child = subprocess.Popen(
@@ -209,7 +204,7 @@ def _started(command: Sequence[str], folder: str) -> tuple[subprocess.Popen[byte
             stdin=theirs,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            preexec_fn=in_the_child,  # noqa: PLW1509 - one call into the kernel
+            preexec_fn=partial(end_with, os.getpid()),  # noqa: PLW1509 - it takes no lock
         )
     except OSError:
         os.close(ours)

@@ -17,32 +17,28 @@ from lockcheck.backends.program.environment import interpreter
 from lockcheck.backends.program.lock import ERRORS, ProgramLock
 from lockcheck.durations import parse_duration_ms
 from lockcheck.errors import UserError
-from lockcheck.nodes.node import NodeSpec, Role
+from lockcheck.nodes.node import NodeSpec, server_nodes
 from lockcheck.servers.kind import Kind
 from lockcheck.servers.wire import Address
 
 USUAL_SERVERS = "redis"
 MEMBERS = 3  # of servers that elect a leader
 MOST_SERVERS = 9
+# What each word says of a lock: docs/your-lock.md explains them.
 FLAGS = {
-    "session": ("session", True, "held for as long as a session is kept alive, not for a lease"),
-    "token": ("fencing", True, "each grant comes with a token that grows"),
-    "waits": ("waits", True, "an acquire waits for its turn"),
-    "fair": ("fair", True, "first come, first served"),
-    "renews": ("renews", True, "it renews a lease by itself until it is released"),
-    "reentrant": ("reentrant", True, "its holder can acquire it again"),
-    "shared": ("shared", True, "it can be acquired in the mode `shared`"),
-    "validity": ("tells_validity", True, "it tells for how long a hold is valid"),
-    "silent-release": ("tells_release", False, "a release does not say whether it was still held"),
-    "blind-release": ("checks_owner", False, "a release removes whatever lock is there"),
+    "session": ("session", True),
+    "token": ("fencing", True),
+    "waits": ("waits", True),
+    "fair": ("fair", True),
+    "renews": ("renews", True),
+    "reentrant": ("reentrant", True),
+    "shared": ("shared", True),
+    "validity": ("tells_validity", True),
+    "silent-release": ("tells_release", False),
+    "blind-release": ("checks_owner", False),
 }
+VALUES = ("permits=N", "ends-with=connection|server", "lapses=N", "ttl-step=DURATION")
 ENDS = ("connection", "server")
-VALUES = {
-    "permits=N": "so many may hold it at once",
-    "ends-with=connection|server": "a session ends at once with that",
-    "lapses=N": "servers let go at most so many TTLs after the last renewal",
-    "ttl-step=DURATION": "the resolution of its leases",
-}
 PYTHON_NAME = re.compile(r"(?:[A-Za-z_][\w.]*|.+\.py):[A-Za-z_][\w.]*")
 PYTHON_CLIENT = Path(lockcheck.__file__).parent / "python_client" / "lockcheck_client.py"
 SERVERS_PATTERN = re.compile(r"([a-z0-9-]+(?:=[^*=]+)?)(?:\*(\d+))?")
@@ -125,8 +121,7 @@ def servers_of(text: str) -> tuple[NodeSpec, ...]:
     number = int(found[2]) if found[2] else usual
     if not 1 <= number <= MOST_SERVERS:
         raise UserError(f"--servers {text}: {number} of them", cure=f"1 to {MOST_SERVERS}")
-    letter = "n" if kind.name[0] in "cs" else kind.name[0]  # clients and storages have those
-    return tuple(NodeSpec(f"{letter}{n}", Role.SERVER, kind) for n in range(1, number + 1))
+    return server_nodes(kind, number)
 
 
 def promises_of(words: Iterable[str]) -> Promises:
@@ -139,7 +134,7 @@ def promises_of(words: Iterable[str]) -> Promises:
 def _promise(word: str) -> dict[str, object]:
     name, equals, value = word.partition("=")
     if not equals and name in FLAGS:
-        field, means, _ = FLAGS[name]
+        field, means = FLAGS[name]
         return {field: means}
     try:
         match name:
