@@ -19,7 +19,7 @@ from lockcheck.backends.program import ClientProgram
 from lockcheck.backends.program import lock as module
 from lockcheck.backends.program.lock import ERRORS, ProgramLock
 from lockcheck.backends.program.words import command_of, name_of, promises_of
-from lockcheck.errors import UserError
+from lockcheck.errors import InternalError, UserError
 from lockcheck.history import EventType, Refusal
 from lockcheck.nodes.node import children_of
 from lockcheck.servers.wire import Refused, WireFailure, classify
@@ -164,6 +164,43 @@ def test_what_it_says_unasked_is_about_one_acquire(make: Make) -> None:
         *("queued", "renewing", "renewed", "renewing", "not renewed: gone"),
         "lost: the session is over",
     ]
+
+
+class LateClaim(NotedClaim):
+    """As that of a run, which has no place in a queue once it was answered."""
+
+    def queued(self) -> None:
+        raise InternalError("the claim is no longer under way")
+
+
+def test_a_place_in_the_queue_that_it_reports_too_late_is_passed_over(make: Make) -> None:
+    lock = make(
+        """
+        say(type="acquire_ok", in_reply_to=n, token=n)
+        say(type="queued", acquire=n)
+        """
+    )
+    assert [lock.acquire(LateClaim()).token for _ in range(3)] == [2, 3, 4]  # it still reads
+
+
+def test_what_is_left_of_an_earlier_life_reaches_no_later_one(make: Make, tmp_path: Path) -> None:
+    lock = make(
+        f"""
+        if kind == "leave":
+            open({str(tmp_path / "left")!r}, "w").close()
+        elif asked["key"] == "dies" and not os.path.exists("again"):
+            open("again", "w").close()
+            os._exit(3)
+        else:
+            say(type="acquire_ok", in_reply_to=n)
+        """
+    )
+    before = lock.acquire(NotedClaim("kept"))
+    failure_of(lambda: lock.acquire(NotedClaim("dies")))
+    lock.acquire(NotedClaim("kept"))
+    lock.leave(before)
+    lock.acquire(NotedClaim("another"))  # after that, it would have read it
+    assert not (tmp_path / "left").exists()
 
 
 def test_what_comes_after_it_was_given_up_is_left(make: Make, tmp_path: Path) -> None:

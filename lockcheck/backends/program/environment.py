@@ -13,10 +13,12 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from lockcheck.cache import cache_root, filled_with, filling, only_one_at_a_time
 from lockcheck.errors import UserError
+from lockcheck.signals import end_with
 
 PROGRESS = ("Collecting ", "Building wheel", "Installing collected")  # how pip's lines begin
 NO_VENV = "it needs venv: on Debian, apt-get install python3-venv; --python names another Python"
@@ -70,6 +72,7 @@ def _run(command: list[str], say: Callable[[str], None], failed: str, cure: str)
         stderr=subprocess.STDOUT,
         text=True,
         errors="replace",
+        preexec_fn=partial(end_with, os.getpid()),  # noqa: PLW1509 - it takes no lock
     ) as running:
         lines = []
         for line in running.stdout or ():

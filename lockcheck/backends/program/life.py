@@ -109,6 +109,8 @@ class Program:
             self._say(kind, None, content)
 
     def _say(self, kind: str, number: int | None, content: dict[str, Any]) -> None:
+        if self._closed or self.why_ended:  # its descriptor may be another's by now
+            raise EndedError(self.why_ended)
         try:
             os.write(self._input, written(self._node, kind, number, content))
         except BlockingIOError:  # thousands of requests that it never read

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, TypeVar, cast
 
 from lockcheck.backends.base import Claim, Grant, Lock, LockSettings, Promises, Renewal
@@ -32,7 +33,7 @@ from lockcheck.backends.program.messages import (
     Renewed,
     Renewing,
 )
-from lockcheck.errors import UserError
+from lockcheck.errors import InternalError, UserError
 from lockcheck.history import EventType, Refusal
 from lockcheck.servers.wire import Address, ErrorRow, Phase, Refused, WireFailure
 
@@ -214,7 +215,8 @@ class ProgramLock(Lock):
             case Queued() if message.acquire not in self._queued:
                 self._queued.add(message.acquire)
                 if claim := self._claims.get(message.acquire):
-                    claim.queued()
+                    with suppress(InternalError):  # it says so too late: it was answered by then
+                        claim.queued()
             case Renewing() if claim := self._claims.get(message.acquire):
                 self._renewals[message.renewal] = claim.renewing()
             case Renewed() if renewal := self._renewals.pop(message.renewal, None):

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from lockcheck import __version__
 from lockcheck.durations import duration_words
+from lockcheck.files import writing
 from lockcheck.nemesis import NO_FAULT
 from lockcheck.words import amount
 from lockcheck.yours.museum.exhibit import Exhibit
@@ -39,7 +40,9 @@ def write(path: Path, name: str, visits: Sequence[Visit]) -> None:
         f"| [{each}](#{each}) | {exhibit.library} | {exhibit.shows} | {exhibit.whose} |\n"
         for each, exhibit in known.items()
     )
-    path.write_text(HEAD + "".join(rows) + "".join(sections[each] for each in known))
+    text = HEAD + "".join(rows) + "".join(sections[each] for each in known)
+    with writing(path) as out:
+        out.write(text.encode())
 
 
 def _sections(text: str) -> dict[str, str]:
