@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,31 +9,20 @@ from typing import TYPE_CHECKING
 import click
 
 from lockcheck import __version__
-from lockcheck.check.collecting import not_collecting
 from lockcheck.cli.gate import as_json as json_of
 from lockcheck.cli.gate import print_error, printable, say
+from lockcheck.cli.history_commands import check_command, export_command
 from lockcheck.cli.museum import museum_command
-from lockcheck.cli.options import DURATION, SIZE, ClockError, LateChoice, read_config_file
-from lockcheck.cli.run_options import RunCommand, config_from, stored_config
-from lockcheck.cli.supervising import bound_memory
+from lockcheck.cli.options import LateChoice, read_config_file
+from lockcheck.cli.run_options import RunCommand, config_from, out_of_runs, stored_config
 from lockcheck.cli.your_lock import init_command, validate_command
 from lockcheck.errors import InternalError, UserError
 
 if TYPE_CHECKING:
-    from lockcheck.check.recheck import Checked
     from lockcheck.config import RunConfig
-    from lockcheck.results.summary import VerdictSummary
     from lockcheck.run.execute import RunOutcome
 
 CONFIG_FILE = "lockcheck.toml"
-MOST_PERMITS = 999_999  # from UNLIMITED_PERMITS on, a lock excludes no client
-MEMORY = click.option(
-    "--memory",
-    type=SIZE,
-    default="4GB",
-    show_default=True,
-    help="How much memory it may take. A search that takes more than a quarter is `unknown`.",
-)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -75,7 +63,7 @@ def run_command(
     context: click.Context, /, again: str | None, as_json: bool, **given: object
 ) -> int:
     """Run a lock under faults, and judge what happened."""
-    stored = stored_config(again, _out_of_runs()) if again is not None else None
+    stored = stored_config(again, out_of_runs()) if again is not None else None
     return run_and_print(config_from(context, given, stored), as_json=as_json)
 
 
@@ -98,8 +86,10 @@ def run_and_print(config: RunConfig, *, as_json: bool) -> int:
 def _print_json(outcome: RunOutcome) -> None:
     import msgspec
 
-    summary = msgspec.to_builtins(_summary(outcome))
-    summary |= {
+    from lockcheck.results.summary import verdict_summary
+
+    given = verdict_summary(outcome.narrative, outcome.facts.problem)
+    summary = msgspec.to_builtins(given) | {
         "run": str(outcome.store.folder),
         "report": str(outcome.store.report),
         "rerun": outcome.config.command(),
@@ -108,151 +98,6 @@ def _print_json(outcome: RunOutcome) -> None:
         "exit_code": outcome.exit_code,
     }
     click.echo(json_of(summary))
-
-
-def _summary(judged: RunOutcome | Checked) -> VerdictSummary:
-    from lockcheck.results.summary import verdict_summary
-
-    return verdict_summary(judged.narrative, judged.facts.problem)
-
-
-@main.command("check")
-@click.argument("history")
-@click.option(
-    "--format",
-    "format_",
-    type=LateChoice("format"),
-    help="The format of the file. [default: detected]",
-)
-@click.option(
-    "--model",
-    type=LateChoice("model"),
-    help="What the object is. [default: detected by its operations]",
-)
-@click.option(
-    "--permits", type=click.IntRange(1, MOST_PERMITS), help="How many may hold a semaphore at once."
-)
-@click.option(
-    "--ttl", type=DURATION, help="The lease of the lock, if the history does not name it."
-)
-@click.option(
-    "--unsaid-releases",
-    is_flag=True,
-    help="An `ok` of a release does not say that the lock was still held.",
-)
-@click.option(
-    "--clock-error",
-    type=ClockError(),
-    multiple=True,
-    help="How far apart the clocks of two hosts may be; HOST=DURATION for one that differs.",
-)
-@click.option(
-    "--patience",
-    type=DURATION,
-    default="60s",
-    show_default=True,
-    help="The time limit of a search for an order of the operations; then it is `unknown`.",
-)
-@MEMORY
-@click.option(
-    "--report", type=click.Path(dir_okay=False), help="Write an HTML report to this file."
-)
-@click.option("--json", "as_json", is_flag=True, help="Print the verdict as JSON.")
-def check_command(
-    history: str,
-    *,
-    format_: str | None,
-    model: str | None,
-    permits: int | None,
-    ttl: int | None,
-    unsaid_releases: bool,
-    clock_error: tuple[tuple[str, int], ...],
-    patience: int,
-    memory: int,
-    report: str | None,
-    as_json: bool,
-) -> int:
-    """Judge a history: of a stored run, or from another tool. Needs no cluster.
-
-    HISTORY is a run's folder, its name, `latest`, a file, or - for standard input. The verdict,
-    record and report of a run are replaced. Files may end in .gz or .zst, and be in lockcheck's
-    JSON Lines, Jepsen's history.edn, history.txt or JSON, the log of a Jepsen test, CSV
-    (client,key,op,start_ns,end_ns,outcome,token), or OpenTelemetry's spans.
-    """
-    from lockcheck.check.patience import patient_for
-    from lockcheck.check.recheck import recheck
-    from lockcheck.cli.terminal import print_verdict, reading_progress
-    from lockcheck.formats import ReadOptions
-
-    bound_memory(memory)
-    errors: dict[str, float] = dict(clock_error)
-    asked = ReadOptions(
-        format=format_ or "",
-        model=model or "",
-        permits=permits,
-        ttl_ms=ttl,
-        tells_release=not unsaid_releases,
-        clock_error_ms=errors.pop("", None),
-        clock_errors_ms=errors,
-    )
-    with not_collecting():
-        with reading_progress() as on_bytes:
-            checked = recheck(
-                history,
-                Path(report) if report else None,
-                asked=asked,
-                patience=patient_for(patience, memory),
-                out=_out_of_runs(),
-                on_bytes=on_bytes,
-            )
-        if as_json:
-            import msgspec
-
-            summary = msgspec.to_builtins(_summary(checked))
-            click.echo(json_of(summary | {"sealed": checked.sealed}))
-        else:
-            seal = "sealed" if checked.sealed else "not sealed"
-            print_verdict(checked.narrative, checked.report, checked.facts, seal)
-    for note in checked.notes:
-        print_error(note)
-    if checked.unwritten:
-        print_error(f"judged, but the result could not be written: {checked.unwritten}")
-    return checked.exit_code
-
-
-def _out_of_runs() -> Path:
-    """The folder of all runs, as `lockcheck run` is configured: `check latest` looks there."""
-    asked = click.get_current_context().find_root().default_map or {}
-    return Path(os.environ.get("LOCKCHECK_RUN_OUT") or asked.get("run", {}).get("out", "results"))
-
-
-@main.command("export")
-@click.argument("history")
-@click.option(
-    "--format", "format_", type=LateChoice("export"), required=True, help="The format to write."
-)
-@click.option(
-    "--from", "from_", type=LateChoice("format"), help="The format to read. [default: detected]"
-)
-@click.option(
-    "--out", type=click.Path(dir_okay=False), help="The file to write. [default: standard output]"
-)
-@MEMORY
-def export_command(
-    history: str, *, format_: str, from_: str | None, out: str | None, memory: int
-) -> int:
-    """Write a history in another format, for other tools.
-
-    HISTORY is what `lockcheck check` takes.
-    """
-    from lockcheck.check.export import export
-    from lockcheck.formats import ReadOptions
-
-    bound_memory(memory)
-    to = Path(out) if out else None
-    for note in export(history, format_, ReadOptions(format=from_ or ""), to, _out_of_runs()):
-        print_error(note)
-    return 0
 
 
 @main.command("list")
@@ -310,6 +155,8 @@ def clean_command() -> int:
     return 0
 
 
+main.add_command(check_command)
+main.add_command(export_command)
 main.add_command(validate_command)
 main.add_command(init_command)
 main.add_command(museum_command)

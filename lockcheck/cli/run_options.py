@@ -71,6 +71,12 @@ def _option(field: str, setting: Setting) -> click.Option:
     return click.Option([name], show_default=default is not None, **details)
 
 
+def out_of_runs() -> Path:
+    """The folder of all runs, as `lockcheck run` is configured: `check latest` looks there."""
+    asked = click.get_current_context().find_root().default_map or {}
+    return Path(os.environ.get("LOCKCHECK_RUN_OUT") or asked.get("run", {}).get("out", "results"))
+
+
 def stored_config(run: str, out: Path) -> RunConfig:
     from lockcheck.check.recheck import run_folder
     from lockcheck.errors import UserError

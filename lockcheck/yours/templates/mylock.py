@@ -15,7 +15,7 @@ REMOVE = "return redis.call('GET', KEYS[1]) == ARGV[1] and redis.call('DEL', KEY
 
 class MyLock:
     def __init__(self, key, host, port, ttl_ms):
-        # 1. Connect. Other parameters by their names: servers, url, ttl, node, lost, options.
+        # 1. Connect. Other parameters by their names: servers, url, ttl, node, lost.
         #    A request that is repeated unseen may remove a lock that was granted again: no Retry.
         once = Retry(NoBackoff(), 0)
         self.redis = redis.Redis(host, port, socket_timeout=1, socket_connect_timeout=1, retry=once)
