@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from lockcheck import __version__
+from lockcheck.cli.battery import battery_command
 from lockcheck.cli.gate import as_json as json_of
 from lockcheck.cli.gate import print_error, printable, say
 from lockcheck.cli.history_commands import check_command, export_command
@@ -158,6 +159,7 @@ def clean_command() -> int:
 main.add_command(check_command)
 main.add_command(export_command)
 main.add_command(validate_command)
+main.add_command(battery_command)
 main.add_command(init_command)
 main.add_command(museum_command)
 

@@ -118,6 +118,7 @@ CHOICES = {
     "format": ("lockcheck.formats", "FORMATS"),
     "export": ("lockcheck.formats.exports.export", "EXPORTS"),
     "model": ("lockcheck.checker.linearizability", "MODELS"),
+    "condition": ("lockcheck.yours.battery", "CONDITIONS"),
     "exhibit": ("lockcheck.yours.museum.exhibits", "EXHIBITS"),
     "language": ("lockcheck.yours.beginnings", "LANGUAGES"),
     "section": ("lockcheck.cli.listing", "SECTIONS"),

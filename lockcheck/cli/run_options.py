@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 class RunCommand(click.Command):
     """Makes its options when they are needed: their registries take time to import."""
 
+    def takes(self, _field: str) -> bool:
+        """Whether that field of the configuration is an option of it."""
+        return True
+
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         self.add_options()
         return super().get_params(ctx)
@@ -26,10 +30,13 @@ class RunCommand(click.Command):
         from lockcheck.config import settings
 
         known = {parameter.name for parameter in self.params}
-        wanted = {_parameter(name): name for name in settings()}
+        wanted = {
+            _parameter(name): _option(name, setting)
+            for name, setting in settings().items()
+            if self.takes(name)
+        }
         if not known.issuperset(wanted):
-            made = [_option(name, setting) for name, setting in settings().items()]
-            self.params = [*made, *self.params]
+            self.params = [*wanted.values(), *self.params]
 
 
 def _parameter(field: str) -> str:
@@ -99,9 +106,9 @@ def config_from(
     from lockcheck.errors import UserError
 
     given = given | _of_a_described_lock(context, given["backend"])
-    values = {name: given[_parameter(name)] for name in settings()}
+    values = {name: given[asked] for name in settings() if (asked := _parameter(name)) in given}
     for name in ("workload", "client", "servers", "python"):
-        values[name] = values[name] or ""
+        values[name] = values.get(name) or ""
     if stored is not None:
         typed = {name: value for name, value in values.items() if _is_typed(context, name)}
         again = msgspec.to_builtins(stored)
@@ -114,7 +121,7 @@ def config_from(
         raise UserError(
             "Missing option '--backend'", cure="see lockcheck list; or --client, for your own lock"
         )
-    if values["seed"] is None:
+    if values.get("seed") is None:
         values["seed"] = secrets.randbelow(1_000_000)
     values["spelled_out"] = _configured(context)
     return msgspec.convert(values, RunConfig)
@@ -127,7 +134,7 @@ def _of_a_described_lock(context: click.Context, name: str | None) -> dict[str, 
     return {
         each: parameters[each].type_cast_value(context, text)
         for each, text in described.items()
-        if not _is_typed(context, each, or_set=True)
+        if each in parameters and not _is_typed(context, each, or_set=True)
     }
 
 

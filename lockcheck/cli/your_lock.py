@@ -4,48 +4,58 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from lockcheck.cli.gate import printable, say
-from lockcheck.cli.options import DURATION, LateChoice
+from lockcheck.cli.options import LateChoice
+from lockcheck.cli.run_options import RunCommand, config_from
 from lockcheck.errors import UserError
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from lockcheck.yours.validate import Validation
+
+NAMED = ("backend", "client", "servers", "python", "requirements", "promises")
+OF_A_LOCK = (*NAMED, "ttl_ms", "runtime")
 NOT_KEPT = 1
 
 
-@click.command("validate")
-@click.option("--client", required=True, metavar="COMMAND", help="The program, or MODULE:NAME.")
-@click.option(
-    "--servers",
-    metavar="KIND[=VERSION][*N]",
-    default="",
-    help="The servers that it needs. [default: redis]",
-)
-@click.option("--python", metavar="PROGRAM", default="", help="The Python for a client in Python.")
-@click.option("--ttl", type=DURATION, default="1s", show_default=True, help="The lease.")
-@click.option(
-    "--runtime",
-    type=LateChoice("runtime", ("auto", "local", "docker")),
-    default="auto",
-    show_default=True,
-    help="Where nodes come from.",
-)
-def validate_command(client: str, *, servers: str, python: str, ttl: int, runtime: str) -> int:
+class ValidateCommand(RunCommand):
+    def takes(self, field: str) -> bool:
+        return field in OF_A_LOCK
+
+
+@click.command("validate", cls=ValidateCommand)
+@click.pass_context
+def validate_command(context: click.Context, /, **given: Any) -> int:
     """Does a client of your own lock keep the contract, and what does the lock promise?
+
+    \b
+    lockcheck validate --client ./mylock
 
     It is asked on a real cluster, for some fifteen seconds: is it granted twice, how long does a
     lease last, who may release it, what becomes of it when its client is gone? Ends with 1 if
     something is not as it should be.
     """
-    from lockcheck.backends.program import ClientProgram
-    from lockcheck.backends.program.describing import description_of
-    from lockcheck.backends.program.words import USUAL_SERVERS, command_of
     from lockcheck.yours.validate import Validation
 
-    command, folder = command_of(client, python), str(Path.cwd())
-    own = description_of(ClientProgram(command=command, folder=folder))
-    asked = Validation(command, folder, servers or own.servers, ttl, runtime, own.promises)
+    config = config_from(context, given, None)
+    program = config.program()
+    if program is None:
+        raise UserError(
+            f"{config.backend} is one of lockcheck's own", cure="name a client of yours: --client"
+        )
+    asked = Validation(
+        program.command,
+        program.folder,
+        config.servers,
+        config.ttl_ms,
+        config.runtime,
+        config.promises,
+    )
     kept = True
     for row in asked.rows():
         mark = click.style(f"{'ok' if row.ok else 'no':<4}", fg="green" if row.ok else "yellow")
@@ -53,16 +63,21 @@ def validate_command(client: str, *, servers: str, python: str, ttl: int, runtim
         kept = kept and row.ok
     if not asked.granted:
         return NOT_KEPT
-    words = ["lockcheck", "run", "--client", client]
-    words += ["--servers", servers] if servers and servers != USUAL_SERVERS else []
-    words += ["--promises", ",".join(asked.promises)] if asked.promises and not own.promises else []
-    words += ["--python", python] if python else []
     click.echo()
-    if own.promises:
-        say(f"It says of itself: {', '.join(own.promises)}; a run goes by that.")
+    if asked.stated:
+        say(f"It says of itself: {', '.join(asked.stated)}; a run goes by that.")
     say(f"It promises: {', '.join(asked.promises or ['a lease'])}. See it under a pause:")
-    say(f"    {shlex.join(words)}")
+    say(f"    {shlex.join(['lockcheck', 'run', *_words(given, asked)])}")
     return 0 if kept else NOT_KEPT
+
+
+def _words(given: Mapping[str, Any], asked: Validation) -> Iterator[str]:
+    """What was given, and what was found unless the lock says it of itself."""
+    found = () if asked.stated else (",".join(asked.promises),) if asked.promises else ()
+    for name in NAMED:
+        value = given[name] or (found if name == "promises" else ())
+        for each in (value,) if isinstance(value, str) else value:
+            yield from (f"--{name}", each)
 
 
 @click.command("init")

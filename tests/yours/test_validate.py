@@ -32,6 +32,22 @@ def test_the_servers_that_it_names_are_there(tmp_path: Path) -> None:
     assert "RuntimeError: 2 servers" in validated.stdout
 
 
+@pytest.mark.cluster
+def test_a_lock_is_validated_by_its_name_in_the_folders_file(tmp_path: Path) -> None:
+    need("local")
+    (tmp_path / "theirs.py").write_text("import six\n\n" + LOCK)
+    table = 'client = "theirs:Lock"\nrequirements = ["six==1.16.0"]\nttl = "300ms"\n'
+    (tmp_path / "lockcheck.toml").write_text(f"[client.mine]\n{table}")
+    validated = lockcheck("validate", "--backend", "mine", cwd=tmp_path)
+    assert "RuntimeError: 2 servers" in validated.stdout, validated.stderr
+
+
+def test_a_lock_of_lockchecks_own_is_not_validated() -> None:
+    refused = lockcheck("validate", "--backend", "redis")
+    assert refused.returncode == 2
+    assert "redis is one of lockcheck's own" in refused.stderr
+
+
 @pytest.mark.parametrize("stated", ["('waits', 'fair')", "['waits', 'fair']", "'waits,fair'"])
 def test_promises_of_a_class_are_one_text_or_several(stated: str, tmp_path: Path) -> None:
     (tmp_path / "theirs.py").write_text(f"class Lock:\n    promises = {stated}\n")
