@@ -35,8 +35,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.timeout(BUILDING_IMAGES_S))
 
 
-# Under a shell's `&`, or nohup, Ctrl-C is ignored by whatever is started: tests send it.
+# Under a shell's `&`, or nohup, these are ignored by whatever is started: tests send them.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture

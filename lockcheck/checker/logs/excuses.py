@@ -21,6 +21,7 @@ from lockcheck.checker.logs.releases import unconfirmed
 from lockcheck.checker.logs.unlogged import Unlogged, unlogged, with_unlogged
 from lockcheck.history import Terms
 from lockcheck.history.table import NEVER, Codes, Ints, Mask, Op, Outcome, Table, among
+from lockcheck.words import natural
 
 Reading: TypeAlias = tuple[Table, Ints | None]  # operations, and until when each was promised
 
@@ -93,7 +94,10 @@ class Excuses:
     def _clients(self, reading: Reading, missing: Unlogged, key: int) -> tuple[int, ...]:
         """Of which of them an operation has to be missing: of one alone, if that suffices."""
         table, until = reading
-        places = [place for place, on in enumerate(missing.key) if on == key]
+        places = sorted(
+            (place for place, on in enumerate(missing.key) if on == key),
+            key=lambda place: natural(str(table.symbols.value(missing.process[place]))),
+        )
         for place in places:
             one = with_unlogged(table, until, missing.take([place]), self.model)
             if self._explained(one, [key]):

@@ -401,8 +401,13 @@ chaos = st.builds(
 )
 
 
+# Of any of its clients an operation may be missing.
+ANY_OF_FOUR = Chaos(1, leases=True, tokens=False, wrong=0.03, patient=True, lossy=0.1, partial=True)
+
+
 @given(chaos, st.integers(0, 120))
 @example(Chaos(7, tokens=False, lossy=0.1), 7)  # told of its loss when it has just been let in
+@example(ANY_OF_FOUR, 73)
 def test_columns_and_events_are_judged_alike(chaos: Chaos, steps: int) -> None:
     events = chaos.history(steps)
     judgement = judge_scan(scanned(events))
