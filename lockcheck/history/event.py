@@ -180,6 +180,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, renam
     tells_release: bool = True  # a release is confirmed only if the lock was still held
     fair: bool = False  # the lock promises first come, first served
     session: bool = False  # a hold lasts as long as its holder's session; `ttl_ms` is its timeout
+    renews: bool = False  # its keeper renews a lease until its release
     ends_with: str = ""  # a session ends at once with its "connection", or its "server"
     lock_nodes: tuple[str, ...] = ()  # the servers that grant the lock
     stores: bool = False  # clients write to a storage under the lock; that is judged, too

@@ -165,6 +165,7 @@ def _terms(
         check_validity=config.check_validity,
         own_lease_clock=config.lease_clock is not Clock.MONOTONIC,
         session=promises.session,
+        renews=promises.renews,
         tells_release=promises.tells_release,
         ends_with=promises.ends_with,
         lock_nodes=_servers(nodes),

@@ -1,10 +1,10 @@
 """Until when a hold was promised, as it stood when a later client was let in.
 
 A lease is promised from the invocation of its acquire, or from its turn, if that is later. A
-session is promised for as long as it is kept alive: by the renewals in the history; where it has
-none, by its client unseen, as long as nothing can have prevented that. From when on a session
-counts is known of a client that tells its validity; else it was last kept alive at some moment
-since the heartbeat before.
+session is promised for as long as it is kept alive, and so is a lease that its keeper renews: by
+the renewals in the history; where it has none, unseen, as long as nothing can have prevented that.
+From when on a session counts is known of a client that tells its validity; else it was last kept
+alive at some moment since the heartbeat before.
 """
 
 from __future__ import annotations
@@ -174,8 +174,9 @@ class Promises:
     # --- what keeps a session up, and what ends it -------------------------------------------
 
     def _was_kept(self, hold: Hold, until_ns: int) -> bool:
-        """Whether its session must have been alive, although the history has no renewals."""
-        if not self._terms.session or self._tells_of_renewals or until_ns >= hold.end_ns:
+        """Whether it must have been kept alive, although the history has no renewals."""
+        kept_alive = self._terms.session or self._terms.renews
+        if not kept_alive or self._tells_of_renewals or until_ns >= hold.end_ns:
             return False
         since = hold.acquire.start_ns, until_ns
         return self.undisturbed(hold.node, *since) and not self._servers_were_mended(*since)
