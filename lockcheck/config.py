@@ -170,9 +170,10 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
         program = self.program()
         if program is None:
             return BACKENDS[self.backend]
-        from lockcheck.backends.program.words import backend_of
+        from lockcheck.backends.program.words import YOURS, backend_of, name_of
 
-        return backend_of(self.backend, program, self.servers, self.promises)
+        accused = YOURS if self.backend == name_of(self.client) else self.backend
+        return backend_of(self.backend, program, self.servers, self.promises, accused)
 
     def program(self) -> ClientProgram | None:
         """The client of a user's own lock; None: it is one of the known locks."""

@@ -27,6 +27,7 @@ class Promises:
     shared: bool = False  # it can be acquired in the mode `shared`
     permits: int = 1  # how many clients may hold it at once
     renews: bool = False  # its keeper renews a hold until it is released
+    extends: bool = False  # its client renews a hold itself, between the steps of its work
     checks_owner: bool = True  # a release removes its own lock only; else whatever lock is there
     tells_release: bool = True  # a release is confirmed only if the lock was still held
     waits: bool = False  # an acquire waits for its turn; else it is one attempt
@@ -125,6 +126,11 @@ class Lock(ABC):
     @abstractmethod
     def release(self, grant: Grant) -> object:
         """Returns the value of its answer in the history."""
+
+    def renew(self, grant: Grant) -> float | None:
+        """Renews the lease of a lock that `extends`: for how long it is valid from now, if known.
+        Refused: it is not the owner's any more."""
+        raise InternalError(f"{type(self).__name__} does not renew {grant.key}")
 
     def serve(self, grant: Grant, ask: Ask) -> Served:
         """Reads or writes the data that the lock's own server holds (see StorageKind). Refused: it

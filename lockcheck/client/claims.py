@@ -12,17 +12,22 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from lockcheck.backends.base import Grant, LockSettings, Mode, Renewal
+from lockcheck.backends.base import Grant, Lock, LockSettings, Mode, Renewal
 from lockcheck.client.aims import LATEST_AT_WORK
 from lockcheck.client.recorder import Recorder
 from lockcheck.errors import InternalError
-from lockcheck.history import Event, EventType
+from lockcheck.history import Event, EventType, F, Refusal
 from lockcheck.servers.wire import ErrorRow, Refused, WireFailure, classify
 from lockcheck.storage.base import Served
 
 # A client in a queue gives up after this many leases, and asks again, so that the history shows a
 # lock that is never granted any more.
 PATIENCE_TTLS = 4
+RENEWALS = 3  # within a lease, by a client that renews it itself
+
+
+class SectionOver(Exception):
+    """The critical section cannot go on: its lock is lost, or its process is retired."""
 
 
 @dataclass(slots=True)
@@ -40,6 +45,7 @@ class RecordedClaim:
     gives_up_at: float = field(init=False)
     since: float = field(init=False)
     valid_until: float | None = None
+    renewed: float = field(init=False)
     waited: bool = False
     held: bool = False
     over: bool = False
@@ -49,7 +55,7 @@ class RecordedClaim:
     def __post_init__(self) -> None:
         self.process = self.recorder.process
         self.gives_up_at = time.monotonic() + PATIENCE_TTLS * self.settings.ttl_ms / 1000
-        self.since = self.settings.now_s()
+        self.since = self.renewed = self.settings.now_s()
 
     # --- for the backend ---------------------------------------------------------------------
 
@@ -75,6 +81,16 @@ class RecordedClaim:
         since = self.settings.now_s()  # before it is sent, so that a delay shortens the validity
         invoke = self.recorder.keeper_renews(self.key, self.settings.ttl_ms, of=self.process)
         return RecordedRenewal(self, invoke, since)
+
+    def extending(self) -> RecordedRenewal:
+        """As `renewing`, by the client itself."""
+        self.renewed = self.settings.now_s()
+        invoke = self.recorder.invoke(F.RENEW, self.key, ttl_ms=self.settings.ttl_ms)
+        return RecordedRenewal(self, invoke, self.renewed)
+
+    def renewal_in_s(self) -> float:
+        """When a client that renews the lease itself is to do that, however long it has waited."""
+        return self.renewed + self.settings.ttl_ms / 1000 / RENEWALS - self.settings.now_s()
 
     # --- for the client ----------------------------------------------------------------------
 
@@ -120,6 +136,26 @@ class Held:
     @property
     def key(self) -> str:
         return self.claim.key
+
+    def renew(self, lock: Lock) -> bool:
+        """Whether its client, which renews it itself, may go on."""
+        renewal = self.claim.extending()
+        try:
+            renewal.granted(lock.renew(self.grant))
+        except (Refused, WireFailure) as failure:
+            renewal.failed(failure)
+            return False
+        return True
+
+    def settle(
+        self, outcome: EventType, why: str | None = None, refused: Refusal | None = None
+    ) -> None:
+        """Answers the writes that count with the release: their outcome is its own."""
+        for pending, served in self.writes:
+            self.claim.recorder.answer(
+                pending, outcome, why, refused, value=served.value, seq=served.seq
+            )
+        self.writes.clear()
 
 
 @dataclass(frozen=True, slots=True)

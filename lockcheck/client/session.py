@@ -7,13 +7,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 
 from lockcheck.backends.base import Backend, Lock, LockSettings, Mode
 from lockcheck.client.aims import POLL_S, Aims, Point
-from lockcheck.client.claims import Held, RecordedClaim
+from lockcheck.client.claims import Held, RecordedClaim, SectionOver
 from lockcheck.client.recorder import Recorder
-from lockcheck.history import EventType, F, Refusal
+from lockcheck.history import EventType, F
 from lockcheck.history.event import WAITED
 from lockcheck.servers.wire import Refused, WireFailure, classify
 from lockcheck.storage.base import Ask, Storage
@@ -25,10 +26,6 @@ CLOSING_S = 5.0
 
 
 Section = Callable[["Session", Held], object]
-
-
-class SectionOver(Exception):
-    """The critical section cannot go on: its lock is lost, or its process is retired."""
 
 
 @dataclass(slots=True)
@@ -131,7 +128,7 @@ class Session:
         if self._is_retired(held):
             self._forget(held)
             self.lock.leave(held.grant)
-            self._settle(held, EventType.FAIL, "never committed")
+            held.settle(EventType.FAIL, "never committed")
             return False
         if len(self._held) == 1 and not held.lost:  # else it still holds a lock, or holds none
             self._aims.wait_at(Point.RELEASE)
@@ -141,21 +138,13 @@ class Session:
             answer = self.lock.release(held.grant)
         except (Refused, WireFailure) as failure:
             failed = classify(self.backend.errors, failure)
-            self._settle(held, *failed)
+            held.settle(*failed)
             self.recorder.answer(pending, *failed)
             return False
-        self._settle(held, EventType.OK)
+        held.settle(EventType.OK)
         blind = not self.backend.promises.checks_owner
         self.recorder.answer(pending, EventType.OK, value=answer, blind=blind)
         return True
-
-    def _settle(
-        self, held: Held, outcome: EventType, why: str | None = None, refused: Refusal | None = None
-    ) -> None:
-        """Answers the writes that count with the release: their outcome is its own."""
-        for pending, served in held.writes:
-            self.recorder.answer(pending, outcome, why, refused, value=served.value, seq=served.seq)
-        held.writes.clear()
 
     def still_valid(self, held: Held) -> bool:
         """Whether the client may go on; always true unless it checks its validity."""
@@ -206,6 +195,17 @@ class Session:
         if not self.still_valid(held):
             self._lose(held, "its own clock says that the lease has run out")
             raise SectionOver
+
+    def _keep(self) -> float:
+        """Renews what the client has to renew itself; how long until the next one is due."""
+        if not self.backend.promises.extends:
+            return inf
+        for held in self._held:
+            if held.claim.renewal_in_s() <= 0 and not held.renew(self.lock):
+                self._stop_if_retired()
+                self._lose(held, "it was not renewed")
+                raise SectionOver
+        return min(held.claim.renewal_in_s() for held in self._held)
 
     # --- what it protects --------------------------------------------------------------------
 
@@ -277,10 +277,11 @@ class Session:
         usual = self.settings.choices.uniform(2 - LONGEST_THINK, LONGEST_THINK)
         until = time.monotonic() + self.think_ms * usual / 1000
         while (left_s := until - time.monotonic()) > 0:
-            self._notified.wait(left_s)
+            self._notified.wait(min(left_s, self._keep()))
             self._heed()
         until = time.monotonic() + LONGEST_AIM_S
         while self._aimed_at() and time.monotonic() < until:
+            self._keep()
             # A client that was stopped meanwhile goes on with its next step.
             if self._notified.wait(POLL_S) and self._aimed_at():
                 self._heed()

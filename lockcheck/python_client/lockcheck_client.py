@@ -14,6 +14,8 @@ What is named is one of these; its parameters are filled in by their names.
 `acquire` gets what it has parameters for: key, ttl, ttl_ms, wait (seconds), wait_ms, mode, timeout
 or blocking_timeout (seconds), blocking. It is granted if it returns; a number is its fencing token,
 and False means that the lock is held. A `release` that returns False was not the owner's any more.
+What renews a lease (`renew`, `extend` or `reacquire`) gets key, ttl, ttl_ms, expire or
+additional_time (seconds) and replace_ttl; False means that it was not the owner's any more.
 An exception means that it may have happened, unless it is one of `refusals`, an attribute of the
 lock, of its class or of its module. All of it may be asynchronous. `servers` ("redis*3") and
 `promises` (["token"]) are attributes of the same, as --servers and --promises take them.
@@ -164,6 +166,19 @@ class Client:
         is_token = isinstance(result, int) and not isinstance(result, bool)
         return {"type": "acquire_ok", **({"token": result} if is_token else {})}
 
+    def renew(self, asked):
+        lock, key = self._held[asked["acquire"]]
+        renew = first_with(lock, ["renew", "extend", "reacquire"])
+        if renew is None:
+            return {"type": "error", "code": NOT_SUPPORTED, "text": "it has no renew"}
+        ttl = self._ttl_ms / 1000
+        given = {"key": key, "ttl": ttl, "ttl_ms": self._ttl_ms, "expire": ttl}
+        given.update(additional_time=ttl, replace_ttl=True)
+        result = self._called(lock, renew, accepted(renew, given))
+        if result is False:
+            return {"type": "error", "code": NOT_OWNER, "text": "it was not held any more"}
+        return {"type": "renew_ok"}
+
     def release(self, asked):
         lock, key = self._held.pop(asked["acquire"])
         leave = first_with(lock, ["release", "unlock"])
@@ -198,7 +213,7 @@ def answer(asked, what):
     try:
         said = what(asked)
     except Refused as error:
-        code = NOT_OWNER if asked["type"] == "release" else HELD
+        code = HELD if asked["type"] == "acquire" else NOT_OWNER
         said = {"type": "error", "code": code, "text": str(error)}
     except Exception as error:
         said = {
@@ -251,7 +266,7 @@ def serve(what, module=None):
             if isinstance(said.get("promises"), str):
                 said["promises"] = [said["promises"]]
             say({"type": "describe_ok", **said, "in_reply_to": asked["msg_id"]})
-        elif kind in ("acquire", "release") and client is not None:
+        elif kind in ("acquire", "renew", "release") and client is not None:
             answer(asked, getattr(client, kind))
         elif kind == "leave":
             try:

@@ -70,7 +70,8 @@ class RunPlan:
     def outlives_its_lease(self) -> bool:
         """Whether the work under the lock takes longer than a lease that nothing renews."""
         promises = self.lock.promises
-        kept_alive = promises.session or promises.renews or self.config.check_validity
+        kept_alive = promises.session or promises.renews or promises.extends
+        kept_alive = kept_alive or self.config.check_validity
         return not kept_alive and self.config.think_ms * LONGEST_THINK >= self.config.ttl_ms
 
     @property

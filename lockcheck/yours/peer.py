@@ -83,6 +83,9 @@ class Peer:
         asked = {"key": "k1", "ttl_ms": self.ttl_ms, "wait_ms": wait_ms, "mode": mode}
         return self.ask("acquire", within_s, **asked)
 
+    def renew(self, acquire: int, within_s: float) -> Reply:
+        return self.ask("renew", within_s, key="k1", acquire=acquire, ttl_ms=self.ttl_ms)
+
     def release(self, acquire: int, within_s: float) -> Reply:
         return self.ask("release", within_s, key="k1", acquire=acquire)
 

@@ -6,7 +6,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from lockcheck.backends.program.messages import REFUSALS, Failed, InitOk, ReleaseOk
+from lockcheck.backends.program.messages import (
+    NOT_SUPPORTED,
+    REFUSALS,
+    Failed,
+    InitOk,
+    ReleaseOk,
+    RenewOk,
+)
 from lockcheck.backends.program.words import USUAL_SERVERS, promises_of, servers_of
 from lockcheck.library.cluster import Cluster, cluster
 from lockcheck.yours.peer import Peer, Reply, freed_after
@@ -63,6 +70,7 @@ class Validation:
         yield from self._taking_turns(first, one, two)
         yield from self._again(one)
         yield from self._waiting(one, two)
+        yield from self._renewed(one, two)
         yield from self._its_end(one, two, three)
         yield from self._death(one, two)
         yield from self._servers_away(one)
@@ -114,6 +122,25 @@ class Validation:
         one.release(held.number, self._patience_s)
         if asked.granted:
             two.release(asked.number, self._patience_s)
+
+    def _renewed(self, one: Peer, two: Peer) -> Iterator[Row]:
+        """A lease that its client renews after half of it: is it as long again?"""
+        held = one.acquire(self._patience_s)
+        one.listen(self._ttl_s / 2)
+        renewed = one.renew(held.number, self._patience_s)
+        if isinstance(renewed.message, Failed) and renewed.message.code == NOT_SUPPORTED:
+            one.release(held.number, self._patience_s)
+            return
+        yield Row(isinstance(renewed.message, RenewOk), "its client may renew it", renewed.words)
+        freed = freed_after(two, LEASES * self._ttl_s + MORE_S, self._patience_s)
+        kept_s = freed[0] if freed else None
+        ok = kept_s is None or kept_s > self._ttl_s * (1 - OFF)
+        seen = f"free {kept_s:.2f} s later" if kept_s is not None else "it is held on"
+        yield Row(ok, "then it is as long again", seen)
+        self.promises += ["extends"] * ok
+        for peer, number in ((one, held.number), (two, freed[1].number if freed else None)):
+            if number is not None:
+                peer.release(number, self._patience_s)
 
     def _its_end(self, one: Peer, two: Peer, three: Peer) -> Iterator[Row]:
         """Of a hold that is not released."""

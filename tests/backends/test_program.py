@@ -94,6 +94,31 @@ def test_what_it_grants_and_what_it_is_asked(make: Make) -> None:
     assert lock.release(grant) is None
 
 
+def test_what_it_holds_is_renewed_and_a_refusal_means_that_it_is_lost(make: Make) -> None:
+    lock = make(
+        """
+        if kind == "acquire":
+            say(type="acquire_ok", in_reply_to=n)
+            held, renewed = n, 0
+        if kind == "renew":
+            assert asked["acquire"] == held and asked["ttl_ms"] == 100, asked
+            renewed += 1
+            if renewed == 1:
+                say(type="renew_ok", in_reply_to=n, valid_ms=88)
+            elif renewed == 2:
+                say(type="error", in_reply_to=n, code=22, text="not any more")
+            else:
+                os._exit(5)
+        """
+    )
+    grant = lock.acquire(NotedClaim())
+    assert lock.renew(grant) == 88
+    assert failure_of(lambda: lock.renew(grant))[2] is Refusal.NOT_OWNER
+    assert failure_of(lambda: lock.renew(grant))[0] is EventType.INFO
+    lock.acquire(NotedClaim())  # by another life of the program, which does not know the grant
+    assert failure_of(lambda: lock.renew(grant))[0] is EventType.FAIL
+
+
 def test_clients_without_a_reader_of_json_take_the_first_of_each_name(tmp_path: Path) -> None:
     script = BEGINNING.replace("    asked = ", '    open("asked", "w").write(line); asked = ')
     program = ClientProgram(

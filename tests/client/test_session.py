@@ -6,15 +6,17 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from lockcheck.backends.base import Backend, Claim, Grant, Lock, LockSettings, Mode, Promises
-from lockcheck.client.claims import Held
+from lockcheck.client.claims import Held, SectionOver
 from lockcheck.client.recorder import Recorder
-from lockcheck.client.session import SectionOver, Session
+from lockcheck.client.session import Session
 from lockcheck.errors import InternalError
 from lockcheck.history import Event, EventWriter, Refusal, read_history
 from lockcheck.history.model import Ending
@@ -34,11 +36,17 @@ class ControlledLock(Lock):
         self.before_the_grant: Callable[[Claim], None] = lambda claim: None
         self.closed = False
         self.refuses_releases = False
+        self.renewals: list[WireFailure | Refused | None] = []  # how each further one fails
 
     def acquire(self, claim: Claim) -> Grant:
         self.claims.append(claim)
         self.before_the_grant(claim)
         return Grant(claim.key, len(self.claims), valid_ms=self.valid_ms, mode=claim.mode)
+
+    def renew(self, grant: Grant) -> float | None:
+        if failure := self.renewals.pop():
+            raise failure
+        return 50.0
 
     def release(self, grant: Grant) -> object:
         if self.refuses_releases:
@@ -279,6 +287,36 @@ def test_validity_moves_with_renewals_that_come_in_time(client: Client) -> None:
     assert client.names()[-4:] == ["read", "read!", "release", "release!"]
     client.session.locked("k1", too_late)
     assert client.names()[-3:] == ["lost", "release", "release!"]
+
+
+@pytest.mark.parametrize(
+    ("fails", "ends"),
+    [
+        (Refused(Refusal.NOT_OWNER), ["lost", "release", "release!"]),
+        (WireFailure(Phase.COMMAND, "r1", TimeoutError("slow")), []),  # its process is retired
+    ],
+)
+def test_a_client_that_renews_the_lease_itself_does_so_while_it_works(
+    client: Client, fails: WireFailure | Refused, ends: list[str]
+) -> None:
+    session = client.session
+    session.backend = replace(BACKEND, promises=replace(BACKEND.promises, extends=True))
+    session.settings = replace(session.settings, ttl_ms=60)
+    session.think_ms = 60_000  # it is lost long before
+    client.lock.renewals = [fails, None, None]
+
+    def section(session: Session, held: Held) -> None:
+        session.think()
+        raise AssertionError("the work went on")
+
+    with suppress(SectionOver):
+        session.locked("k1", section)
+    renewals = ["renew", "renew!"] * 2 + ["renew", "renew!" if ends else "renew"]
+    assert client.names() == ["acquire", "acquire!", *renewals, *ends]
+    sent = [
+        event.time for event in client.events() if event.f == "renew" and event.type == "invoke"
+    ]
+    assert all(late - early > 15e6 for early, late in pairwise(sent))
 
 
 def test_validity_runs_from_the_invocation_but_not_in_a_queue(client: Client) -> None:

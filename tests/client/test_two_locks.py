@@ -16,9 +16,9 @@ from lockcheck.backends.base import Backend, Claim, Grant, LockSettings, Promise
 from lockcheck.backends.keeper import Keeper, KeptAlive, KeptAliveLock
 from lockcheck.checker import judge
 from lockcheck.checker.finding import Culprit
-from lockcheck.client.claims import Held
+from lockcheck.client.claims import Held, SectionOver
 from lockcheck.client.recorder import Recorder
-from lockcheck.client.session import SectionOver, Session
+from lockcheck.client.session import Session
 from lockcheck.history import Ending, EventWriter, F, History, Terms, read_history
 from lockcheck.history.event import terms_event
 from lockcheck.history.files import merge_event_files

@@ -155,6 +155,22 @@ def test_a_right_lock_of_others_is_not_accused(tmp_path: Path) -> None:
         assert done.returncode in (OK, VIOLATION), (nemesis, result["doubts"])
 
 
+def test_a_client_that_renews_its_lease_itself_works_for_longer(tmp_path: Path) -> None:
+    need("local")
+    (tmp_path / "locks.py").write_text(CAREFUL)
+    valid = lockcheck("validate", "--client", "locks:lock", cwd=tmp_path)
+    assert "its client may renew it" in valid.stdout
+    assert "--promises waits,extends" in valid.stdout
+    work = ("--client", "locks:lock", "--nemesis", "none", "--think", "1300ms", "--json")
+    outlived = run(tmp_path, *work, seconds=15)
+    assert outlived.returncode == VIOLATION, outlived.stderr
+    renewed = run(tmp_path, *work, "--promises", "extends", seconds=20)
+    assert renewed.returncode == OK, renewed.stdout + renewed.stderr
+    history = Path(json.loads(renewed.stdout)["run"]) / "history.jsonl"
+    renewals = [line for line in history.read_text().splitlines() if '"f":"renew"' in line]
+    assert len(renewals) > 20
+
+
 def test_a_program_that_does_whatever_it_wants_is_outlived_and_told(tmp_path: Path) -> None:
     (tmp_path / "naughty.py").write_text(NAUGHTY)
     options = ("--client", "naughty:Naughty", "--nemesis", "none")

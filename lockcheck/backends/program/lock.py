@@ -32,6 +32,7 @@ from lockcheck.backends.program.messages import (
     ReleaseOk,
     Renewed,
     Renewing,
+    RenewOk,
 )
 from lockcheck.errors import InternalError, UserError
 from lockcheck.history import EventType, Refusal
@@ -57,7 +58,7 @@ ERRORS = (
     ErrorRow("command", "EndedError", EventType.INFO, "the program ended before it answered"),
 )
 PROGRAM = "program"
-A = TypeVar("A", AcquireOk, ReleaseOk)
+A = TypeVar("A", AcquireOk, ReleaseOk, RenewOk)
 
 
 class ProgramLock(Lock):
@@ -146,7 +147,7 @@ class ProgramLock(Lock):
             raise WireFailure(Phase.COMMAND, PROGRAM, error) from error
         self._unanswered = 0
         if isinstance(answer, Failed):
-            raise _failure(answer, at_release=kind == "release")
+            raise _failure(answer, of_its_own=kind != "acquire")
         if not isinstance(answer, expected):
             mistaken = NotUnderstoodError(f"{kind} was answered with {type(answer).__name__}")
             raise WireFailure(Phase.COMMAND, PROGRAM, mistaken)
@@ -175,12 +176,23 @@ class ProgramLock(Lock):
             raise
         return Grant(claim.key, (program, number), answer.token, answer.valid_ms, claim.mode)
 
+    def renew(self, grant: Grant) -> float | None:
+        program, number = cast("tuple[Program, int]", grant.handle)
+        asked = {"key": grant.key, "acquire": number, "ttl_ms": self._settings.ttl_ms}
+        return self._ask_again(program, "renew", RenewOk, asked).valid_ms
+
     def release(self, grant: Grant) -> object:
         program, number = self._of(grant)
+        self._ask_again(program, "release", ReleaseOk, {"key": grant.key, "acquire": number})
+        return None
+
+    def _ask_again(
+        self, program: Program, kind: str, expected: type[A], content: dict[str, Any]
+    ) -> A:
+        """The program that was granted the lock, and no other life of it."""
         if program.has_ended:
             raise WireFailure(Phase.CONNECT, PROGRAM, EndedError(program.why_ended))
-        self._ask(program, "release", ReleaseOk, self._patience_s, key=grant.key, acquire=number)
-        return None
+        return self._ask(program, kind, expected, self._patience_s, **content)
 
     def leave(self, grant: Grant) -> None:
         program, number = self._of(grant)
@@ -222,13 +234,13 @@ class ProgramLock(Lock):
             case Renewed() if renewal := self._renewals.pop(message.renewal, None):
                 renewal.granted(message.valid_ms)
             case NotRenewed() if renewal := self._renewals.pop(message.renewal, None):
-                renewal.failed(_failure(message))
+                renewal.failed(_failure(message, of_its_own=True))
 
 
-def _failure(message: Failed | NotRenewed, *, at_release: bool = False) -> Refused | WireFailure:
+def _failure(message: Failed | NotRenewed, *, of_its_own: bool = False) -> Refused | WireFailure:
     text, refusal = message.text[:LONGEST_TEXT], REFUSALS.get(message.code)
     if refusal is None:
         return WireFailure(Phase.COMMAND, PROGRAM, UnknownError(text or f"code {message.code}"))
-    if at_release and message.code in OWNERS_CODES:
+    if of_its_own and message.code in OWNERS_CODES:
         refusal = Refusal.NOT_OWNER
     return Refused(refusal, text)

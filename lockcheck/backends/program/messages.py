@@ -25,7 +25,7 @@ REFUSALS = {
     22: Refusal.HELD,  # precondition-failed
     30: Refusal.HELD,  # txn-conflict
 }
-OWNERS_CODES = (20, 22)  # at a release they say that it was not the owner any more
+OWNERS_CODES = (20, 22)  # at a release or renewal they say that it was not the owner any more
 
 Number: TypeAlias = Annotated[int, msgspec.Meta(ge=0, lt=1 << 53)]
 Token: TypeAlias = Annotated[int, msgspec.Meta(ge=-(1 << 62), le=1 << 62)]
@@ -59,6 +59,11 @@ class AcquireOk(_Message, frozen=True, tag="acquire_ok"):
 
 class ReleaseOk(_Message, frozen=True, tag="release_ok"):
     in_reply_to: Number
+
+
+class RenewOk(_Message, frozen=True, tag="renew_ok"):
+    in_reply_to: Number
+    valid_ms: Span | None = None
 
 
 class Failed(_Message, frozen=True, tag="error"):
@@ -98,9 +103,9 @@ class NotRenewed(_Message, frozen=True, tag="not_renewed"):
     text: str = ""
 
 
-Answer: TypeAlias = InitOk | DescribeOk | AcquireOk | ReleaseOk | Failed
+Answer: TypeAlias = InitOk | DescribeOk | AcquireOk | ReleaseOk | RenewOk | Failed
 Notice: TypeAlias = Lost | Queued | Renewing | Renewed | NotRenewed
-ANSWERS = (InitOk, DescribeOk, AcquireOk, ReleaseOk, Failed)
+ANSWERS = (InitOk, DescribeOk, AcquireOk, ReleaseOk, RenewOk, Failed)
 
 
 class _Envelope(msgspec.Struct, frozen=True):

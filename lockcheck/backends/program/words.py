@@ -22,6 +22,7 @@ from lockcheck.servers.kind import Kind
 from lockcheck.servers.wire import Address
 
 USUAL_SERVERS = "redis"
+YOURS = "your lock"  # as a finding names a lock without a name of its own
 MEMBERS = 3  # of servers that elect a leader
 MOST_SERVERS = 9
 # What each word says of a lock: docs/your-lock.md explains them.
@@ -31,6 +32,7 @@ FLAGS = {
     "waits": ("waits", True),
     "fair": ("fair", True),
     "renews": ("renews", True),
+    "extends": ("extends", True),
     "reentrant": ("reentrant", True),
     "shared": ("shared", True),
     "validity": ("tells_validity", True),
@@ -53,7 +55,9 @@ class Connect:
         return ProgramLock(servers, settings, program=self.program, promises=self.promises)
 
 
-def backend_of(name: str, program: ClientProgram, servers: str, promises: Iterable[str]) -> Backend:
+def backend_of(
+    name: str, program: ClientProgram, servers: str, promises: Iterable[str], accused: str = YOURS
+) -> Backend:
     """Raises a UserError with the cure."""
     promised, nodes = promises_of(promises), servers_of(servers or USUAL_SERVERS)
     kind = nodes[0].kind
@@ -67,7 +71,7 @@ def backend_of(name: str, program: ClientProgram, servers: str, promises: Iterab
         errors=ERRORS,
         independent=len(nodes) > 1 and not elects,
         workload=_usual_workload(promised),
-        accused=name,
+        accused=accused,
     )
 
 

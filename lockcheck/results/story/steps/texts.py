@@ -69,7 +69,8 @@ def released(terms: Terms, key: str, release: Operation | None, *, taken_away: b
         why = f": {error}" if release.answer and release.answer.error else ""
         if release.refusal is Refusal.UNAVAILABLE:
             return f"could not release {key}{why}"
-        refused = f"the lock server refused{why} (it had lost it before)"
+        server = plain(terms.accused) or "the lock server"
+        refused = f"{server} refused{why} (it had lost it before)"
         return f"tried to release {key}; {refused}"
     return f"asked to release {key}; whether it took is unknown: {error}"
 
