@@ -155,6 +155,7 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
     ] = False
     out: Annotated[str, Setting("Where to create the run's folder.", folder=True)] = "results"
     client_folder: str = ""  # where `client` was named
+    client_version: str = ""  # as it says of itself
     # Names of fields that this machine configures otherwise (in lockcheck.toml, or by a variable):
     # the command that runs it again has to spell them out, even where they are the defaults.
     spelled_out: tuple[str, ...] = ()

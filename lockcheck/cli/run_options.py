@@ -105,7 +105,8 @@ def config_from(
     from lockcheck.config import RunConfig, settings
     from lockcheck.errors import UserError
 
-    given = given | _of_a_described_lock(context, given["backend"])
+    described = _of_a_described_lock(context, given["backend"])
+    given = given | described
     values = {name: given[asked] for name in settings() if (asked := _parameter(name)) in given}
     for name in ("workload", "client", "servers", "python"):
         values[name] = values.get(name) or ""
@@ -116,7 +117,8 @@ def config_from(
             again["workload"] = ""  # with another lock: the usual one of that
         return msgspec.convert(again | typed, RunConfig)
     if values["client"]:
-        values |= _of_a_client(values)
+        has_its_ttl = "ttl" in described or _is_set(context, "ttl_ms")
+        values |= _of_a_client(values, its_ttl=not has_its_ttl)
     if values["backend"] is None:
         raise UserError(
             "Missing option '--backend'", cure="see lockcheck list; or --client, for your own lock"
@@ -138,7 +140,7 @@ def _of_a_described_lock(context: click.Context, name: str | None) -> dict[str, 
     }
 
 
-def _of_a_client(values: dict[str, Any]) -> dict[str, Any]:
+def _of_a_client(values: dict[str, Any], *, its_ttl: bool) -> dict[str, Any]:
     """What is not given, and its program says of itself."""
     from lockcheck.backends.program import ClientProgram
     from lockcheck.backends.program.describing import description_of
@@ -151,8 +153,10 @@ def _of_a_client(values: dict[str, Any]) -> dict[str, Any]:
     if requirements:
         bring_environment(requirements, python, note)
     message = description_of(ClientProgram(command=command, folder=folder))
-    return {
+    its_own = {"ttl_ms": message.ttl_ms} if its_ttl and message.ttl_ms else {}
+    return its_own | {
         "client_folder": folder,
+        "client_version": message.version,
         "backend": values["backend"] or message.name or name_of(values["client"]),
         "servers": values["servers"] or message.servers,
         "promises": values["promises"] or message.promises,
@@ -161,8 +165,16 @@ def _of_a_client(values: dict[str, Any]) -> dict[str, Any]:
 
 def _is_typed(context: click.Context, name: str, *, or_set: bool = False) -> bool:
     """On the command line; or in a variable."""
+    return _came_by(context, name, "COMMANDLINE", *(("ENVIRONMENT",) if or_set else ()))
+
+
+def _is_set(context: click.Context, name: str) -> bool:
+    """Anywhere: it is not the default."""
+    return _came_by(context, name, "COMMANDLINE", "ENVIRONMENT", "DEFAULT_MAP")
+
+
+def _came_by(context: click.Context, name: str, *ways: str) -> bool:
     source = context.get_parameter_source(_parameter(name))
-    ways = ("COMMANDLINE", "ENVIRONMENT") if or_set else ("COMMANDLINE",)
     return source is not None and source.name in ways
 
 

@@ -18,7 +18,8 @@ What renews a lease (`renew`, `extend` or `reacquire`) gets key, ttl, ttl_ms, ex
 additional_time (seconds) and replace_ttl; False means that it was not the owner's any more.
 An exception means that it may have happened, unless it is one of `refusals`, an attribute of the
 lock, of its class or of its module. All of it may be asynchronous. `servers` ("redis*3") and
-`promises` (["token"]) are attributes of the same, as --servers and --promises take them.
+`promises` (["token"]) are attributes of the same, as --servers and --promises take them, and so are
+`version` (text, for the report) and `ttl_ms`, if it has one of its own.
 """
 
 import asyncio
@@ -33,7 +34,8 @@ import threading
 UNKNOWN, NOT_SUPPORTED, NOT_OWNER, HELD = 13, 10, 20, 22
 FILLED_IN = ["servers", "host", "port", "url", "ttl", "ttl_ms"]
 FILLED_IN += ["key", "name", "node", "lost", "options"]
-ABOUT = ["servers", "promises"]  # attributes, of what is named or of its module
+# Attributes, of what is named or of its module.
+ABOUT = {"servers": str, "promises": (str, list, tuple), "version": str, "ttl_ms": int}
 _writing = threading.Lock()
 _out = None
 
@@ -262,7 +264,7 @@ def serve(what, module=None):
             say({**said, "in_reply_to": asked["msg_id"]})
         elif kind == "describe":
             about = {name: getattr(what, name, getattr(module, name, None)) for name in ABOUT}
-            said = {k: v for k, v in about.items() if isinstance(v, (str, list, tuple))}
+            said = {name: value for name, value in about.items() if isinstance(value, ABOUT[name])}
             if isinstance(said.get("promises"), str):
                 said["promises"] = [said["promises"]]
             say({"type": "describe_ok", **said, "in_reply_to": asked["msg_id"]})

@@ -5,7 +5,6 @@ from __future__ import annotations
 import platform
 import shlex
 import time
-from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import chain
@@ -39,7 +38,6 @@ from lockcheck.runs.facts import RunFacts, now_in_words
 from lockcheck.runs.record import Record, record_of
 from lockcheck.runs.store import Store, out_of_space
 from lockcheck.servers.base import check_drivers
-from lockcheck.servers.kind import Kind
 from lockcheck.servers.versions import check_versions
 from lockcheck.signals import INTERRUPTED, ignoring_signals
 
@@ -90,7 +88,7 @@ def execute(config: RunConfig, watcher: Watcher = silent) -> RunOutcome:
         run_id=store.run_id,
         started_at=now_in_words(),
         plan=rows,
-        versions=_own_versions(plan.kinds, runtime),
+        versions=_own_versions(plan, runtime),
         rerun_command=config.command(),
         check_command=shlex.join(["lockcheck", "check", str(store.folder)]),
         problem=CUT_SHORT,
@@ -194,11 +192,13 @@ def _check_what_is_here(plan: RunPlan, runtime: str) -> None:
         )
 
 
-def _own_versions(kinds: Iterable[Kind], runtime: Runtime) -> Rows:
+def _own_versions(plan: RunPlan, runtime: Runtime) -> Rows:
     """The versions of lockcheck and of client libraries; servers report theirs when they run."""
+    kinds, theirs = plan.kinds, plan.config.client_version
     drivers = chain.from_iterable(runtime.driver_versions(kind.server).items() for kind in kinds)
     return (
         ("lockcheck", __version__),
+        *(((plan.lock.name, theirs),) if theirs else ()),
         ("Python", platform.python_version()),
         *dict.fromkeys(drivers),  # several kinds may share one
         ("kernel", f"{platform.system()} {platform.release()} {platform.machine()}"),

@@ -9,6 +9,8 @@ import pytest
 from lockcheck.backends.program import ClientProgram
 from lockcheck.backends.program.describing import description_of
 from lockcheck.backends.program.words import command_of, promises_of
+from lockcheck.cli.commands import run_command
+from lockcheck.cli.run_options import config_from
 from lockcheck.errors import UserError
 from tests.running import lockcheck, need
 
@@ -59,6 +61,19 @@ def test_a_description_without_sense_is_an_error_and_not_ignored(tmp_path: Path)
     (tmp_path / "theirs.py").write_text("class Lock:\n    promises = [3]\n")
     with pytest.raises(UserError, match="says of itself has no sense: Expected `str`"):
         description_of(program_in(tmp_path))
+
+
+@pytest.mark.parametrize(("typed", "ttl_ms"), [((), 2500), (("--ttl", "1s"), 1000)])
+def test_its_own_lease_and_version(
+    typed: tuple[str, ...], ttl_ms: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    about = "ttl_ms = 2500\nversion = '1.2'\nservers = 7\n"
+    (tmp_path / "theirs.py").write_text(f"{about}class Lock: ...\n")
+    options = ["--client", "theirs:Lock", *typed]
+    with run_command.make_context("run", options) as context:
+        config = config_from(context, context.params, None)
+    assert (config.ttl_ms, config.client_version, config.servers) == (ttl_ms, "1.2", "")
 
 
 def program_in(folder: Path) -> ClientProgram:
