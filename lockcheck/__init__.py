@@ -6,8 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from lockcheck.checker import judge
-    from lockcheck.checker.finding import Code, Finding, Judgement, Verdict
+    from lockcheck.checker.finding import Code, Finding, Verdict
     from lockcheck.config import RunConfig
     from lockcheck.errors import LockcheckError
     from lockcheck.history import Event, History, read_history
@@ -15,6 +14,7 @@ if TYPE_CHECKING:
     from lockcheck.library.faults import Fault
     from lockcheck.library.log import Log
     from lockcheck.library.programs import Program
+    from lockcheck.results.judgement import Judgement, judge
     from lockcheck.run.execute import execute
     from lockcheck.runs.record import Record, read_record
 
@@ -49,7 +49,7 @@ _HOMES = {
     "Fault": "lockcheck.library.faults",
     "Finding": "lockcheck.checker.finding",
     "History": "lockcheck.history",
-    "Judgement": "lockcheck.checker.finding",
+    "Judgement": "lockcheck.results.judgement",
     "LockcheckError": "lockcheck.errors",
     "Log": "lockcheck.library.log",
     "Program": "lockcheck.library.programs",
@@ -58,7 +58,7 @@ _HOMES = {
     "Verdict": "lockcheck.checker.finding",
     "cluster": "lockcheck.library.cluster",
     "execute": "lockcheck.run.execute",
-    "judge": "lockcheck.checker",
+    "judge": "lockcheck.results.judgement",
     "read_history": "lockcheck.history",
     "read_record": "lockcheck.runs.record",
 }
@@ -68,3 +68,7 @@ def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -16,14 +16,12 @@ from lockcheck.checker.finding import Judgement
 from lockcheck.checker.logs.guess import models_of
 from lockcheck.checker.modelling import SEMAPHORES, misfit
 from lockcheck.errors import UserError
-from lockcheck.files import writing
 from lockcheck.formats import ReadOptions
 from lockcheck.formats.opening import STANDARD_INPUT, name_of
 from lockcheck.history import F, History
 from lockcheck.history.scan import Scan
 from lockcheck.history.table import OP_OF
-from lockcheck.results.publish import publish
-from lockcheck.results.report import render
+from lockcheck.results.publish import publish, write_page
 from lockcheck.results.story.narrative import Narrative
 from lockcheck.runs.facts import RunFacts
 from lockcheck.runs.store import HISTORY_FILE, Store
@@ -72,7 +70,7 @@ def recheck(
         narrative = Narrative(facts.applied_to(judgement))
         unwritten = _published(store, narrative, facts) if store else ""
         if report is not None:
-            _write_report(report, narrative, facts)
+            write_page(report, narrative, facts)
     written = store.report if store and not unwritten else None
     notes = (*found.notes, *_notes(narrative.history))
     sealed = found.seal is not None
@@ -182,13 +180,3 @@ def _facts_of_a_stranger(given: str, found: Loaded) -> RunFacts:
 def _in_full(given: str) -> str:
     """So that the command works in any folder."""
     return given if given == STANDARD_INPUT else str(Path(given).absolute())
-
-
-def _write_report(path: Path, narrative: Narrative, facts: RunFacts) -> None:
-    try:
-        with writing(path) as out:
-            out.write(render(narrative, facts).encode())
-    except OSError as error:
-        raise UserError(
-            f"{path} cannot be written: {error.strerror}", cure="choose another --report FILE"
-        ) from error

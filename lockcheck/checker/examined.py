@@ -61,7 +61,8 @@ def examine(subject: Subject, patience: Patience) -> list[Examined]:
     if misfit(table, terms):
         return []
     models = models_for(terms, table)
-    until = promised_until(table, terms, subject.losses, subject.ends, subject.undated)
+    known = subject.losses, subject.ends, subject.undated
+    until = promised_until(table, terms, *known, turns=subject.turns)
     examination = _Examination(subject, terms, patience)
     ordered = in_turn(table, events=not terms.partial)
     found = []

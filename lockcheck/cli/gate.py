@@ -12,24 +12,11 @@ from contextlib import suppress
 import click
 import msgspec
 
+from lockcheck.results.printable import lines_of, plain, printable
+
+__all__ = ["UNHEARD", "as_json", "lines_of", "note", "plain", "print_error", "printable", "say"]
+
 UNHEARD = (OSError, ValueError, AttributeError)  # the stream is closed, full, or not there
-
-
-def printable(text: str) -> str:
-    """The text on one line, without control characters."""
-    return "".join(c if c.isprintable() else " " if c == "\n" else "?" for c in text)
-
-
-def lines_of(text: str) -> list[str]:
-    """For text of several lines, such as a server's last output; the caller indents them."""
-    return [printable(line) for line in text.split("\n")]
-
-
-def plain(text: str) -> str:
-    """As `printable`, for rich to print: nothing in it is markup."""
-    from rich.markup import escape
-
-    return escape(printable(text))
 
 
 def as_json(value: object) -> str:

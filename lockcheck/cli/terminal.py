@@ -4,35 +4,17 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lockcheck.checker.finding import Judgement, Verdict
-from lockcheck.cli.gate import lines_of, plain
-from lockcheck.words import amount, full_stop, moment
-
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from lockcheck.results.story.narrative import Narrative
-    from lockcheck.results.story.steps.step import Step
-    from lockcheck.results.story.wording.reasons import Reason
     from lockcheck.runs.facts import RunFacts
 
-COLOURS = {Verdict.OK: "green", Verdict.VIOLATION: "red", Verdict.UNKNOWN: "yellow"}
 SHOWN_AFTER_S = 1.0  # shorter reading needs no bar
 WIDEST = 120  # longer lines are hard to read
-WIDTH_OF_A_LOG = 100
-LABELS_WIDE = 13
-NARROWEST = 24
-LONGEST_NAME = 14
-STEPS_SHOWN = 12  # the report has some more
-EACH_END = 4  # sentences of an explanation
-OBJECTS_SHOWN = 2
-DOUBTS_SHOWN = 5
-ACCENTS = {"harm": "red", "overlap": "bold", "fault": "yellow", "refused": "magenta"}
 
 
 def print_verdict(
@@ -41,134 +23,11 @@ def print_verdict(
     """What happened, to which clients, when, whose fault it is, what helps, and where to look."""
     from rich.console import Console
 
-    from lockcheck.results.story.narrative import again
-    from lockcheck.results.story.seen import (
-        counted,
-        ended_early,
-        freed_again,
-        not_exercised,
-        programs_ended,
-        without_grant,
-    )
-    from lockcheck.results.story.wording.clocks import about_clocks
-    from lockcheck.results.story.wording.doubts import beside_the_headline
+    from lockcheck.results.printing import WIDTH_OF_A_LOG, print_story
 
-    history, judgement = narrative.history, narrative.judgement
     console = Console(highlight=False)
     console.width = min(console.width, WIDEST) if console.is_terminal else WIDTH_OF_A_LOG
-    console.print()
-    if facts.problem:
-        problem = "\n".join(map(plain, lines_of(facts.problem)))
-        _print_beside(console, "[bold black on yellow] NOT FINISHED [/]", problem)
-        console.print()
-    verdict = judgement.verdict
-    badge = f"[bold reverse {COLOURS[verdict]}] {verdict.upper()} [/]"
-    _print_beside(console, badge, f"[bold]{plain(narrative.headline)}[/]")
-    console.print()
-    _print_worst_incident(console, narrative)
-    mark = "[bold yellow]?[/]" if verdict is Verdict.UNKNOWN else _label("besides")
-    _print_doubts(console, mark, beside_the_headline(judgement))
-    _print_definitions(console, judgement)
-    there = [f"{number} {what}" for what, number in counted(history, judgement)]
-    judged = ". ".join(filter(None, (", ".join(filter(None, (*there, seal))), judgement.cut)))
-    rows = [
-        ("judged", f"[dim]{plain(judged)}[/]"),
-        ("clocks", plain(about_clocks(judgement))),
-        ("ended early", plain(ended_early(history, judgement, facts))),
-        ("no grant", plain(without_grant(judgement))),
-        ("free again", plain(freed_again(history.terms, judgement))),
-        ("the program", plain(programs_ended(history))),
-        ("no effect", plain(not_exercised(judgement))),
-    ]
-    _print_rows(console, [row for row in rows if row[1]])
-    # Not wrapped: a path or a command in two lines cannot be copied.
-    if report is not None:
-        console.print(_label("report") + "  " + plain(str(report)), soft_wrap=True)
-    if facts.rerun_command:
-        command, _ = again(history.terms, facts.rerun_command)
-        console.print(_label("run again") + "  " + plain(command), soft_wrap=True)
-
-
-def _print_worst_incident(console: Console, narrative: Narrative) -> None:
-    from lockcheck.results.story.steps.step import weightiest
-    from lockcheck.results.story.wording.codes import note
-
-    for incident, story in narrative.stories(1):
-        more = len(narrative.incidents) - 1
-        if incident is not narrative.in_headline:  # else it is in the headline
-            _print_beside(console, "", f"[bold]{plain(story.title)}[/]")
-        steps = weightiest(story.steps, STEPS_SHOWN)
-        _print_steps(console, steps)
-        if left_out := len(story.steps) - len(steps) + story.left_out:
-            rest = amount(left_out, "more step")
-            _print_beside(console, "", f"[dim]… and {rest} in the report[/]")
-        console.print()
-        if incident.main in incident.with_evidence:  # for others it is in the steps
-            _print_reason(console, note(incident.main), story.reasons[:1])
-        rows = [("whose fault", plain(story.blame)), ("what helps", plain(story.prevention))]
-        rows += [("", f"[dim]{amount(more, 'more incident')} in the report[/]")] if more else []
-        _print_rows(console, rows)
-        console.print()
-
-
-def _print_reason(console: Console, note: str, reasons: Sequence[Reason]) -> None:
-    """The proof, sentence by sentence."""
-    from lockcheck.results.story.wording.reasons import shortened
-
-    sentences = [full_stop(note)] if note else []
-    sentences += [s for reason in reasons for s in shortened(reason.sentences, EACH_END)]
-    for number, sentence in enumerate(sentences):
-        _print_rows(console, [("" if number else "because", plain(sentence))])
-
-
-def _print_definitions(console: Console, judgement: Judgement) -> None:
-    from lockcheck.results.story.wording.definitions import SECOND_LOOK, side_by_side
-
-    compared = side_by_side(judgement.definitions, OBJECTS_SHOWN)
-    lines = [SECOND_LOOK] if compared.locks and compared.lines else []
-    lines += map(plain, compared.lines)
-    lines += [f"[dim]{plain(compared.summary)}[/]"] if compared.summary else []
-    name = "cross-check" if compared.locks else "objects"
-    _print_rows(console, [("" if number else name, line) for number, line in enumerate(lines)])
-
-
-def _print_steps(console: Console, steps: Sequence[Step]) -> None:
-    clock = max((len(moment(step.time_ns)) for step in steps), default=0)
-    wide = min(LONGEST_NAME, max((len(step.who) for step in steps), default=0))
-    for step in steps:
-        accent = ACCENTS.get(step.kind.value, "default")
-        when, who = f"{moment(step.time_ns):>{clock}}", f"{step.who[:LONGEST_NAME]:<{wide}}"
-        mark = f"  [dim]{when}[/]  [{accent}]{plain(who)}[/]"
-        _print_beside(console, mark, f"[{accent}]{plain(step.text)}[/]")
-
-
-def _print_doubts(console: Console, mark: str, doubts: Sequence[str]) -> None:
-    for doubt in doubts[:DOUBTS_SHOWN]:
-        _print_beside(console, mark, plain(doubt))
-    if (more := len(doubts) - DOUBTS_SHOWN) > 0:
-        console.print(f"[dim]  and {amount(more, 'more doubt')} in the report[/]")
-    if doubts:
-        console.print()
-
-
-def _label(name: str) -> str:
-    return f"[dim]{name:<{LABELS_WIDE}}[/]"
-
-
-def _print_rows(console: Console, rows: Sequence[tuple[str, str]]) -> None:
-    for name, text in rows:
-        _print_beside(console, _label(name), text)
-
-
-def _print_beside(console: Console, mark: str, text: str) -> None:
-    """A mark on the left, and text that wraps beside it."""
-    from rich.text import Text
-
-    left = Text.from_markup(f"{mark}  " if mark else "")
-    room = max(NARROWEST, console.width - left.cell_len)
-    for number, line in enumerate(Text.from_markup(text).wrap(console, room)):
-        line.rstrip()
-        console.print((Text(" " * left.cell_len) if number else left) + line, soft_wrap=True)
+    print_story(console, narrative, report, facts, seal)
 
 
 @contextmanager

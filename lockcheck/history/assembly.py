@@ -51,6 +51,7 @@ class Assembly:
     ledger: list[LedgerEntry] = field(default_factory=list)
     numbers: set[tuple[str | None, int]] = field(default_factory=set)  # of ledger entries
     queued: list[Event] = field(default_factory=list)
+    turns: list[Event] = field(default_factory=list)
     faults: FaultAssembly = field(default_factory=FaultAssembly)
     holding: Holding = field(init=False)
     _pending: dict[int | str, int] = field(default_factory=dict)  # index in `events` of the invoke
@@ -174,6 +175,8 @@ class Assembly:
             self.holding.lose(event.process, event.key or "", event.time)
         elif event.f == Notice.QUEUED:
             self.queued.append(event)
+        elif event.f == Notice.TURN:
+            self.turns.append(event)
 
     def _add_operation(self, operation: Operation) -> None:
         self.operations.append(operation)

@@ -79,6 +79,7 @@ class Notice:
     TERMS = "terms"  # the first line of a run: what it is judged by
     LOST = "lost"  # the client was notified that it no longer holds the lock
     QUEUED = "queued"  # the client's acquire has joined the lock's queue
+    TURN = "turn"  # its turn came: that acquire was not granted before
     PROGRAM = "program"  # a program that the client works through has ended, alive last at `since`
     # The client did not run for `value` ms: its tick came late. With the error WAITED it waited for
     # the storage instead.

@@ -31,6 +31,7 @@ class History:
     clocks: tuple[Event, ...]
     ledger: tuple[LedgerEntry, ...]
     queued: tuple[Event, ...] = ()  # notices of clients that joined the lock's queue
+    turns: tuple[Event, ...] = ()  # notices of clients whose turn came
     programs_ended: tuple[Event, ...] = ()  # of programs that clients work through
     quiet_ns: int | None = None  # when all faults were healed and clients went on
     known_clients: frozenset[str] = frozenset()  # of a part of a history: those of the whole
@@ -83,6 +84,7 @@ def _made_of(assembly: Assembly) -> History:
         clocks=tuple(assembly.beside[Notice.CLOCKS]),
         ledger=tuple(assembly.ledger),
         queued=tuple(assembly.queued),
+        turns=tuple(assembly.turns),
         programs_ended=tuple(assembly.beside[Notice.PROGRAM]),
         quiet_ns=assembly.faults.quiet_ns,
     )

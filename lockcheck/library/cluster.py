@@ -57,7 +57,8 @@ class Cluster:
     ) -> None:
         self._specs = {spec.name: spec for spec in specs}
         self._link = nodes.agent
-        self.log = Log()
+        self.versions = dict(nodes.versions)
+        self.log = Log(versions=self.versions)
         self._switchboard = Switchboard(nodes.agent, self.log.note)
         self._forwarding = forwarding
         self.runtime = runtime
@@ -67,7 +68,6 @@ class Cluster:
         self.clients = self._named(Role.CLIENT)
         # For `run`: a Python with redis-py and lockcheck in it.
         self.python = CLIENT_ON_HOST[0] if runtime == "local" else CLIENT_IN_IMAGE[0]
-        self.versions = dict(nodes.versions)
         self.faults = Faults(self._link, self.log, plan, tuple(self._specs), self.clients)
 
     def _named(self, role: Role) -> tuple[str, ...]:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
 from operator import attrgetter
 from pathlib import Path
@@ -27,7 +28,7 @@ from lockcheck.library.given import check_text
 from lockcheck.library.promises import Promised, terms_of
 
 if TYPE_CHECKING:
-    from lockcheck.checker.finding import Judgement
+    from lockcheck.results.judgement import Judgement
 
 
 OPERATIONS = F.ACQUIRE, F.RELEASE, F.RENEW, F.READ, F.WRITE, F.CAS, F.ADD, F.RUN
@@ -45,18 +46,23 @@ class LoggedOperation:
     outcome: EventType = EventType.OK
     error: str | None = None
     unsaid: bool = False  # of a release: it is `ok` whether or not the lock was still held
+    blind: bool = False  # of a release: it removes whatever lock is there
     refusal: Refusal | None = None
+    notify: Callable[[str], None] | None = None  # records what befalls an acquire under way
 
     def refused(self, why: str = "") -> None:
         """The operation certainly did not happen."""
         self.outcome, self.error = EventType.FAIL, why or None
 
-    def released(self, answer: Released) -> None:
+    def released(self, answer: Released, *, blind: bool = False) -> None:
         """What a release answered: `true`, it was held until then; `false`, there was nothing to
-        release; `unsaid`, its answer is the same in both cases."""
+        release; `unsaid`, its answer is the same in both cases. A `blind` one does not check whose
+        lock it removes."""
         if answer not in get_args(Released):
             raise UserError(f"not the answer of a release: {answer!r}", cure="true, false, unsaid")
-        self.unsaid = answer == "unsaid"
+        self.unsaid, self.blind = answer == "unsaid", blind
+        if blind and answer == "true":
+            self.value = {"removed": 1}  # as in the history of a run
         if answer == "false":
             self.refused("there was nothing to release")
             self.refusal = Refusal.NOT_OWNER
@@ -65,11 +71,32 @@ class LoggedOperation:
         """The operation was not answered: it may have happened or not."""
         self.outcome, self.error = EventType.INFO, why or None
 
+    def queued(self) -> None:
+        """From now on the acquire has its place in the lock's queue."""
+        self._notify(Notice.QUEUED)
+
+    def turn_came(self) -> None:
+        """The acquire was not granted before now: its lease counts from here at the earliest. To be
+        called when the client learns that its turn came, before it sends what confirms it."""
+        self._notify(Notice.TURN)
+
+    def _notify(self, what: str) -> None:
+        if self.notify is None:
+            raise UserError(
+                "only an acquire that is under way has a place in a queue",
+                cure='call it within the block of log.operation(client, "acquire", key)',
+            )
+        self.notify(what)
+
 
 class Log:
-    """Can be used from several threads. A client has one operation open at a time."""
+    """Can be used from several threads. A client has one operation open at a time.
 
-    def __init__(self) -> None:
+    `report`: where `require_ok()` of its judgements writes their page; None: nowhere."""
+
+    def __init__(self, *, versions: Mapping[str, str] | None = None) -> None:
+        self.report: str | os.PathLike[str] | None = None
+        self._versions = tuple((versions or {}).items())  # for the page
         self._origin_ns = time.monotonic_ns()
         self._events: list[Event] = []
         self._processes: dict[str, int] = {}
@@ -104,6 +131,8 @@ class Log:
         invoke = structs.replace(invoke, process=self._begin(client, f))
         self.add(invoke)
         answer = LoggedOperation(token=token, value=value)
+        if f == F.ACQUIRE:
+            answer.notify = partial(self._notify, invoke)
         try:
             yield answer
         except BaseException as error:
@@ -111,6 +140,7 @@ class Log:
                 answer.unknown(f"{type(error).__name__}: {error}")
             raise
         finally:
+            answer.notify = None
             self._add_answer(client, invoke, answer)
 
     def lost(self, client: str, key: str, why: str = "") -> None:
@@ -124,11 +154,14 @@ class Log:
     def judge(self, **promised: Unpack[Promised]) -> Judgement:
         from lockcheck.checker import judge
         from lockcheck.checker.modelling import misfit
+        from lockcheck.results.judgement import NO_RUN, with_story
 
         history = History.of(self._recorded(terms_of(promised)))
         if wrong := misfit(history.table, history.terms):
             raise UserError(wrong, cure="another model=, or none: it is detected")
-        return judge(history)
+        report = None if self.report is None else Path(self.report)
+        facts = structs.replace(NO_RUN, versions=self._versions)
+        return with_story(judge(history), report=report, facts=facts)
 
     def save(self, path: str | os.PathLike[str], **promised: Unpack[Promised]) -> None:
         """For `lockcheck check PATH --report page.html`."""
@@ -139,6 +172,10 @@ class Log:
             raise UserError(
                 f"{path} cannot be written: {error.strerror}", cure="save it somewhere else"
             ) from error
+
+    def _notify(self, invoke: Event, what: str) -> None:
+        notice = time.monotonic_ns(), invoke.process, EventType.INFO, what, invoke.key
+        self.add(Event(*notice, node=invoke.node))
 
     def note(self, event: Event, time_ns: int | None = None) -> None:
         """An event of the agent, whose clock may differ."""
@@ -188,6 +225,7 @@ class Log:
             error=answer.error,
             refused=answer.refusal,
             unsaid=answer.unsaid and answer.outcome is EventType.OK,
+            blind=answer.blind,
             ttl_ms=None,
         )
         self.add(_as_written(answered))

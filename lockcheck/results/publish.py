@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lockcheck.errors import UserError
+from lockcheck.files import writing
 from lockcheck.results.report import render
 from lockcheck.results.story.narrative import Narrative
 from lockcheck.results.summary import verdict_summary
@@ -25,6 +27,16 @@ def publish(store: Store, narrative: Narrative, facts: RunFacts) -> Record:
     store.save_page(render(narrative, facts))
     store.save_record(record)
     return record
+
+
+def write_page(path: Path, narrative: Narrative, facts: RunFacts) -> None:
+    try:
+        with writing(path) as out:
+            out.write(render(narrative, facts).encode())
+    except OSError as error:
+        raise UserError(
+            f"{path} cannot be written: {error.strerror}", cure="write the report to another file"
+        ) from error
 
 
 def _config(store: Store) -> RunConfig | None:

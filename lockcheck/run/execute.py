@@ -19,12 +19,12 @@ from lockcheck.check.collecting import not_collecting
 from lockcheck.check.loading import loaded
 from lockcheck.check.patience import FOR_A_RUN_MS, patient_for
 from lockcheck.check.recheck import judged
-from lockcheck.checker.finding import Judgement
 from lockcheck.compose.choose import choose_runtime
 from lockcheck.compose.runtime import ClusterPlan, Runtime
 from lockcheck.config import RunConfig
 from lockcheck.errors import LockcheckError, UserError
 from lockcheck.formats import ReadOptions
+from lockcheck.results.judgement import Judgement, with_story
 from lockcheck.results.publish import publish
 from lockcheck.results.story.narrative import Narrative
 from lockcheck.results.story.settings import Rows
@@ -60,11 +60,11 @@ class RunOutcome:
 
     @property
     def judgement(self) -> Judgement:
-        return self.narrative.judgement
+        return with_story(self.narrative.judgement, report=self.store.report, facts=self.facts)
 
     @property
     def exit_code(self) -> int:
-        return self.facts.failed_with or self.judgement.verdict.exit_code
+        return self.facts.failed_with or self.narrative.judgement.verdict.exit_code
 
 
 def execute(config: RunConfig, watcher: Watcher = silent) -> RunOutcome:

@@ -7,7 +7,7 @@
     1 read 2-3 = a            the answer's value
     1 write 4-5 b base=a seq=1
     1 release 8-9 = {"removed": 1, "blind": true}
-    1 lost 7                  a notice; so is `1 queued 7`
+    1 lost 7                  a notice; so are `1 queued 7` and `1 turn 7`
     fault pause n1 10-50      proven at 10, healed at 50;  10-50! never proven;  10- never healed
     fault odd n1,n2 10-50 effect=cuts asked=odd:any since=12 proven=15 mends=40;  fault odd - 10-50
     fault odd n1 10-50 effect=cuts links=n1>r1,r1>n1      from its sender to its receiver
@@ -230,7 +230,7 @@ def _operation(text: str, key: str | None = "k") -> list[Event]:
         "key": named or key,
         "node": node or f"n{process}",
     }
-    if f in (Notice.LOST, Notice.QUEUED):
+    if f in (Notice.LOST, Notice.QUEUED, Notice.TURN):
         return [Event(time=ns(span), type=EventType.INFO, **common)]
     times = SPAN.match(span)
     assert times, span

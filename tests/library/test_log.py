@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, get_args
@@ -66,6 +67,63 @@ def test_what_a_release_said() -> None:
         ("unsaid", True, True),
     ]
     assert told[1].refusal == "not-owner"
+
+
+@pytest.mark.parametrize(("answer", "blind", "found"), [("true", True, 1), ("true", False, 0)])
+def test_a_release_that_takes_away_the_lock_of_another(
+    answer: Released, blind: bool, found: int
+) -> None:
+    log = lockcheck.Log()
+    for client in ("c1", "c2"):
+        with log.operation(client, "acquire", "k", ttl_ms=0 if client == "c2" else 1):
+            pass
+    with log.operation("c1", "release", "k") as given:
+        given.released(answer, blind=blind)
+    release(log, "c2")
+    assert len(log.judge().of(lockcheck.Code.FOREIGN_RELEASE)) == found
+
+
+def test_a_place_in_a_queue_is_kept_or_the_lock_is_unfair() -> None:
+    log = lockcheck.Log()
+    acquire(log, "c1", token=1)
+    with log.operation("c2", "acquire", "k") as waiting:
+        waiting.queued()
+        release(log, "c1")
+        acquire(log, "c3", token=2)  # asks later, and is let in first
+        release(log, "c3")
+        waiting.token = 3
+    release(log, "c2")
+    [unfair] = log.judge(fair=True).of(lockcheck.Code.UNFAIR)
+    assert [hold.node for hold in unfair.holds] == ["c3", "c2"]
+    assert not log.judge().of(lockcheck.Code.UNFAIR)
+
+
+@pytest.mark.parametrize(("turn", "blamed"), [(True, "service"), (False, "holder")])
+def test_whose_turn_came_late_is_promised_its_lease_from_then_on(turn: bool, blamed: str) -> None:
+    """The holder before it died, so no release tells when that was."""
+    log = lockcheck.Log()
+    acquire(log, "c1")
+    with log.operation("c2", "acquire", "k", ttl_ms=300) as waiting:
+        time.sleep(0.4)  # longer than its own lease
+        if turn:
+            waiting.turn_came()
+    acquire(log, "c3")
+    release(log, "c2")
+    release(log, "c3")
+    [overlap] = [o for o in log.judge().of("overlap") if o.holds[0].node == "c2"]
+    assert overlap.blame.who == blamed
+
+
+def test_what_is_no_acquire_under_way_has_no_place() -> None:
+    log = lockcheck.Log()
+    with log.operation("c1", "acquire", "k") as acquired:
+        pass
+    with log.operation("c1", "release", "k") as released:
+        for answer in (acquired, released, LoggedOperation()):
+            with pytest.raises(UserError, match="only an acquire that is under way"):
+                answer.queued()
+            with pytest.raises(UserError, match="only an acquire that is under way"):
+                answer.turn_came()
 
 
 def test_a_hold_that_is_never_released_counts_up_to_the_last_sign_of_life() -> None:

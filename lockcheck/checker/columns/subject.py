@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol, cast
@@ -28,6 +28,10 @@ class Subject(Protocol):
     @property
     def losses(self) -> list[Event]:
         """Notices to clients that they hold the lock no longer."""
+
+    @property
+    def turns(self) -> Sequence[Event]:
+        """Notices that an acquire was not granted before."""
 
     @property
     def ends(self) -> list[ClientEnd]:
@@ -63,6 +67,10 @@ class EventSubject:
     @property
     def losses(self) -> list[Event]:
         return [event for event in self.case.history.events if event.f == Notice.LOST]
+
+    @property
+    def turns(self) -> Sequence[Event]:
+        return self.case.history.turns
 
     @property
     def ends(self) -> list[ClientEnd]:
@@ -129,6 +137,10 @@ class ColumnSubject:
     @property
     def losses(self) -> list[Event]:
         return [event for event in self.scan.context.events if event.f == Notice.LOST]
+
+    @property
+    def turns(self) -> Sequence[Event]:
+        return self.scan.context.turns
 
     @property
     def ends(self) -> list[ClientEnd]:

@@ -1,5 +1,5 @@
 """From when on, and until when, a grant is promised: from the invocation of its acquire; or from
-its turn, the release by the last holder, if that is later.
+its turn, if that is later: its client recorded it, or it is the release by the last holder.
 
 That the last holder kept the lock until it sent its release is certain only if the release was
 confirmed and removed something. That it was granted the lock before the waiting client is certain
@@ -44,6 +44,8 @@ def promised_until(
     losses: Iterable[Event],
     ends: Iterable[ClientEnd] = (),
     undated: Mask | None = None,
+    *,
+    turns: Iterable[Event] = (),
 ) -> Ints | None:
     """Until when each grant and renewal was promised; None if no promise has a known end.
 
@@ -59,7 +61,7 @@ def promised_until(
     kept = lease - _slacks_ns(lease, table.end - table.start, terms)
     granted = (table.outcome == Outcome.OK) & ((table.f == Op.ACQUIRE) | (table.f == Op.RENEW))
     leased = granted & (lease > 0)
-    since = promised_from(table, terms) if leased.any() else table.start
+    since = promised_from(table, terms, turns) if leased.any() else table.start
     until = np.where(leased, since + kept, NEVER)
     if undated is not None:
         until = np.where(leased & undated, until - lease // HEARTBEATS, until)
@@ -107,6 +109,13 @@ class _ByClient:
     def before(self, owner: int, key: int, time_ns: int) -> Ints:
         return self.rows[slice(*self._places(owner, key, time_ns))]
 
+    def next_after(self, owner: int, key: int, time_ns: int) -> int | None:
+        """The row that was answered next."""
+        _, past = self._places(owner, key, time_ns)
+        client = (int(key) + 1) * self._width + int(owner)
+        same = past < len(self.rows) and self._clients[past] == client
+        return int(self.rows[past]) if same else None
+
     def since_last_grant(self, owner: int, key: int, time_ns: int) -> Ints:
         """The last acquire before that moment, and what came after it."""
         first, past = self._places(owner, key, time_ns)
@@ -140,15 +149,31 @@ def lease_ns(table: Table, default_ttl_ms: int | None) -> Ints:
     return leases
 
 
-def promised_from(table: Table, terms: Terms) -> Ints:
+def promised_from(table: Table, terms: Terms, turns: Iterable[Event] = ()) -> Ints:
     """For each row the moment from which its lease is promised, if it was granted: for a session
     the invocation, since nothing shows that the client kept it alive while it waited."""
-    return table.start if terms.session else turn_came(table, terms)
+    return table.start if terms.session else turn_came(table, terms, turns)
 
 
-def turn_came(table: Table, terms: Terms) -> Ints:
+def turn_came(table: Table, terms: Terms, turns: Iterable[Event] = ()) -> Ints:
     """For each row the moment before which it cannot have been granted: its invocation, or later.
-    With blind releases any client may have lost it any time."""
+    `turns`: what clients recorded of it."""
+    since, turns = _left_by_the_last(table, terms), tuple(turns)
+    if not turns:
+        return since
+    since = since.copy()
+    granted = _ByClient(table, (table.f == Op.ACQUIRE) & (table.outcome == Outcome.OK))
+    for turn in turns:
+        whose = table.symbols.number(turn.process), table.symbols.number(turn.key)
+        row = granted.next_after(*whose, turn.time)
+        if row is not None and table.start[row] <= turn.time:
+            since[row] = max(since[row], turn.time)
+    return since
+
+
+def _left_by_the_last(table: Table, terms: Terms) -> Ints:
+    """The invocation, or the release by the last holder, if that is later. With blind releases any
+    client may have lost it any time."""
     if terms.permits > 1 or terms.released_by_anyone:
         return table.start
     granted = np.flatnonzero((table.f == Op.ACQUIRE) & (table.outcome == Outcome.OK))

@@ -147,7 +147,7 @@ class Promises:
             table = as_proven(self._history.table, self._terms)
         except OverflowError:  # numbers beyond 64 bits, which no reader accepts
             return {}
-        since = turn_came(table, self._terms)
+        since = turn_came(table, self._terms, self._history.turns)
         waited = np.flatnonzero(since > table.start).tolist()
         return {id(operations[row]): int(since[row]) for row in waited}
 

@@ -34,7 +34,7 @@ def since_ms(lines: str, **terms: Any) -> float:
     """Of the acquire of process 2."""
     told = history(lines, **({"ttl_ms": 1000} | terms))
     (row,) = (row for row, o in enumerate(told.operations) if (o.process, o.f) == (2, "acquire"))
-    return int(turn_came(told.table, told.terms)[row]) / 1e6
+    return int(turn_came(told.table, told.terms, told.turns)[row]) / 1e6
 
 
 WAITED = [
@@ -57,6 +57,11 @@ WAITED = [
     (queue().replace("1 release 140-145", "1 release 150-155"), 150),  # the same moment
     (queue().replace("1 release 140-145", "1 release 151-155"), 1),  # after the grant
     (queue().replace("2 acquire 1-", "2 acquire 141-"), 141),  # by then it had let go
+    (queue() + "\n 2 turn 147", 147),  # its client knows better,
+    (queue() + "\n 2 turn 139", 140),  # or less well
+    (queue(mark="?") + "\n 2 turn 147", 147),
+    (queue(said='blind=true = {"removed": 1}') + "\n 2 turn 147", 147),
+    (queue() + "\n 2 turn 0.5 \n 2 turn 151 \n 3 turn 147 \n 9 turn 147", 140),  # of none of its
     (queue() + "\n 4 acquire 160-161 \n 4 release 170-171", 140),
     (
         "5 acquire 0-1 \n 5 release 10-12 \n 1 acquire 11-14 \n 1 release 30-32 \n2 acquire 0.5-35",
