@@ -161,7 +161,10 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
     spelled_out: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        msgspec.structs.force_setattr(self, "out", os.fspath(self.out))
+        if isinstance(self.client, os.PathLike):
+            msgspec.structs.force_setattr(self, "client", shlex.quote(os.fspath(self.client)))
+        for name in ("out", "python"):
+            msgspec.structs.force_setattr(self, name, os.fspath(getattr(self, name)))
         if not self.workload and (self.client or self.backend in BACKENDS):
             msgspec.structs.force_setattr(self, "workload", self.lock.workload)
 

@@ -4,6 +4,7 @@
     ├── UserError              2    the command, a file or a setting is wrong: the user fixes it
     │   └── HistoryError       2    a history cannot be read: names the place and the reason
     ├── ClusterError           4    servers, nodes or the host do not do what the run needs
+    │   ├── NoRuntimeError     4    this host cannot run these servers at all
     │   └── FaultError         4    a fault could not be injected or healed
     └── InternalError          4    a bug in lockcheck, to be reported
 
@@ -54,6 +55,10 @@ class HistoryError(UserError):
 
 class ClusterError(LockcheckError):
     exit_code = 4
+
+
+class NoRuntimeError(ClusterError):
+    pass
 
 
 class FaultError(ClusterError):

@@ -82,6 +82,15 @@ def test_what_is_stored_is_read_back(config: RunConfig, tmp_path: Path) -> None:
     assert read_config(tmp_path / "config.json") == config
 
 
+def test_programs_and_folders_are_texts_or_paths(tmp_path: Path) -> None:
+    given: dict[str, Any] = {"client": tmp_path / "my lock.sh", "out": tmp_path / "out"}
+    config = RunConfig(backend="mine", seed=1, **given)
+    program = config.program()
+    assert program is not None
+    assert program.command == (str(given["client"]),)
+    assert config.out == str(given["out"])
+
+
 def test_the_command_names_only_what_differs() -> None:
     config = RunConfig(backend="redis", seed=7, clients=3)
     assert config.command() == "lockcheck run --backend redis --clients 3 --seed 7"

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from lockcheck.compose.docker.runtime import DockerRuntime
 from lockcheck.compose.local.runtime import LocalRuntime
 from lockcheck.compose.runtime import Runtime
-from lockcheck.errors import ClusterError
+from lockcheck.errors import NoRuntimeError
 from lockcheck.servers.kind import Kind
 
 RUNTIMES: dict[str, type[Runtime]] = {"local": LocalRuntime, "docker": DockerRuntime}
@@ -19,7 +19,7 @@ def choose_runtime(wanted: str, servers: Iterable[Kind] = ()) -> tuple[Runtime, 
     if wanted in RUNTIMES:
         runtime = RUNTIMES[wanted]()
         if reason := runtime.why_not(servers):
-            raise ClusterError(f"the {wanted} runtime cannot run here", cure=reason)
+            raise NoRuntimeError(f"the {wanted} runtime cannot run here", cure=reason)
         return runtime, "as asked"
     reasons = {}
     for name, kind in RUNTIMES.items():
@@ -27,7 +27,7 @@ def choose_runtime(wanted: str, servers: Iterable[Kind] = ()) -> tuple[Runtime, 
         reasons[name] = runtime.why_not(servers)
         if not reasons[name]:
             return runtime, _why(name, reasons)
-    raise ClusterError(
+    raise NoRuntimeError(
         "this host can run neither runtime",
         cure="; ".join(f"{name}: {reason}" for name, reason in reasons.items()),
     )

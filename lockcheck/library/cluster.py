@@ -14,6 +14,7 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 from lockcheck.backends import BACKENDS
+from lockcheck.backends.program.words import servers_of
 from lockcheck.compose.choose import RUNTIMES, choose_runtime
 from lockcheck.compose.launching import CLIENT_IN_IMAGE, CLIENT_ON_HOST
 from lockcheck.compose.runtime import Cluster as Nodes
@@ -70,6 +71,9 @@ class Cluster:
         self.python = CLIENT_ON_HOST[0] if runtime == "local" else CLIENT_IN_IMAGE[0]
         self.faults = Faults(self._link, self.log, plan, tuple(self._specs), self.clients)
 
+    def __repr__(self) -> str:
+        return f"<Cluster {', '.join(self._specs)}: {self.runtime}>"
+
     def _named(self, role: Role) -> tuple[str, ...]:
         return tuple(spec.name for spec in self._specs.values() if spec.role is role)
 
@@ -121,8 +125,8 @@ def cluster(
     faketime: bool = False,
 ) -> Iterator[Cluster]:
     """The servers of one of lockcheck's locks (`redlock`), or a number of servers of a kind
-    (`etcd=3.4`, with `servers=3`); nodes for clients, c1, c2 ...; and a server that the lock
-    protects.
+    (`etcd=3.4*3`, or `etcd=3.4` with `servers=3`); nodes for clients, c1, c2 ...; and a server that
+    the lock protects.
 
     `image` is the image of the clients' nodes in `docker`, instead of lockcheck's own. Without a
     `folder`, the nodes' output is not kept. With `faketime`, servers that are JVMs run under
@@ -185,6 +189,8 @@ def plan_cluster(
         *(
             servers_in_versions(lock, asked.version)
             if lock
+            else servers_of(asked.backend)
+            if "*" in asked.backend and servers is None
             else server_nodes(Kind.parse(asked.backend), servers or 1)
         ),
         *([NodeSpec("s1", Role.STORAGE, Kind.parse(storage))] if storage else []),

@@ -44,5 +44,6 @@ def test_a_version_takes_the_faults_of_its_server(lock: str, version: str, text:
 
 def test_servers_of_a_kind_are_no_lock() -> None:
     assert str(faults("etcd=3.4", servers=3).of("kill:leader")) == "kill:leader"
+    assert str(faults("etcd=3.4*3").of("kill", "e3")) == "kill:e3"
     with pytest.raises(UserError, match="has no leader"):
         faults("redis", servers=3).of("kill:leader")
