@@ -2,16 +2,21 @@
 installed packages.
 
 A package names what it adds in entry points, in the groups `lockcheck.backends`, `.servers`,
-`.workloads`, `.faults`, `.storages`, `.checks` and `.models`:
+`.workloads`, `.faults`, `.storages`, `.checks` and `.models`: one each, or an iterable of several.
 
     [project.entry-points."lockcheck.backends"]
     my-lock = "my_package.lock:BACKEND"
+    my-locks = "my_package.locks:BACKENDS"
+
+An entry point that cannot be used is left out. Its own name is refused with the reason; so that a
+command can say what it went without, `newly_broken` has the reasons, each once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from importlib import import_module
+from threading import RLock
 from typing import TYPE_CHECKING, Protocol, TypeVar, cast
 
 from lockcheck.errors import UserError
@@ -25,7 +30,19 @@ class Named(Protocol):
     def name(self) -> str: ...
 
 
+class UnknownNameError(UserError, KeyError):
+    """A KeyError, so that `in` and `get` work as with any mapping."""
+
+
 T = TypeVar("T", bound=Named)
+_broken: list[UserError] = []
+
+
+def newly_broken() -> list[UserError]:
+    """The entry points that turned out to be unusable since the last call."""
+    found = _broken.copy()
+    del _broken[: len(found)]
+    return found
 
 
 class Registry(MutableMapping[str, T]):
@@ -41,13 +58,18 @@ class Registry(MutableMapping[str, T]):
         self._group = group
         self._kind = kind
         self._room = room
+        self.own = tuple(own)  # names
         self._known: dict[str, T | str] = dict(own)  # a place, until it is looked up
-        self._outside: frozenset[str] = frozenset()
+        self._outside: set[str] = set()
+        self._refused: dict[str, UserError] = {}  # by the names of entry points
         self._complete = False
+        self._completing = RLock()  # a package may look here while it is imported
 
     def __getitem__(self, name: str) -> T:
         if name not in self._known:
             self._look_at_what_is_installed()
+        if name not in self._known:
+            raise self._refused.get(name) or self._unknown(name)
         found = self._known[name]
         if isinstance(found, str):
             module, _, attribute = found.partition(":")
@@ -69,36 +91,55 @@ class Registry(MutableMapping[str, T]):
         self._look_at_what_is_installed()
         return len(self._known)
 
-    def _look_at_what_is_installed(self) -> None:
-        if self._complete:
-            return
-        from importlib.metadata import entry_points
+    def _unknown(self, name: str) -> UserError:
+        one = self._group.partition(".")[2].removesuffix("s")
+        return UnknownNameError(f"unknown {one} {name!r}", cure=f"choose from: {', '.join(self)}")
 
+    def _look_at_what_is_installed(self) -> None:
+        with self._completing:
+            if self._complete:
+                return
+            self._complete = True
+            from importlib.metadata import entry_points
+
+            for point in entry_points(group=self._group):
+                try:
+                    self._add(point)
+                except UserError as refused:
+                    self._refused.setdefault(point.name, refused)
+                    _broken.append(refused)
+
+    def _add(self, point: EntryPoint) -> None:
+        """All that it names, or nothing."""
         added: dict[str, T] = {}
-        for point in entry_points(group=self._group):
-            each = _loaded(point, self._kind)
+        for each in _loaded(point, self._kind):
             if each.name in self._known or each.name in added:
-                raise _refused(point, f"there is a {each.name!r} already")
+                raise _refusal(point, f"there is a {each.name!r} already")
             added[each.name] = each
         self._known |= added
-        self._outside = frozenset(added)
-        self._complete = True
+        self._outside |= added.keys()
 
     def is_from_outside(self, name: str) -> bool:
         return name in self and name in self._outside
 
 
-def _loaded(point: EntryPoint, kind: type[T]) -> T:
+def _loaded(point: EntryPoint, kind: type[T]) -> list[T]:
     try:
         added = point.load()
-    except Exception as error:  # the package's code may raise anything: the package is named
-        raise _refused(point, f"{type(error).__name__}: {error}") from error
-    if not isinstance(added, kind):
-        raise _refused(point, f"it is a {type(added).__name__}, not a {kind.__name__}")
-    return added
+        several = added.values() if isinstance(added, Mapping) else added
+        is_one = isinstance(added, kind | str) or not isinstance(several, Iterable)
+        found = [added] if is_one else list(several)
+    except (Exception, SystemExit) as error:  # its code may raise anything: the package is named
+        raise _refusal(point, f"{type(error).__name__}: {error}") from error
+    for each in found:
+        if not isinstance(each, kind):
+            raise _refusal(point, f"it is a {type(each).__name__}, not a {kind.__name__}")
+    if not found:
+        raise _refusal(point, f"it is an empty {type(added).__name__}")
+    return found
 
 
-def _refused(point: EntryPoint, reason: str) -> UserError:
+def _refusal(point: EntryPoint, reason: str) -> UserError:
     package = point.dist.name if point.dist else "an installed package"
     return UserError(
         f"{package} adds {point.name!r} to {point.group}, and that cannot be used: {reason}",

@@ -29,10 +29,14 @@ class Check:
     damages_data: bool = False
     endangers_data: bool = False  # two believed that they hold the lock, or tokens did not tell
     by_storage: bool = False  # its evidence is what clients and the storage say of the data
+    workload: str = ""  # the one whose runs it judges; empty: every history
 
     @property
     def name(self) -> str:
         return str(self.code)
+
+    def judges(self, terms: Terms) -> bool:
+        return self.workload in ("", terms.workload)
 
     def effect(self, terms: Terms, blame: Blame) -> Verdict:
         """What a finding does to the verdict, by the guard that the storage had.

@@ -47,7 +47,8 @@ def _judge(history: History, patience: Patience) -> Judgement:
     case = Case(history)
     contradicted = any(soundness.contradictions(case.ledger))
     trial = _Trial(EventSubject(case), patience, contradicted=contradicted)
-    trial.check(case, (code for code in CHECKS if code != Code.NOT_LINEARIZABLE))
+    judging = [code for code, check in CHECKS.items() if check.judges(history.terms)]
+    trial.check(case, (code for code in judging if code != Code.NOT_LINEARIZABLE))
     trial.doubt("run itself", lambda: soundness.doubts(case))
     trial.doubt("quiet time", lambda: progress.doubts(case, trial.findings))
     judgement = trial.judgement(case, count(case))
@@ -73,7 +74,7 @@ def _judge_scan(scan: Scan, patience: Patience) -> Judgement:
     case = _looked_at(scan, places, suspected, open_faults)
     trial = _Trial(ColumnSubject(scan), patience)
     writes = bool(suspected and suspected.stretches)
-    screened = {code: check.screen for code, check in CHECKS.items()}
+    screened = {code: check.screen for code, check in CHECKS.items() if check.judges(scan.terms)}
     trial.check(case, [c for c, s in screened.items() if c in places or (writes and s.of_writes)])
     many = any(len(groups) in (MOST_PLACES, MOST_IN_A_RUN) for groups in places.values())
     violated = any(finding.effect is Verdict.VIOLATION for finding in trial.findings)

@@ -6,6 +6,7 @@ import platform
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from lockcheck.cli.packages import broken_packages
 from lockcheck.compose.choose import RUNTIMES
 from lockcheck.compose.docker.compose_binary import find_compose, why_no_compose
 from lockcheck.compose.docker.engine import why_no_engine
@@ -43,6 +44,10 @@ def examine_host() -> Iterator[Diagnosis]:
             found=f"another tool of this name is installed here, in the place of {DISTRIBUTION}",
             cure=f"pip uninstall {NAMESAKE}; pip install --force-reinstall {DISTRIBUTION}",
         )
+    yield from (
+        Diagnosis("packages", ok=False, found=broken.message, cure=broken.cure)
+        for broken in broken_packages()
+    )
     yield from _local()
     yield from _docker()
     able = [name for name, kind in RUNTIMES.items() if _runs_anything(kind())]

@@ -14,6 +14,7 @@ from click.shell_completion import shell_complete
 from lockcheck.cli.commands import main
 from lockcheck.cli.gate import UNHEARD, lines_of, print_error
 from lockcheck.cli.outlived import outlive_readers
+from lockcheck.cli.packages import note_broken_packages
 from lockcheck.errors import InternalError, LockcheckError, UserError, is_out_of_space
 
 COMPLETE_VARIABLE = "_LOCKCHECK_COMPLETE"
@@ -28,12 +29,14 @@ def exit_code() -> int:
 
 
 def _exit_code() -> int:
+    reported: LockcheckError | None = None
     try:
         code = _main()
     except click.ClickException as error:
         _show(error)
         return UserError.exit_code
     except LockcheckError as error:
+        reported = error
         return _failed(error.message, error.cure, error.exit_code)
     except (MemoryError, ImportError) as error:
         return _short_of_memory(error)
@@ -41,6 +44,8 @@ def _exit_code() -> int:
         return _cannot_write(error)
     except Exception:  # noqa: BLE001 - the last resort: the cause is printed, the code is right
         return _is_a_bug()
+    finally:
+        note_broken_packages(reported)
     return code if isinstance(code, int) else 0
 
 

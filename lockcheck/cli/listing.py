@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import click
 
 from lockcheck.backends import BACKENDS, Backend
-from lockcheck.checker import CHECKS
+from lockcheck.checker import CHECKS, Check
 from lockcheck.checker.linearizability import MODELS
 from lockcheck.formats import FORMATS
 from lockcheck.formats.exports.export import EXPORTS
@@ -109,6 +109,10 @@ def _about(kind: FaultKind) -> Iterator[str]:
     yield f"needs: {kind.needs}; {able or 'this host has it'}" if kind.needs else NEEDS_NOTHING
 
 
+def _judges(check: Check) -> str:
+    return f"{check.meaning} (workload {check.workload})" if check.workload else check.meaning
+
+
 SECTIONS = {
     "backends": ListSection("--backend", _backends),
     "servers": ListSection("--version", _servers),
@@ -117,7 +121,7 @@ SECTIONS = {
     ),
     "faults": ListSection("--nemesis", _faults),
     "checks": ListSection(
-        "lockcheck explain CODE", lambda: [(str(c), (x.meaning,)) for c, x in CHECKS.items()]
+        "lockcheck explain CODE", lambda: [(str(c), (_judges(x),)) for c, x in CHECKS.items()]
     ),
     "formats": ListSection(
         "lockcheck check --format", lambda: [(n, (f.meaning,)) for n, f in FORMATS.items()]

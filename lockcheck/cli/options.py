@@ -132,21 +132,28 @@ class LateChoice(click.ParamType):  # type: ignore[type-arg,unused-ignore]
         self.name = name
         self._choices = choices
 
-    def _known(self) -> list[str]:
-        """All of them: what an installed package adds and cannot be used is refused, too."""
+    def _among(self) -> Collection[str]:
         if self._choices is not None:
-            return list(self._choices)
+            return self._choices
         module, name = CHOICES[self.name]
-        return list(getattr(import_module(module), name))
+        among: Collection[str] = getattr(import_module(module), name)
+        return among
+
+    def _known(self) -> list[str]:
+        return list(self._among())
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:  # noqa: ARG002
-        return f"[{'|'.join(self._known())}]"
+        """Without what packages add: help has to be quick, and `lockcheck list` has them all."""
+        return f"[{'|'.join(getattr(self._among(), 'own', self._among()))}]"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        if value not in self._known():
+        if not self._has(value):
             known = ", ".join(self._known())
             self.fail(f"unknown {self.name} {value!r}; choose from: {known}", param, ctx)
         return value
+
+    def _has(self, value: str) -> bool:
+        return value in self._among()
 
     def shell_complete(
         self,
@@ -160,10 +167,15 @@ class LateChoice(click.ParamType):  # type: ignore[type-arg,unused-ignore]
 class LockName(LateChoice):
     """A known lock, or one that lockcheck.toml describes."""
 
-    def _known(self) -> list[str]:
+    def _described(self) -> Mapping[str, object]:
         context = click.get_current_context(silent=True)
-        described = (context.find_root().default_map or {}).get(CLIENTS, {}) if context else {}
-        return [*described, *super()._known()]
+        return (context.find_root().default_map or {}).get(CLIENTS, {}) if context else {}
+
+    def _known(self) -> list[str]:
+        return [*self._described(), *super()._known()]
+
+    def _has(self, value: str) -> bool:
+        return value in self._described() or super()._has(value)
 
 
 class Parsed(click.ParamType):  # type: ignore[type-arg,unused-ignore]

@@ -218,10 +218,12 @@ class Session:
         self.think()
         self.write_mark(held, base)
 
-    def write_mark(self, held: Held, base: str | None) -> None:
-        """Writes what was read plus one's own mark: the mark is unique and names its base."""
+    def write_mark(self, held: Held, base: str | None, text: str = "") -> None:
+        """Writes one's own mark, behind the workload's own text: the mark is unique, so that judges
+        tell writes apart, and names its base."""
         self.marks += 1
-        self._serve(held, F.WRITE, value=f"v{self.marks}-{self.settings.owner}", base=base)
+        mark = f"{text}v{self.marks}-{self.settings.owner}"
+        self._serve(held, F.WRITE, value=mark, base=base)
 
     def look(self, held: Held) -> str | None:
         """The last job that was done."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field, fields
 from functools import cached_property
+from logging import getLogger
 from pathlib import Path
 
 from lockcheck.checker import judge as judged
@@ -13,6 +14,7 @@ from lockcheck.checker.finding import Verdict
 from lockcheck.checker.linearizability import Patience, endless
 from lockcheck.errors import UserError
 from lockcheck.history import History
+from lockcheck.plugins import newly_broken
 from lockcheck.results.printing import story_text
 from lockcheck.results.publish import write_page
 from lockcheck.results.story.narrative import Narrative
@@ -65,6 +67,8 @@ class Judgement(Judged):
 def with_story(
     judgement: Judged, *, report: Path | None = None, facts: RunFacts = NO_RUN
 ) -> Judgement:
+    for left_out in newly_broken():  # a check among them is one that was not asked
+        getLogger("lockcheck").warning("left out: %s", left_out)
     values = {each.name: getattr(judgement, each.name) for each in fields(Judged)}
     return Judgement(**values, report=report, facts=facts)
 

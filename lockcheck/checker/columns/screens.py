@@ -21,22 +21,22 @@ def whole(scan: Scan, written: Stored | None) -> str:
     """Why the history has to be judged event by event; empty: it need not be."""
     if written is None or _has_loose_ends(scan, written):
         return "its storage remembers something else than its clients"
-    for reason, applies in (*NEEDS_EVENTS.items(), *((s.reason, s.whole) for s in _screens())):
+    for reason, applies in (*NEEDS_EVENTS.items(), *((s.reason, s.whole) for s in _screens(scan))):
         if applies(scan):
             return reason
-    return next((s.reason for s in _screens() if s.stored(scan, written)), "")
+    return next((s.reason for s in _screens(scan) if s.stored(scan, written)), "")
 
 
 def places(scan: Scan) -> dict[str, list[Ints]]:
     """Groups of rows in which there may be something to find, by the code of the check."""
-    found = {screen: list(screen.places(scan)) for screen in _screens()}
-    by_code = {code: found[check.screen] for code, check in CHECKS.items()}
+    found = {screen: list(screen.places(scan)) for screen in _screens(scan)}
+    by_code = {code: found.get(check.screen, []) for code, check in CHECKS.items()}
     return {code: groups for code, groups in by_code.items() if groups}
 
 
-def _screens() -> dict[Screen, None]:
+def _screens(scan: Scan) -> dict[Screen, None]:
     """Each once: what one finds may serve several checks."""
-    return dict.fromkeys(check.screen for check in CHECKS.values())
+    return dict.fromkeys(c.screen for c in CHECKS.values() if c.judges(scan.terms))
 
 
 def suspected_writes(scan: Scan, written: Stored | None) -> Suspected | None:

@@ -280,6 +280,10 @@ def test_a_check_without_a_screen_needs_all_events(monkeypatch: pytest.MonkeyPat
     assert not whole(told)
     monkeypatch.setitem(CHECKS, "odd", replace(CHECKS["overlap"], code="odd", screen=WHOLE))
     assert whole(told) == "a check that has no screen"
+    monkeypatch.setitem(CHECKS, "odd", replace(CHECKS["odd"], workload="tally"))
+    assert not whole(told)
+    of_the_workload = scanned(told_by("1 acquire 0-1 \n 1 release 2-3", workload="tally"))
+    assert whole(of_the_workload) == "a check that has no screen"
 
 
 def a_run(seed: int) -> list[Event]:
