@@ -14,6 +14,7 @@ command can say what it went without, `newly_broken` has the reasons, each once.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from importlib import import_module
 from threading import RLock
@@ -22,7 +23,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar, cast
 from lockcheck.errors import UserError
 
 if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
+    from importlib.metadata import Distribution, EntryPoint
 
 
 class Named(Protocol):
@@ -35,6 +36,7 @@ class UnknownNameError(UserError, KeyError):
 
 
 T = TypeVar("T", bound=Named)
+PLACE = re.compile(r"[\w.]+:[\w.]+\s*(\[.*\])?")
 _broken: list[UserError] = []
 
 
@@ -100,9 +102,7 @@ class Registry(MutableMapping[str, T]):
             if self._complete:
                 return
             self._complete = True
-            from importlib.metadata import entry_points
-
-            for point in entry_points(group=self._group):
+            for point in _entry_points(self._group):
                 try:
                     self._add(point)
                 except UserError as refused:
@@ -123,7 +123,30 @@ class Registry(MutableMapping[str, T]):
         return name in self and name in self._outside
 
 
+def _entry_points(group: str) -> Iterable[EntryPoint]:
+    """Where one package's cannot be parsed, those of each package by itself."""
+    from importlib.metadata import distributions, entry_points
+
+    try:
+        return entry_points(group=group)
+    except (TypeError, ValueError):
+        each = {distribution.name: distribution for distribution in reversed([*distributions()])}
+        return [point for one in each.values() for point in _entry_points_of(one, group)]
+
+
+def _entry_points_of(package: Distribution, group: str) -> Iterable[EntryPoint]:
+    try:
+        return package.entry_points.select(group=group)
+    except (TypeError, ValueError) as error:
+        if f"[{group}]" in (package.read_text("entry_points.txt") or ""):
+            reason = f"the entry points of {package.name} cannot be read: {error}"
+            _broken.append(UserError(reason, cure=f"uninstall {package.name}, or install it anew"))
+        return []
+
+
 def _loaded(point: EntryPoint, kind: type[T]) -> list[T]:
+    if not PLACE.fullmatch(point.value):
+        raise _refusal(point, f"{point.value!r} is no MODULE:NAME")
     try:
         added = point.load()
         several = added.values() if isinstance(added, Mapping) else added
@@ -143,5 +166,5 @@ def _refusal(point: EntryPoint, reason: str) -> UserError:
     package = point.dist.name if point.dist else "an installed package"
     return UserError(
         f"{package} adds {point.name!r} to {point.group}, and that cannot be used: {reason}",
-        cure=f"fix {point.value}, or uninstall {package}",
+        cure=f"fix {point.value or point.name}, or uninstall {package}",
     )

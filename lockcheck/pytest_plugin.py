@@ -45,6 +45,7 @@ def lockcheck_cluster(
 
         def start(lock: str, **settings: Any) -> Cluster:
             nonlocal started
+            __tracebackhide__ = True  # pytest shows the line of the test instead
             from lockcheck.errors import NoRuntimeError
             from lockcheck.library.cluster import cluster
 

@@ -15,6 +15,7 @@ from tests.test_plugins import LOCK, install
 
 BROKEN = [
     ("odd = broken.nowhere:BACKEND", "ModuleNotFoundError: No module named 'broken.nowhere'"),
+    ("odd = broken parts", "'broken parts' is no MODULE:NAME"),
     ("odd = broken.parts:NOTHING", "AttributeError: module 'broken.parts' has no attribute"),
     ("odd = broken.parts:TEXT", "it is a str, not a Backend"),
     ("odd = broken.parts:MIXED", "it is a int, not a Backend"),
@@ -61,6 +62,16 @@ def test_it_is_noted_once_and_the_rest_is_there(tmp_path: Path, entry: str, reas
     assert cure == f"  cure: fix {entry.partition(' = ')[2]}, or uninstall broken"
 
 
+def test_so_is_a_package_whose_entry_points_cannot_be_read(tmp_path: Path) -> None:
+    variables = broken(tmp_path, "no entry at all", group="models")
+    done = lockcheck("list", "models", "workloads", variables=variables)
+    assert done.returncode == 0
+    assert "  owner-mutex " in done.stdout
+    [note, cure] = done.stderr.splitlines()
+    assert "left out: the entry points of broken cannot be read: " in note
+    assert cure == "  cure: uninstall broken, or install it anew"
+
+
 def test_its_name_is_refused_with_the_reason(tmp_path: Path) -> None:
     variables = broken(tmp_path, "odd = broken.raising:BACKEND")
     done = lockcheck("run", "--backend", "odd", variables=variables)
@@ -71,6 +82,17 @@ def test_its_name_is_refused_with_the_reason(tmp_path: Path) -> None:
     assert other.returncode == 2
     assert "unknown backend 'odder'" in other.stderr
     assert other.stderr.count("left out: broken adds 'odd'") == 1
+
+
+def test_a_lock_whose_storage_is_missing_is_refused(tmp_path: Path) -> None:
+    files = FILES | {"lock": LOCK}
+    text = "[lockcheck.backends]\nx = broken.lock:BACKEND\n"
+    done = lockcheck(
+        "run", "--backend", "counted", variables=install(tmp_path, text, files=files, name="broken")
+    )
+    assert done.returncode == 2
+    assert "unknown storage 'forgetful'" in done.stderr
+    assert "cure: choose from: redis, postgres" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,12 @@ from textwrap import dedent
 
 import pytest
 
+from lockcheck.checker import Blame, Finding
+from lockcheck.checker.doubt import Doubt
+from lockcheck.checker.finding import Counts
+from lockcheck.history import Hold
+from lockcheck.library.log import LoggedOperation
+from lockcheck.results.judgement import Judgement
 from tests.running import RUNTIMES, need
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "library.md"
@@ -24,6 +30,27 @@ def examples() -> dict[str, str]:
         dedent(found.group()).strip("\n") + "\n" for found in BLOCK.finditer(DOCUMENT.read_text())
     )
     return {named[1]: block for block in blocks if (named := NAMED.match(block))}
+
+
+OF_A_JUDGEMENT = (Judgement, Finding, Blame, Hold, Counts, Doubt)
+
+
+def test_what_a_judgement_has_is_there() -> None:
+    """Each name in the table of the section, up to its parameters."""
+    section = DOCUMENT.read_text().partition("a judgement.\n")[2].partition("It also takes")[0]
+    names = re.findall(r"`(?:judgement\.|cluster\.)?([a-z_]+)(?:\([^)]*\))?`", section)
+    known = {name for each in OF_A_JUDGEMENT for name in dir(each)}
+    fields = {name for each in OF_A_JUDGEMENT for name in each.__dataclass_fields__}
+    words = {"ok", "unknown", "report", "print"}
+    assert len(names) > 20
+    assert set(names) - known - fields - words == set()
+
+
+def test_what_an_operation_takes_is_there() -> None:
+    section = DOCUMENT.read_text().partition("## A verdict")[2].partition("`log.lost(")[0]
+    called = set(re.findall(r"`([a-z_]+)\(", section))
+    assert {"refused", "unknown", "released", "queued", "turn_came"} <= called
+    assert called <= set(dir(LoggedOperation))
 
 
 @pytest.mark.parametrize("runtime", RUNTIMES)

@@ -286,6 +286,23 @@ def test_a_check_without_a_screen_needs_all_events(monkeypatch: pytest.MonkeyPat
     assert whole(of_the_workload) == "a check that has no screen"
 
 
+@pytest.mark.parametrize(("turn", "blamed"), [("2 turn 1499", "service"), ("", "holder")])
+def test_a_turn_counts_either_way(turn: str, blamed: str) -> None:
+    lines = (
+        "1 acquire 0-1",
+        "2 acquire 2-1500",
+        turn,
+        "3 acquire 1510-1511",
+        "2 release 1520-1521!",
+    )
+    told = told_by("\n".join((*lines, "3 release 1530-1531")), ttl_ms=1000)
+    for judgement in (judge(History.of(told)), judge_scan(scanned(told))):
+        [overlap] = [f for f in judgement.findings if f.code == "overlap"]
+        assert overlap.blame.who == blamed
+        linearizable = [d.linearizable for d in judgement.definitions]
+        assert linearizable == ["violation" if turn else "ok"]
+
+
 def a_run(seed: int) -> list[Event]:
     """With a storage, whatever strikes it, and a lock that is right or wrong."""
     choices = random.Random(seed)
