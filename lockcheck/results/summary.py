@@ -22,6 +22,7 @@ from lockcheck.results.story.steps.step import Step
 from lockcheck.results.story.wording.codes import in_full, note
 from lockcheck.results.story.wording.definitions import comparison
 from lockcheck.results.story.wording.doubts import in_words
+from lockcheck.results.story.wording.settling import settled_by
 from lockcheck.words import by_its_clock
 
 SCHEMA = 1
@@ -129,6 +130,7 @@ class VerdictSummary(msgspec.Struct, frozen=True, kw_only=True):
     doubt_codes: tuple[DoubtCode, ...]  # of each of them
     counts: object
     definitions: object  # as they are in `checker.finding`, as `counts` are
+    settled_by: str = ""  # what would settle an `unknown`, where its doubts do not say so
     problem: str = ""
     cut: str = ""  # why there is more to find than is listed
     freed: tuple[FreedSummary, ...] = ()  # how soon a lock was free again after its holder was gone
@@ -151,6 +153,7 @@ def verdict_summary(narrative: Narrative, problem: str = "") -> VerdictSummary:
         doubt_codes=tuple(doubt.code for doubt in doubts.values()),
         counts=msgspec.to_builtins(judgement.counts),
         definitions=[_definition(each) for each in judgement.definitions],
+        settled_by=settled_by(judgement),
         problem=problem,
         cut=judgement.cut,
         freed=tuple(map(_freed, judgement.freed)),

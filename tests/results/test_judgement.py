@@ -13,6 +13,7 @@ from lockcheck.results.judgement import NO_RUN
 from lockcheck.results.story.narrative import Narrative
 from lockcheck.results.story.wording.doubts import words_of
 from lockcheck.results.story.wording.settling import settled_by
+from lockcheck.results.summary import verdict_summary
 from tests.checker.dsl import history
 
 TWO = history("1 acquire 0-1 \n 2 acquire 2-3 \n 1 release 20-21 \n 2 release 22-23")
@@ -44,10 +45,14 @@ def test_a_violation_is_told_with_its_story_and_its_page(
     assert str(judgement) in capsys.readouterr().out.replace(" VIOLATION   ", "VIOLATION   ")
 
 
-def test_an_unknown_is_not_ok_and_says_what_would_settle_it() -> None:
+def test_an_unknown_is_not_ok_and_says_what_would_settle_it(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
     with pytest.raises(AssertionError, match=r"^UNKNOWN   This run cannot tell") as failed:
-        lockcheck.judge(ONE).require_ok()
-    assert "to settle it   Let clients be granted the lock 2 times or more" in str(failed.value)
+        lockcheck.judge(ONE).require_ok(page)
+    settled = "Let clients be granted the lock 2 times or more"
+    assert f"to settle it   {settled}" in str(failed.value)
+    assert settled in page.read_text()
+    assert verdict_summary(Narrative(lockcheck.judge(ONE))).settled_by.startswith(settled)
 
 
 def test_a_page_that_cannot_be_written_hides_no_story(tmp_path: Path) -> None:
