@@ -107,7 +107,7 @@ def client_of(library: Library, folder: Path) -> list[str]:
     shutil.copytree(FOLDER / library.example, folder, dirs_exist_ok=True)
     for command in commands.builds:
         subprocess.run(["bash", "-c", command], check=True, cwd=folder, timeout=TIMEOUT_S)
-    return [*shlex.split(commands.validate)[2:], *requirements]
+    return [*shlex.split(commands.validate.partition(" validate ")[2]), *requirements]
 
 
 def lockcheck(arguments: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
@@ -119,7 +119,7 @@ def lockcheck(arguments: list[str], folder: Path) -> subprocess.CompletedProcess
         check=False,
         cwd=folder,
         timeout=TIMEOUT_S,
-        env={**os.environ},
+        env={"NODE_PATH": "/usr/share/nodejs", **os.environ},
     )
 
 
