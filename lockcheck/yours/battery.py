@@ -20,6 +20,7 @@ from lockcheck.runs.record import Tally
 SHORT_MS, USUAL_MS = 6_000, 10_000  # of runs without a fault, and with one
 LEASES = 8  # a run with a fault is no shorter than so many
 CROWD = 10
+TURNS = 12  # of long work, one after the other: enough to tell
 LONG_WORK = 1.5  # leases
 
 
@@ -33,12 +34,13 @@ class Condition:
 
     def config(self, asked: RunConfig) -> RunConfig:
         shortest_ms = SHORT_MS if self.nemesis == NO_FAULT and not self.work else USUAL_MS
+        work_ms = round(self.work * asked.ttl_ms)
         return msgspec.structs.replace(
             asked,
             nemesis=(self.nemesis,),
             clients=max(self.clients, asked.clients),
-            think_ms=round(self.work * asked.ttl_ms) or asked.think_ms,
-            time_limit_ms=max(shortest_ms, LEASES * asked.ttl_ms),
+            think_ms=work_ms or asked.think_ms,
+            time_limit_ms=max(shortest_ms, LEASES * asked.ttl_ms, TURNS * work_ms),
         )
 
 
