@@ -15,6 +15,7 @@ from lockcheck.checker import Patience, judge, judge_scan
 from lockcheck.checker.finding import Judgement
 from lockcheck.checker.logs.guess import models_of
 from lockcheck.checker.modelling import SEMAPHORES, misfit
+from lockcheck.durations import duration_words
 from lockcheck.errors import UserError
 from lockcheck.formats import ReadOptions
 from lockcheck.formats.opening import STANDARD_INPUT, name_of
@@ -67,6 +68,9 @@ def recheck(
         facts = (store.load_facts(found.seal) if store else None) or _facts_of_a_stranger(
             given, found
         )
+        if options := [*_as_options(asked)]:
+            again = f"{facts.check_command} {shlex.join(options)}"
+            facts = msgspec.structs.replace(facts, check_command=again)
         narrative = Narrative(facts.applied_to(judgement))
         unwritten = _published(store, narrative, facts) if store else ""
         if report is not None:
@@ -175,6 +179,19 @@ def _facts_of_a_stranger(given: str, found: Loaded) -> RunFacts:
         rerun_command="",
         check_command=shlex.join(["lockcheck", "check", _in_full(given)]),
     )
+
+
+def _as_options(asked: ReadOptions) -> Iterator[str]:
+    """As `lockcheck check` takes them."""
+    yield from ("--format", asked.format) if asked.format else ()
+    yield from ("--model", asked.model) if asked.model else ()
+    yield from ("--permits", str(asked.permits)) if asked.permits is not None else ()
+    yield from ("--ttl", duration_words(asked.ttl_ms)) if asked.ttl_ms is not None else ()
+    yield from () if asked.tells_release else ("--unsaid-releases",)
+    errors = {"": asked.clock_error_ms, **asked.clock_errors_ms}
+    for host, error_ms in errors.items():
+        if error_ms is not None:
+            yield from ("--clock-error", f"{host}={error_ms:g}ms" if host else f"{error_ms:g}ms")
 
 
 def _in_full(given: str) -> str:

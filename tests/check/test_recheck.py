@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 from lockcheck.check.recheck import Checked, recheck
 from lockcheck.checker import Verdict
 from lockcheck.checker.linearizability import endless
+from lockcheck.cli.history_commands import check_command
 from lockcheck.errors import UserError
 from lockcheck.formats import ReadOptions
 from lockcheck.formats.exports.export import write as exported
@@ -292,3 +294,29 @@ def test_what_is_found_is_found_in_an_export(tmp_path: Path, text: str, code: st
     again = checked(tmp_path / "again.csv", out.getvalue().decode())
     assert code in found(again)
     assert again.judgement.findings == first.judgement.findings
+
+
+def test_the_command_that_judges_it_again_has_all_options(tmp_path: Path) -> None:
+    """Without its lease, say, another one would be blamed."""
+    log = tmp_path / "log.csv"
+    judged = checked(
+        log,
+        csv("1 acquire 0-1"),
+        format="csv",
+        ttl_ms=1500,
+        tells_release=False,
+        clock_error_ms=3.5,
+        clock_errors_ms={"h1": 20.0},
+    )
+    assert judged.facts.check_command == (
+        f"lockcheck check {log} --format csv --ttl 1.5s --unsaid-releases "
+        "--clock-error 3.5ms --clock-error h1=20ms"
+    )
+    arguments = shlex.split(judged.facts.check_command)[2:]
+    with check_command.make_context("check", arguments) as context:
+        assert context.params["ttl"] == 1500
+
+
+def test_without_options_it_is_the_file_alone(tmp_path: Path) -> None:
+    log = tmp_path / "log.csv"
+    assert checked(log, csv("1 acquire 0-1")).facts.check_command == f"lockcheck check {log}"
