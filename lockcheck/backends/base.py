@@ -173,6 +173,7 @@ class Backend:
     # What is tested, as a finding names it, where that is more than its server: a library on top of
     # it, a pooler before it.
     accused: str = ""
+    instead: str = ""  # what to use instead of that, if it breaks
     expected: tuple[Expected, ...] = ()
 
     def check_ttl(self, ttl_ms: int) -> None:

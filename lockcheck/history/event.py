@@ -164,6 +164,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, renam
     backend: str = ""
     server: str = ""  # the usual name of what grants the lock
     accused: str = ""  # what is tested, where that is more than the server: it is to blame instead
+    instead: str = ""  # what to use instead of that, if it breaks
     workload: str = ""
     guard: str = "none"
     ttl_ms: Length | None = None

@@ -10,8 +10,10 @@ from rich.console import Console
 from rich.text import Text
 
 from lockcheck.checker.finding import Judgement, Verdict
+from lockcheck.results.picture_text import lines_of_picture
 from lockcheck.results.printable import lines_of, plain
 from lockcheck.results.story.narrative import Narrative, again
+from lockcheck.results.story.point import Level
 from lockcheck.results.story.seen import (
     counted,
     ended_early,
@@ -21,6 +23,7 @@ from lockcheck.results.story.seen import (
     without_grant,
 )
 from lockcheck.results.story.steps.step import Step, weightiest
+from lockcheck.results.story.untested import unguarded, untested
 from lockcheck.results.story.wording.clocks import about_clocks
 from lockcheck.results.story.wording.codes import note
 from lockcheck.results.story.wording.definitions import SECOND_LOOK, side_by_side
@@ -28,9 +31,14 @@ from lockcheck.results.story.wording.doubts import beside_the_headline
 from lockcheck.results.story.wording.reasons import Reason, shortened
 from lockcheck.results.story.wording.settling import settled_by
 from lockcheck.runs.facts import RunFacts
-from lockcheck.words import amount, full_stop, moment
+from lockcheck.words import amount, full_stop, listed, moment
 
-COLOURS = {Verdict.OK: "green", Verdict.VIOLATION: "red", Verdict.UNKNOWN: "yellow"}
+COLOURS = {
+    Level.OK: "green",
+    Level.GUARDED: "yellow",
+    Level.UNKNOWN: "yellow",
+    Level.VIOLATION: "red",
+}
 WIDTH_OF_A_LOG = 100
 LABELS_WIDE = 13
 NARROWEST = 24
@@ -84,23 +92,47 @@ def story_text(narrative: Narrative, report: str = "") -> str:
 
 
 def _print_what_happened(console: Console, narrative: Narrative) -> None:
-    judgement = narrative.judgement
-    verdict = judgement.verdict
-    badge = f"[bold reverse {COLOURS[verdict]}] {verdict.upper()} [/]"
-    _print_beside(console, badge, f"[bold]{plain(narrative.headline)}[/]")
+    judgement, point = narrative.judgement, narrative.point
+    badge = f"[bold reverse {COLOURS[point.level]}] {point.level.upper()} [/]"
+    _print_beside(console, badge, f"[bold]{plain(point.sentence)}[/]")
+    if point.whose:
+        whose = f"[bold]{plain(point.whose.upper())}[/]"
+        _print_beside(console, " " * (len(point.level) + 2), f"{whose}  {plain(point.did)}")
+    console.print()
+    if narrative.picture:
+        for line in lines_of_picture(narrative.picture):
+            console.print(f"  {plain(line)}", soft_wrap=True)
+        console.print()
+    _print_what_follows(console, narrative)
     console.print()
     _print_worst_incident(console, narrative)
-    mark = "[bold yellow]?[/]" if verdict is Verdict.UNKNOWN else _label("besides")
+    unknown = judgement.verdict is Verdict.UNKNOWN
+    mark = "[bold yellow]?[/]" if unknown else _label("besides")
     _print_doubts(console, mark, beside_the_headline(judgement))
     if steps := settled_by(judgement):
         _print_rows(console, [("to settle it", plain(steps))])
         console.print()
 
 
+def _print_what_follows(console: Console, narrative: Narrative) -> None:
+    """Expected and happened, what to do, what was not tested; and all of it in numbers."""
+    rows = []
+    if contrast := narrative.contrast:
+        rows += [("expected", plain(contrast.expected)), ("happened", plain(contrast.happened))]
+    advice = [plain(step) for _, story in narrative.stories(1) for step in story.advice]
+    rows += [("" if n > 1 else "do this", f"{n}. {step}") for n, step in enumerate(advice, 1)]
+    if narrative.judgement.verdict is Verdict.OK:
+        terms = narrative.history.terms
+        not_tested = listed(f"{meaning} ({option})" for meaning, option in untested(terms))
+        rows += [("not tested", plain(not_tested))] if not_tested else []
+        rows += [("unguarded", plain(unguarded(terms)))] if unguarded(terms) else []
+    _print_rows(console, [*rows, ("in numbers", f"[dim]{plain(narrative.detail)}[/]")])
+
+
 def _print_worst_incident(console: Console, narrative: Narrative) -> None:
     for incident, story in narrative.stories(1):
         more = len(narrative.incidents) - 1
-        if incident is not narrative.in_headline:  # else it is in the headline
+        if incident is not narrative.in_detail:  # else it is there
             _print_beside(console, "", f"[bold]{plain(story.title)}[/]")
         steps = weightiest(story.steps, STEPS_SHOWN)
         _print_steps(console, steps)
@@ -110,7 +142,8 @@ def _print_worst_incident(console: Console, narrative: Narrative) -> None:
         console.print()
         if incident.main in incident.with_evidence:  # for others it is in the steps
             _print_reason(console, note(incident.main), story.reasons[:1])
-        rows = [("whose fault", plain(story.blame)), ("what helps", plain(story.prevention))]
+        rows = [("whose fault", plain(story.blame))]
+        rows += [("what helps", plain(story.prevention))] if not story.advice else []
         rows += [("", f"[dim]{amount(more, 'more incident')} in the report[/]")] if more else []
         _print_rows(console, rows)
         console.print()

@@ -106,6 +106,7 @@ class IncidentSummary(msgspec.Struct, frozen=True, kw_only=True):
     steps: tuple[StepSummary, ...]
     blame: str
     prevention: str
+    advice: tuple[str, ...]  # the same in at most three steps
 
 
 class AheadSummary(msgspec.Struct, frozen=True, kw_only=True):
@@ -122,7 +123,10 @@ class ClocksSummary(msgspec.Struct, frozen=True, kw_only=True):
 class VerdictSummary(msgspec.Struct, frozen=True, kw_only=True):
     schema: int
     verdict: str
-    headline: str
+    level: str  # the verdict, or "OK only with the guard"
+    headline: str  # the main point: at most twenty words
+    detail: str  # the same in a few sentences, with the numbers
+    whose: str  # fault it was, in a few words; empty where nothing was damaged
     incidents: tuple[IncidentSummary, ...]  # the worst of them
     incidents_in_all: int
     findings: tuple[FindingSummary, ...]
@@ -145,7 +149,10 @@ def verdict_summary(narrative: Narrative, problem: str = "") -> VerdictSummary:
     return VerdictSummary(
         schema=SCHEMA,
         verdict=judgement.verdict,
+        level=narrative.point.level,
         headline=_text(narrative.headline),
+        detail=_text(narrative.detail),
+        whose=_text(narrative.point.whose),
         incidents=tuple(_incident(*each) for each in narrative.stories(MOST_INCIDENTS)),
         incidents_in_all=len(narrative.incidents),
         findings=tuple(_summaries(judgement.findings, judgement.began_ns)),
@@ -174,6 +181,7 @@ def _incident(incident: Incident, story: Story) -> IncidentSummary:
         steps=tuple(_step(step) for step in story.steps),
         blame=_text(story.blame),
         prevention=_text(story.prevention),
+        advice=tuple(map(_text, story.advice)),
     )
 
 

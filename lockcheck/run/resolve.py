@@ -155,6 +155,7 @@ def _terms(
         backend=lock.name,
         server=_granting(nodes),
         accused=lock.accused,
+        instead=lock.instead,
         workload=workload.name,
         guard=TRANSACTION if in_the_lock else config.guard,
         ttl_ms=config.ttl_ms,

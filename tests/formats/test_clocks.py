@@ -75,7 +75,7 @@ def test_a_finding_has_the_time_by_the_clock_of_the_log(
     judgement = checked.judgement
     assert judgement.verdict is Verdict.VIOLATION
     assert checked.narrative.history.end_ns < 100 * MS
-    headline = checked.narrative.headline
+    headline = checked.narrative.detail
     assert headline.startswith("At 0.021 s: process 1 and process 2 both held")
     assert "By the log's clock that was 2023-11-14 22:13:20.021 UTC." in headline
     assert verdict_summary(checked.narrative).findings[0].at == "2023-11-14 22:13:20.021 UTC"

@@ -24,6 +24,7 @@ __all__ = [
     "Kind",
     "Story",
     "about_locks",
+    "detail",
     "headline",
     "incident_title",
     "incidents",
@@ -56,3 +57,7 @@ def refused_writes(history: History) -> tuple[RefusedWrite, ...]:
 
 def headline(judgement: Judgement) -> str:
     return narrative.Narrative(judgement).headline
+
+
+def detail(judgement: Judgement) -> str:
+    return narrative.Narrative(judgement).detail

@@ -147,7 +147,8 @@ def test_title_headline_blame_and_cure(code: Code) -> None:
     told = story.tell(case.history, case.finding)
     said = story.headline(judgement(case.history, case.finding))
     assert told.title == TITLES[code]
-    assert TITLES[code].partition(" ")[2] in said
+    assert said.startswith(TITLES[code])
+    assert TITLES[code] not in story.detail(judgement(case.history, case.finding))
     assert told.blame.startswith(FAULTS[code])
     assert CURES[code] in told.prevention
     assert "{" not in told.blame + told.prevention
@@ -189,7 +190,7 @@ def test_a_check_needs_no_more_than_a_name(
     assert told.title == "odd on k" or code is Code.DEADLOCK
     assert all((told.blame, told.prevention, *told.harm, *(step.text for step in told.steps)))
     judged = judgement(case.history, finding)
-    assert "odd on" in story.headline(judged)
+    assert "odd on" in story.headline(judged) or code is Code.DEADLOCK
     assert "odd on" in words(report(case.history, judgement=judged))
 
 
@@ -198,10 +199,8 @@ def test_the_first_letter_of_a_name_stays() -> None:
     node = history("1@Node-1 acquire 0-1! error=held", "1@Node-1 write 2-3 x seq=1")
     named = replace(case.finding, operations=node.operations)
     said = story.headline(judgement(node, named))
-    assert said.startswith("At 0.003 s: Node-1 went into the critical section of k")
-    assert story.headline(judgement(node, double_run().finding)).startswith(
-        "At 0.009 s: the job invoice-7"
-    )
+    assert said.startswith("Node-1 went into the critical section of k")
+    assert story.headline(judgement(node, double_run().finding)).startswith("The job invoice-7")
 
 
 @pytest.mark.parametrize(
@@ -309,14 +308,14 @@ def test_what_shares_holds_with_an_overlap_is_a_part_of_it(make: Callable[[], Ca
     told = story.tell_incident(case.history, incident)
     assert told.title == "n1 held k for 0.800 s beyond its lease, while n2 was let in"
     assert told.harm[0].startswith(f"{TITLES[Code(case.finding.code)]}.")
-    said = story.headline(judgement(case.history, *both))
+    said = story.detail(judgement(case.history, *both))
     what = {Code.SILENT_LOSS: "silent loss", Code.REVIVED: "revived lease"}[Code(case.finding.code)]
     assert f"With it came 1 {what}." in said
     twice = judgement(case.history, *both, replace(case.finding, length_ns=1))
     plural = {Code.SILENT_LOSS: "silent losses", Code.REVIVED: "revived leases"}[
         Code(case.finding.code)
     ]
-    assert f"With it came 2 {plural}." in story.headline(twice)
+    assert f"With it came 2 {plural}." in story.detail(twice)
 
 
 def test_what_is_somebody_elses_fault_is_not_hidden_behind_the_main_one() -> None:
@@ -328,7 +327,7 @@ def test_what_is_somebody_elses_fault_is_not_hidden_behind_the_main_one() -> Non
     findings = (overlap(case), case.finding)
     [incident] = story.incidents(findings)
     telling = story.tell_incident(told, incident)
-    assert story.headline(judgement(told, *findings)).endswith("With it came 1 token regression.")
+    assert story.detail(judgement(told, *findings)).endswith("With it came 1 token regression.")
     assert "The token regression has a separate cause. The lock server: it gave" in telling.blame
     assert "Against the token regression: take tokens from a counter" in telling.prevention
     assert "--guard fence" not in telling.prevention  # it would trust those tokens
@@ -409,6 +408,6 @@ def test_a_semaphore_is_told_with_all_who_held_it() -> None:
     assert telling.title == "n1, n2 and n3 all held one of the 2 permits of k for 0.015 s"
     harmful = [step.text for step in telling.steps if step.kind is story.Kind.HARM]
     assert harmful == ["was granted k, while n1 and n2 still held it: three holders"]
-    said = story.headline(judgement(told, finding))
+    said = story.detail(judgement(told, finding))
     assert telling.title in said
     assert "broke the promise of its lease" not in said  # there was none

@@ -26,7 +26,7 @@ LET_IN_EARLY = """
     1 release 60-61
     2 release 70-71"""
 HAPPENED = {
-    "stops": "it was paused",
+    "stops": "n1 was paused",
     "ends": "its process was ended",
     "cuts": "it was cut off",
     "skews": "its clock was wrong",
@@ -56,7 +56,7 @@ def told(lines: str, effect: str, nodes: str = "n1", more: str = "") -> tuple[Hi
 def test_a_holder_that_outlived_its_lease(effect: str) -> None:
     given, judgement = told(OUTLIVED, effect)
     slept = effect == "stops"
-    assert ("slept through its lease" in story.headline(judgement)) == slept
+    assert ("slept through its lease" in story.detail(judgement)) == slept
     assert HAPPENED[effect] in story.tell(given, judgement.findings[0]).blame
     cure = story.tell(given, judgement.findings[0]).prevention
     assert CURES[effect] in cure
@@ -172,7 +172,7 @@ def test_who_had_begun_to_write_in_time_did_not_sleep_first(fault: str, title: s
     said = story.incident_title(incident)
     assert said.startswith(f"{title} arrived 0.610 s after ")
     assert "slept" not in said
-    assert story.headline(judge(told)).count("at 1.610 s") == 1
+    assert story.detail(judge(told)).count("at 1.610 s") == 1
 
 
 @pytest.mark.parametrize(

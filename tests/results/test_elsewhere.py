@@ -86,7 +86,7 @@ def test_nothing_found_in_a_register() -> None:
     expected = (
         "In 20 operations by 5 clients every answer is explained by an order of the operations."
     )
-    assert story.headline(judged) == expected
+    assert story.detail(judged) == expected
     text = words(elsewhere(of, judged))
     assert "What was found Nothing." in text
     assert "3 keys (register): all answers fit together." in text
@@ -97,7 +97,7 @@ def test_of_a_part_of_a_history_nobody_counts_the_clients() -> None:
     counts = replace(judgement(many(20)).counts, operations=10_000_000)
     empty = History.of([])
     judged = Judgement(Verdict.OK, (), (), counts, (REGISTER,), case=Case(empty))
-    assert story.headline(judged).startswith("In 10,000,000 operations every answer")
+    assert story.detail(judged).startswith("In 10,000,000 operations every answer")
     page = elsewhere(empty, judged)
     assert no_word_of_a_lock(words(page))
     assert json.loads(_Page(page).data)["omitted"] == 10_000_000

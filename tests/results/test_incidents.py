@@ -72,7 +72,7 @@ def test_the_title_is_about_the_incident(many: History) -> None:
 
 
 def test_the_headline_counts_incidents_not_pairs(many: History) -> None:
-    assert story.headline(judge(many)) == (
+    assert story.detail(judge(many)) == (
         "60 of 61 acknowledged writes lost (98 %), overwritten by 1 stale write (from a client "
         "whose lock had gone to another), at 2.102 s. c1 slept through its lease on k1, then wrote "
         "at once, 1.003 s after its end, while others were let in 60 times (c2 first)."
@@ -129,7 +129,7 @@ def test_behind_a_guard_the_refused_write_is_told() -> None:
     assert refused == ["tried to write late with token 40; refused: fenced: token 40 is below 100"]
     assert (
         "holds overlapped 60 times in 1 incident; the guard refused the one stale write"
-        in story.headline(judge(history))
+        in story.detail(judge(history))
     )
     assert told.prevention.startswith("Nothing more")
 
@@ -171,7 +171,7 @@ def test_a_chain_of_blind_releases_is_one_incident() -> None:
     assert len(told.steps) <= story.MOST_STEPS
     assert len(told.harm) <= 4
     assert "18 more releases did the same" in told.blame
-    assert told.title in story.headline(judgement)
+    assert told.title in story.detail(judgement)
     assert any("16 releases of a lock that was no longer their own" in s.text for s in told.steps)
 
 
@@ -180,7 +180,7 @@ def test_several_incidents_are_counted_and_the_first_is_told() -> None:
     for number in range(3):
         outlived_lease(run, 100 + 2000 * number)
     history = run.history()
-    text = story.headline(judge(history))
+    text = story.detail(judge(history))
     assert "overwritten by 3 stale writes" in text
     assert ". 3 incidents, the first at 1.401 s: c2 slept through its lease on k1" in text
     assert "Each time a client had outlived its lease (by up to 0.303 s)" in text
@@ -190,7 +190,7 @@ def test_several_incidents_are_counted_and_the_first_is_told() -> None:
 def test_the_headline_does_not_repeat_the_word_beside_it(verdict: Verdict) -> None:
     history = meets_many() if verdict is Verdict.VIOLATION else Recording().history()
     judged = judge(history)
-    assert not story.headline(judged).lower().startswith(verdict.value)
+    assert not story.detail(judged).lower().startswith(verdict.value)
 
 
 def test_without_a_storage_nothing_is_said_of_writes() -> None:
@@ -202,7 +202,7 @@ def test_without_a_storage_nothing_is_said_of_writes() -> None:
     run.release(1310, 2)
     history = run.history()
     _, told = only_incident(history)
-    text = story.headline(judge(history))
+    text = story.detail(judge(history))
     assert "storage" not in text
     assert "data" not in text
     assert "--workload register" in told.prevention

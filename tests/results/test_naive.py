@@ -111,7 +111,7 @@ def test_red_is_for_who_did_it(naive: tuple[History, Judgement]) -> None:
 def test_a_stale_write_that_is_lost_in_its_turn_is_told_as_one() -> None:
     told = history(IN_ITS_TURN, ledger=True, backend="redis-naive", ttl_ms=1000, stores=True)
     judged = judge(told)
-    assert story.headline(judged).startswith(
+    assert story.detail(judged).startswith(
         "1 stale write accepted (from a client whose lock had gone to another), then overwritten "
         "itself, at 1.111 s. n1 slept"
     )

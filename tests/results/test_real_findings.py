@@ -46,7 +46,7 @@ def test_what_is_found_can_be_told(mutation: Mutation, good: list[History]) -> N
 
 def tell_all(of: History, judged: Judgement) -> None:
     narrative = Narrative(judged)
-    assert narrative.headline.isprintable()
+    assert narrative.detail.isprintable()
     assert sum(len(i.findings) for i in narrative.incidents) == len(judged.findings)
     for _, told in narrative.stories(len(judged.findings)):
         sentences = (told.title, told.blame, told.prevention, *told.harm)
@@ -55,7 +55,7 @@ def tell_all(of: History, judged: Judgement) -> None:
         assert len(told.steps) <= story.MOST_STEPS
         assert len(told.harm) <= len(Code)
     assert report(of, judgement=judged).count("<script") == 2
-    assert narrative.headline.split()[0] in last_words(of, judged)
+    assert narrative.detail.split()[0] in last_words(of, judged)
     msgspec.json.encode(verdict_summary(narrative))
 
 

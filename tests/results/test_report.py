@@ -129,8 +129,8 @@ def test_of_several_incidents_it_says_whose_fault_is_told() -> None:
     simulate(run, 8, trouble=4, guard=True)
     guarded = run.history()
     page = report(guarded, judgement=judge(guarded, Verdict.OK))
-    assert "Whose fault, in incident 1 of 2. The holder" in words(page)
-    assert "Whose fault. The holder" in words(report(of_one_incident()))
+    assert "Whose fault, and what helps, in incident 1 of 2" in words(page)
+    assert "Whose fault. No one's, it is the limit of leases" in words(report(of_one_incident()))
 
 
 def test_the_help_speaks_only_of_lines_that_are_there() -> None:
@@ -212,10 +212,10 @@ def test_nothing_from_a_history_becomes_markup() -> None:
 
 
 def test_the_glossary_goes_only_where_the_page_has_a_place_for_it() -> None:
-    html = report(of_one_incident(), run_id="<!--words here-->", problem="<!--words below-->")
-    assert html.count('<dl class="glossary">') == 2
+    html = report(of_one_incident(), problem="<!--words below-->")
+    assert html.count('<dl class="glossary">') == 1
     assert "<!--words" not in html
-    assert "&lt;!--words here--&gt;" in html
+    assert "&lt;!--words below--&gt;" in html
 
 
 def test_half_a_character_does_not_stop_the_report() -> None:
@@ -276,7 +276,7 @@ def test_an_empty_history_has_a_report() -> None:
     assert "What was found Nothing." in words(report(History.of([])))
 
 
-def in_a_browser(folder: Path, html: str) -> str:
+def in_a_browser(folder: Path, html: str, link: str = "") -> str:
     """What became of the page when its script had run."""
     page = folder / "report.html"
     page.write_text(html, encoding="utf-8")
@@ -284,8 +284,30 @@ def in_a_browser(folder: Path, html: str) -> str:
     options = ["--headless=new", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=2000"]
     command = [CHROMIUM, *options, f"--user-data-dir={folder / 'profile'}", "--dump-dom"]
     return subprocess.run(
-        [*command, page.as_uri()], capture_output=True, text=True, timeout=120, check=True
+        [*command, f"{page.as_uri()}{link}"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
     ).stdout
+
+
+@pytest.mark.skipif(
+    CHROMIUM is None, reason="no browser here to open the page with: apt-get install chromium"
+)
+def test_a_link_to_an_incident_opens_it(tmp_path: Path) -> None:
+    run = Recording(terms={"guard": "fence"})
+    simulate(run, 8, trouble=4, guard=True)
+    html = report(run.history(), judgement=judge(run.history(), Verdict.OK))
+    for link, shown in (("", "Incident 1 of 2"), ("#incident-2", "Incident 2 of 2")):
+        (tmp_path / shown).mkdir()
+        seen = in_a_browser(tmp_path / shown, html, link)
+        label = re.search(r'id="finding-label".*?</p>', seen)
+        assert label is not None
+        assert shown in label[0]
+        story = re.search(r'<details[^>]*id="incident-2"[^>]*>', seen)
+        assert story is not None
+        assert ("open" in story[0]) == bool(link)
 
 
 @pytest.mark.skipif(
@@ -392,10 +414,11 @@ def test_one_client_is_told_once_with_the_command_that_mends_it() -> None:
     assert "The command at the top runs it again, with more clients." in text
 
 
-def test_the_words_of_the_headline_are_explained_beside_it_and_only_there() -> None:
+def test_its_words_are_explained_once_and_not_before_the_picture() -> None:
     text = words(report(of_one_incident()))
     assert text.count("A write from a client whose lock") == 1
-    assert text.index("A write from a client whose lock") < text.index("Timeline")
+    assert text.index("Timeline") < text.index("What the words mean")
+    assert text.index("What the words mean") < text.index("A write from a client whose lock")
     assert text.index("What the words mean") < text.index("What a client believes")
     assert "One that does not check whose lock" not in text  # nothing here was blind
     for name in ("Backend", "Workload", "Register", "c2", "k1"):

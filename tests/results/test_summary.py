@@ -80,7 +80,7 @@ def test_it_tells_what_the_report_tells() -> None:
     narrative = Narrative(judge(of))
     told = json.loads(msgspec.json.encode(verdict_summary(narrative)))
     assert (told["schema"], told["verdict"], told["incidents_in_all"]) == (1, "violation", 1)
-    assert told["headline"] == narrative.headline
+    assert told["detail"] == narrative.detail
     [incident] = told["incidents"]
     [(_, story)] = narrative.stories(1)
     assert incident["outcome"] == "data damaged"

@@ -71,7 +71,7 @@ def test_a_writer_beside_a_reader() -> None:
     assert story.title(finding) == (
         "n1 held k for 0.050 s beyond its lease, while n2 was let in to have it alone"
     )
-    assert story.headline(judgement).startswith(
+    assert story.detail(judgement).startswith(
         "At 0.111 s: n1 held k for 0.050 s beyond its lease, while n2 was let in to have it alone."
     )
 
@@ -94,14 +94,14 @@ def test_one_too_many_for_the_permits() -> None:
         ttl_ms=100,
     )
     judgement = judge(told)
-    assert "n1, n2 and n3 all held one of the 2 permits of k" in story.headline(judgement)
+    assert "n1, n2 and n3 all held one of the 2 permits of k" in story.detail(judgement)
 
 
 def test_a_run_that_is_right_says_what_it_saw() -> None:
     told = history(
         "1 acquire 0-1\n2 acquire 2-3\n1 release 10-11\n2 release 12-13", permits=2, ttl_ms=100
     )
-    said = story.headline(judge(told))
+    said = story.detail(judge(told))
     assert "no more than 2 clients held a lock at the same time." in said
     assert ("of 2 permits held at once", "2") in list(counted(told, judge(told)))
 

@@ -151,7 +151,7 @@ def test_a_right_lock_of_others_is_not_accused(tmp_path: Path) -> None:
         done = run(tmp_path, "--client", "locks:lock", "--nemesis", nemesis, "--json", seconds=8)
         result = json.loads(done.stdout)
         blamed = {f["blame"] for f in result["findings"] if f["effect"] == "violation"}
-        assert blamed <= {"holder"}, (nemesis, result["headline"])
+        assert blamed <= {"holder"}, (nemesis, result["detail"])
         assert done.returncode in (OK, VIOLATION), (nemesis, result["doubts"])
 
 

@@ -26,6 +26,7 @@ BACKEND = Backend(
     errors=POSTGRES_ERRORS,
     contact="pgbouncer",
     accused="PgBouncer in transaction mode",
+    instead="Give the lock a connection of its own, or use pg_advisory_xact_lock.",
     ended_by=ENDED_BY,
     expected=(
         # Clients share sessions, and with them their locks, without any fault.

@@ -23,6 +23,7 @@ from lockcheck.checker.finding import Judgement, Verdict
 from lockcheck.history import History
 from lockcheck.results.report.clocks import charts
 from lockcheck.results.report.glossary import glossary
+from lockcheck.results.report.picture import svg
 from lockcheck.results.report.timeline import timeline
 from lockcheck.results.story.incidents import Incident
 from lockcheck.results.story.narrative import Narrative, Story, again
@@ -39,12 +40,14 @@ from lockcheck.results.story.seen import (
     without_grant,
 )
 from lockcheck.results.story.settings import Rows, settings_of
+from lockcheck.results.story.untested import unguarded, untested
 from lockcheck.results.story.wording.clocks import about_clocks
 from lockcheck.results.story.wording.codes import note
 from lockcheck.results.story.wording.definitions import side_by_side
 from lockcheck.results.story.wording.doubts import beside_the_headline
 from lockcheck.results.story.wording.settling import settled_by
 from lockcheck.results.story.wording.titles import incident_title
+from lockcheck.results.ticket import ticket
 from lockcheck.runs.facts import RunFacts
 from lockcheck.words import full_stop, moment, plain, sentence, span
 
@@ -58,7 +61,7 @@ DOUBTS_LISTED = 12
 COMPARED = 12
 CLOSEST_LOOK_NS = 20_000_000
 # Where the glossary goes once the page's words are known. No text of a history holds a tag.
-WORDS_HERE, WORDS_BELOW = Markup("<!--words here-->"), Markup("<!--words below-->")
+WORDS_BELOW = Markup("<!--words below-->")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,13 +101,20 @@ def render(narrative: Narrative, facts: RunFacts) -> str:
             terms=history.terms,
             judgement=judgement,
             verdict=judgement.verdict,
-            headline=narrative.headline,
+            detail=narrative.detail,
+            point=narrative.point,
+            contrast=narrative.contrast,
+            ticket=ticket(narrative, facts),
+            untested=untested(history.terms) if judgement.verdict is Verdict.OK else (),
+            unguarded=unguarded(history.terms) if judgement.verdict is Verdict.OK else "",
+            without_grant=without_grant(judgement),
+            picture=svg(narrative.picture) if narrative.picture else None,
             tested=_tested(history, judgement, facts),
             answer=shown[0].story if shown and _asks_whose_fault(judgement) else None,
             again=again(history.terms, facts.rerun_command),
             counts=list(counted(history, judgement)),
             shown=shown,
-            above=narrative.in_headline,
+            above=narrative.in_detail,
             brief=list(enumerate(incidents[SHOWN_FULLY:], SHOWN_FULLY + 1)),
             unlisted=len(narrative.incidents) - len(incidents),
             refused=refused[:REFUSED_LISTED],
@@ -128,13 +138,10 @@ def render(narrative: Narrative, facts: RunFacts) -> str:
 def _with_glossary(page: str, narrative: Narrative, drawn: Iterable[str]) -> str:
     """Explains the words that occur on the page; `drawn`: names that its script draws."""
     known = glossary(narrative, " ".join([_visible(page), *map(plain, drawn)]))
-    first = set(glossary(narrative, narrative.headline))
-    here, below = [r for r in known if r in first], [r for r in known if r not in first]
-    page = page.replace(f"{WORDS_HERE}\n", _explained(here), 1)
-    return page.replace(WORDS_BELOW, _explained(below), 1)
+    return page.replace(WORDS_BELOW, _explained(known), 1)
 
 
-def _explained(rows: list[tuple[str, str]]) -> str:
+def _explained(rows: Rows) -> str:
     return _environment().get_template("words.html").render(rows=rows) + "\n" if rows else ""
 
 
@@ -223,7 +230,6 @@ def _environment() -> jinja2.Environment:
             "base-uri 'none'; form-action 'none'"
         ),
         open_at_first=OPEN_AT_FIRST,
-        words_here=WORDS_HERE,
         words_below=WORDS_BELOW,
     )
     return environment

@@ -84,15 +84,20 @@ function wireFolding() {
   name();
 }
 
-async function copy(code, button) {
+async function copy(text, button) {
+  const name = button.textContent;
   try {
-    await navigator.clipboard.writeText(code.textContent);
+    await navigator.clipboard.writeText(text);
   } catch { // no clipboard for a page opened from a disk: select it the old way
-    getSelection().selectAllChildren(code);
+    const area = document.createElement('textarea');
+    area.value = text;
+    document.body.append(area);
+    area.select();
     document.execCommand('copy');
+    area.remove();
   }
   button.textContent = 'Copied';
-  setTimeout(() => { button.textContent = 'Copy'; }, 1600);
+  setTimeout(() => { button.textContent = name; }, 1600);
 }
 
 function wireCopying() {
@@ -101,9 +106,11 @@ function wireCopying() {
     button.type = 'button';
     button.className = 'copy';
     button.textContent = 'Copy';
-    button.addEventListener('click', () => copy(box.querySelector('code'), button));
+    button.addEventListener('click', () => copy(box.querySelector('code').textContent, button));
     box.append(button);
   }
+  const ticket = byId('ticket');
+  ticket.addEventListener('click', () => copy(ticket.dataset.text, ticket));
 }
 
 function wireThemesAndPaper() {
@@ -124,6 +131,15 @@ function wireThemesAndPaper() {
   new ResizeObserver(() => {
     if (canvas.clientWidth !== layout.width) { measure(); redraw(); }
   }).observe(canvas);
+}
+
+function follow() {
+  const number = (/^#incident-(\d+)$/.exec(location.hash) || [])[1];
+  const story = number && byId(`incident-${number}`);
+  if (!story) return;
+  story.open = true;
+  show(Number(number) - 1);
+  story.scrollIntoView();
 }
 
 function leftOut() {
@@ -149,6 +165,8 @@ try {
   }
   nameFinding();
   draw();
+  follow();
+  addEventListener('hashchange', follow);
   root.dataset.lanes = String(data.lanes.length);
   root.dataset.holds = String(data.holds.lane.length);
 } catch (error) { // the words of the page do not depend on the picture

@@ -4,7 +4,9 @@ Pure functions: history and findings in, plain text out, without markup.
 
 `narrative`  all of it, made once
 `incidents`  findings with one cause; `grouping` finds out which they are
-`verdict`    the headline
+`point`      the headline, in at most twenty words; the verdict to the eye; whose it was
+`picture`    the worst incident, drawn; `contrast`, what was expected and what happened
+`verdict`    the same in a few sentences, with the numbers; `untested`, what `ok` does not show
 `numbers`    writes by a number that readers can count
 `seen`       what the run saw, whatever was found
 `refused`    what the storage's guard kept out
@@ -16,7 +18,8 @@ In `steps/` an incident is a list of steps (`scene`): `cast` chooses the holds t
 `doubts`     the sentence of each doubt
 `titles`     an incident in one line, and what it did
 `reasons`    why a judge is certain
-`blame`      whose fault; `cures`, what would prevent it; `effects`, what a fault did
+`blame`      whose fault; `cures`, what would prevent it; `advice`, the same in at most three steps
+`acts`       a fault as an act; `effects`, what a node went through
 `definitions`  overlaps and linearizability, side by side
 """
 

@@ -11,13 +11,17 @@ from lockcheck.checker.case import Case
 from lockcheck.checker.check import GUARDS
 from lockcheck.checker.finding import Judgement, Verdict
 from lockcheck.history import History, Terms
+from lockcheck.results.story.contrast import Contrast, contrast_of
 from lockcheck.results.story.grouping import incidents, worst_first
 from lockcheck.results.story.incidents import Incident
 from lockcheck.results.story.numbers import Numbers
+from lockcheck.results.story.picture import Picture, picture_of
+from lockcheck.results.story.point import Point, point_of
 from lockcheck.results.story.seen import about_locks
 from lockcheck.results.story.steps.scene import steps_of
 from lockcheck.results.story.steps.step import Step
-from lockcheck.results.story.verdict import headline
+from lockcheck.results.story.verdict import detail
+from lockcheck.results.story.wording.advice import advice_of
 from lockcheck.results.story.wording.blame import blame_of
 from lockcheck.results.story.wording.cures import prevention_of
 from lockcheck.results.story.wording.reasons import Reason, reasons_of
@@ -34,6 +38,7 @@ class Story:
     left_out: int  # steps, of which there were too many
     blame: str
     prevention: str
+    advice: tuple[str, ...]  # the same in at most three steps
     harm: tuple[str, ...]  # a line for each kind of finding, notes included
     reasons: tuple[Reason, ...]  # where a judge explains itself in more than that
 
@@ -48,6 +53,7 @@ def tell_incident(case: Case, incident: Incident, numbers: Numbers) -> Story:
         left_out=left_out,
         blame=blame_of(history, incident),
         prevention=prevention_of(history, incident),
+        advice=advice_of(history, incident),
         harm=harm(incident, numbers),
         reasons=reasons_of(incident),
     )
@@ -83,13 +89,32 @@ class Narrative:
     def incidents(self) -> tuple[Incident, ...]:
         return worst_first(self._in_time)
 
-    @cached_property
+    @property
     def headline(self) -> str:
-        return headline(self.history, self.judgement, self._in_time)
+        """The main point, in one sentence."""
+        return self.point.sentence
+
+    @cached_property
+    def detail(self) -> str:
+        """The same in a few sentences, with the numbers."""
+        return detail(self.history, self.judgement, self._in_time, self.headline)
+
+    @cached_property
+    def point(self) -> Point:
+        return point_of(self.history, self.judgement, self.incidents)
+
+    @cached_property
+    def picture(self) -> Picture | None:
+        """Of the worst incident; None: there is none, or it is not about two holders."""
+        return picture_of(self.case, self.incidents[0]) if self.incidents else None
+
+    @cached_property
+    def contrast(self) -> Contrast | None:
+        return contrast_of(self.incidents[0]) if self.in_detail else None
 
     @property
-    def in_headline(self) -> Incident | None:
-        """The incident that is in the headline, and needs no other title: the first violation."""
+    def in_detail(self) -> Incident | None:
+        """The incident that is in there, and needs no other title: the first violation."""
         violated = self.judgement.verdict is Verdict.VIOLATION
         return self.incidents[0] if violated and self.incidents else None
 

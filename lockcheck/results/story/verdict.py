@@ -37,20 +37,23 @@ _CAUSES = {
 }
 
 
-def headline(history: History, judgement: Judgement, incidents: Sequence[Incident]) -> str:
-    """`incidents`: in the order of time."""
+def detail(
+    history: History, judgement: Judgement, incidents: Sequence[Incident], known: str
+) -> str:
+    """`incidents`: in the order of time; `known`: what stands above it."""
     if judgement.verdict is Verdict.UNKNOWN:
-        return _unknown(history, judgement, incidents)
+        return _unknown(history, judgement, incidents, known)
     if judgement.verdict is Verdict.OK:
         return _ok(history, judgement, incidents)
     counted = [i for i in incidents if i.effect is Verdict.VIOLATION]
     first, many = counted[0], len(counted)
     at, first_title = moment(first.damage_ns), incident_title(first)
     damage = _damage(judgement, counted)
+    named = f": {lower_first(first_title)}" if first_title.lower() not in known.lower() else ""
     if many > 1:
-        what = f"{many:,} incidents, the first at {at}: {lower_first(first_title)}"
+        what = f"{many:,} incidents, the first at {at}{named}"
     else:  # the title tells how it came to the damage, which took until then
-        what = first_title if damage else f"At {at}: {lower_first(first_title)}"
+        what = first_title if damage and named else f"At {at}{named}"
     clock = ""
     if judgement.began_ns:
         clock = f"By the log's clock that was {by_its_clock(judgement.began_ns, first.damage_ns)}"
@@ -128,13 +131,15 @@ def _causes(history: History, counted: Sequence[Incident]) -> str:
 # --- where there is no violation -----------------------------------------------------------------
 
 
-def _unknown(history: History, judgement: Judgement, incidents: Sequence[Incident]) -> str:
+def _unknown(
+    history: History, judgement: Judgement, incidents: Sequence[Incident], known: str
+) -> str:
     what = "the lock is safe" if about_locks(history, judgement) else "the answers are right"
     start = f"This run cannot tell whether {what}."
     if judgement.doubts:
         first, *others = in_words(judgement)
         more = f" ({amount(len(others), 'more doubt')})" if others else ""
-        return f"{start} {sentence(first)}{more}"
+        return f"{start}{'' if sentence(first) == known else f' {sentence(first)}'}{more}"
     found = sum(i.effect is Verdict.UNKNOWN for i in incidents)
     return f"{start} {amount(found, 'incident')} came from stalls of the machine itself."
 

@@ -99,16 +99,19 @@ def _holder(terms: Terms, incident: Incident, finding: Finding) -> str:
     entitled = f"{upper_first(lock_server(terms))} was entitled to let {others} in."
     end, late = finding.blame.ended_by, span(finding.blame.by_ns)
     if end is None:
-        return f"The holder, {earlier}: {_overran(incident, finding)}. {entitled}"
+        if slept(incident.main):
+            return (
+                f"No one's, it is the limit of leases: {earlier} was paused, and could not notice "
+                f"that its lease had run out. {entitled}"
+            )
+        return f"The holder, {earlier}: {_overran(finding)}. {entitled}"
     return (
         f"This kind of lock: it lasts as long as a {plain(terms.ends_with)}, and that "
         f"of {earlier} had ended ({fault_name(end)}) {late} before it let go. {entitled}"
     )
 
 
-def _overran(incident: Incident, finding: Finding) -> str:
-    if slept(incident.main):
-        return "it was paused, and could not notice that its lease had run out"
+def _overran(finding: Finding) -> str:
     happened = suffering(finding)
     return f"it went on for {span(finding.blame.by_ns)} after its lease had run out ({happened})"
 

@@ -1,0 +1,54 @@
+"""What was to be expected, and what happened instead: one line each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lockcheck.checker.finding import Culprit
+from lockcheck.results.story.incidents import Incident
+from lockcheck.results.story.wording.codes import by_evidence
+from lockcheck.results.story.wording.titles import releaser_and_victim
+from lockcheck.words import lock_name, moment, node_of, span
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    expected: str
+    happened: str
+
+
+def contrast_of(incident: Incident) -> Contrast | None:
+    """None: the incident's own words say it already."""
+    main, key = incident.main, lock_name(incident.key)
+    if incident.foreign_releases:
+        releaser, victim = releaser_and_victim(main)
+        at = moment(incident.foreign_releases[0].last_ns)
+        return Contrast(
+            f"Only {victim} can release {key} while it holds it.",
+            f"{releaser} released it at {at}.",
+        )
+    if by_evidence(main) or len(main.holds) < 2 or incident.crowd:
+        return None
+    return _of_two(incident, node_of(main.holds, 0, ""), node_of(main.holds, 1, ""))
+
+
+def _of_two(incident: Incident, earlier: str, later: str) -> Contrast | None:
+    main, key, blame = incident.main, lock_name(incident.key), incident.main.blame
+    granted, until_ns = moment(main.holds[1].start_ns), blame.promised_until_ns
+    if blame.who is Culprit.SERVICE and until_ns is None:
+        return Contrast(
+            f"{earlier} alone holds {key} until it releases it.", f"{later} got it at {granted}."
+        )
+    if until_ns is None:
+        return None
+    if blame.who is Culprit.SERVICE:
+        return Contrast(
+            f"{earlier} alone holds {key} until its lease ends, at {moment(until_ns)}.",
+            f"{later} got it at {granted}: {span(blame.by_ns)} too early.",
+        )
+    if blame.who is Culprit.HOLDER:
+        return Contrast(
+            f"{earlier} stops by the end of its lease, at {moment(until_ns)}.",
+            f"{earlier} went on for {span(blame.by_ns)}; {later} had the lock from {granted} on.",
+        )
+    return None

@@ -1,0 +1,128 @@
+"""An incident as a small picture: the holder, who was let in beside it, the fault, and what was
+damaged. What is to be drawn, not how."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from lockcheck.checker.case import Case
+from lockcheck.checker.finding import Culprit
+from lockcheck.history import FaultSpan, Hold
+from lockcheck.results.story.incidents import Incident
+from lockcheck.results.story.refused import RefusedWrite, refused_writes
+from lockcheck.results.story.wording.acts import struck, upon
+from lockcheck.words import plain
+
+BEFORE, AFTER = 1.0, 0.4  # shown around the overlap, as shares of it
+SHORTEST_NS = 2_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    start: float  # of the picture's time, 0 to 1
+    end: float
+    kind: str  # hold, after (the lease is over), fault
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    at: float
+    kind: str  # early, lease, harm, refused
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    name: str
+    bars: tuple[Bar, ...] = ()
+    marks: tuple[Mark, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    start_ns: int
+    end_ns: int
+    lanes: tuple[Lane, ...]
+    taken_at: float  # when the second one got the lock that the first one had
+
+    def share(self, ns: int) -> float:
+        return min(1.0, max(0.0, (ns - self.start_ns) / (self.end_ns - self.start_ns)))
+
+
+def picture_of(case: Case, incident: Incident) -> Picture | None:
+    """None: it is not about two holders."""
+    holds = incident.main.holds
+    if len(holds) < 2 or incident.crowd:
+        return None
+    holder, rivals = holds[0], incident.rivals or holds[1:2]
+    let_in_ns = rivals[0].start_ns
+    damage = [*incident.stale, *(loss.overwriting for loss in incident.losses)]
+    late = [o.last_ns for o in damage] + [holder.end_ns, let_in_ns + SHORTEST_NS]
+    until_ns = max(late)
+    long_ns = until_ns - let_in_ns
+    start_ns = max(let_in_ns - round(BEFORE * long_ns), holder.acquire.start_ns - long_ns // 5)
+    empty = Picture(start_ns, until_ns + round(AFTER * long_ns), (), 0.0)
+    refused = (w for w in refused_writes(case) if let_in_ns <= w.time_ns <= until_ns)
+    draw = _Drawing(case, incident, empty, tuple(refused))
+    lanes = draw.holder(holder), draw.rivals(rivals), *draw.of_the_fault(holder)
+    return replace(empty, lanes=lanes, taken_at=empty.share(let_in_ns))
+
+
+@dataclass(frozen=True, slots=True)
+class _Drawing:
+    case: Case
+    incident: Incident
+    frame: Picture
+    refused: tuple[RefusedWrite, ...]  # while it lasted
+
+    def holder(self, hold: Hold) -> Lane:
+        until_ns = self.incident.main.blame.promised_until_ns
+        over_ns = hold.end_ns if until_ns is None else min(until_ns, hold.end_ns)
+        bars = [self._bar(hold.start_ns, over_ns, "hold")]
+        marks = []
+        if until_ns is not None and until_ns < hold.end_ns:
+            bars.append(self._bar(until_ns, hold.end_ns, "after"))
+            marks.append(self._mark(until_ns, "lease", "its lease ends"))
+        elif until_ns is not None and self.incident.main.blame.who is Culprit.SERVICE:
+            marks.append(self._mark(until_ns, "lease", "its lease should last until here"))
+        if (fault := self.incident.main.blame.fault) and hold.node in fault.nodes:
+            bars.append(self._fault_bar(fault))
+        return Lane(plain(hold.node), tuple(bars), (*marks, *self._harm(hold.node)))
+
+    def rivals(self, rivals: tuple[Hold, ...]) -> Lane:
+        first, nodes = rivals[0], {hold.node for hold in rivals}
+        name = plain(first.node) + (" and others" if len(nodes) > 1 else "")
+        bars = tuple(self._bar(hold.start_ns, hold.end_ns, "hold") for hold in rivals)
+        early = self.incident.main.blame.who is Culprit.SERVICE
+        text = "granted too early" if early else "granted"
+        marks = (self._mark(first.start_ns, "early", text), *self._harm(first.node))
+        return Lane(name, bars, marks)
+
+    def of_the_fault(self, holder: Hold) -> Iterator[Lane]:
+        fault = self.incident.main.blame.fault
+        if fault is not None and holder.node not in fault.nodes:
+            began = self._mark(fault.worked_from_ns, "fault", upon(fault))
+            yield Lane(struck(self.case.terms, fault), (self._fault_bar(fault),), (began,))
+
+    def _fault_bar(self, fault: FaultSpan) -> Bar:
+        healed_ns = self.frame.end_ns if fault.healed_ns is None else fault.healed_ns
+        return self._bar(fault.worked_from_ns, healed_ns, "fault")
+
+    def _harm(self, node: str) -> Iterator[Mark]:
+        lost = [loss.overwriting for loss in self.incident.losses if loss.overwriting.node == node]
+        for write in lost[:1]:
+            yield self._mark(write.last_ns, "harm", "overwrote newer writes")
+        stale = [write for write in self.incident.stale if write.node == node]
+        for write in stale[:1] if not lost else ():
+            yield self._mark(write.last_ns, "harm", "late write accepted")
+        for refused in self.refused:
+            if refused.node == node:
+                yield self._mark(refused.time_ns, "refused", "refused by the guard")
+                break
+
+    def _bar(self, start_ns: int, end_ns: int, kind: str) -> Bar:
+        return Bar(self.frame.share(start_ns), self.frame.share(end_ns), kind)
+
+    def _mark(self, ns: int, kind: str, text: str) -> Mark:
+        return Mark(self.frame.share(ns), kind, text)

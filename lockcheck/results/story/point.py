@@ -1,0 +1,236 @@
+"""The main point: one sentence of at most twenty words (cause, act, damage), what it comes to at a
+glance, and whose it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from lockcheck.checker.check import GUARDS
+from lockcheck.checker.finding import Code, Culprit, Finding, Judgement, Verdict
+from lockcheck.history import Effect, F, History, Terms
+from lockcheck.history.event import TRANSACTION
+from lockcheck.results.story.incidents import Incident, identity, slept
+from lockcheck.results.story.seen import about_locks, injected
+from lockcheck.results.story.wording.acts import befell, did
+from lockcheck.results.story.wording.codes import about_a_lock, by_evidence, words_of
+from lockcheck.results.story.wording.doubts import in_words
+from lockcheck.results.story.wording.titles import releaser_and_victim
+from lockcheck.words import amount, lock_server, names, node_of, plain, sentence, upper_first
+
+MOST_WORDS = 20
+OUR_OPENINGS = frozenset({"the", "broken", "too", "no", "process", "your", "two", "three", "four"})
+LIMIT = "no one: the limit of leases"
+
+
+class Level(StrEnum):
+    """The verdict to the eye: a run that only its guard kept right is no plain `ok`."""
+
+    OK = "OK"
+    GUARDED = "OK only with the guard"
+    UNKNOWN = "Unknown"
+    VIOLATION = "Violation"
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    level: Level
+    sentence: str
+    whose: str = ""  # two to four words; empty where nothing was damaged
+    did: str = ""  # what lockcheck did, where that is a part of it
+
+
+def point_of(history: History, judgement: Judgement, incidents: Sequence[Incident]) -> Point:
+    """`incidents`: the worst first."""
+    level = level_of(history, judgement)
+    if level is Level.UNKNOWN:
+        return Point(level, _unknown(history, judgement))
+    if level is not Level.VIOLATION:
+        return Point(level, _ok(history, judgement))
+    worst, counted = incidents[0], [i for i in incidents if i.effect is Verdict.VIOLATION]
+    fault = worst.main.blame.fault
+    return Point(
+        level,
+        _violation(history, judgement, worst, counted),
+        whose(history.terms, worst.main),
+        did(history.terms, fault) if fault else "",
+    )
+
+
+def level_of(history: History, judgement: Judgement) -> Level:
+    if judgement.verdict is not Verdict.OK:
+        violated = judgement.verdict is Verdict.VIOLATION
+        return Level.VIOLATION if violated else Level.UNKNOWN
+    needed = _refused(history, judgement) and history.terms.guard in (*GUARDS, TRANSACTION)
+    return Level.GUARDED if needed else Level.OK
+
+
+def _refused(history: History, judgement: Judgement) -> int:
+    """The writes that would have done harm without the guard."""
+    if history.terms.guard == TRANSACTION:
+        return sum(1 for o in history.operations if o.f in (F.WRITE, F.RUN) and o.failed)
+    return judgement.counts.stale_writes_refused
+
+
+def whose(terms: Terms, main: Finding) -> str:
+    """Never a server for what stands before it; and whom lockcheck stopped is no culprit."""
+    blame = main.blame
+    if blame.who is Culprit.SERVICE:
+        return plain(terms.accused) or ("lock service" if about_a_lock(main) else "server")
+    if blame.who is Culprit.HOLDER:
+        if blame.ended_by is not None:
+            return "this kind of lock"
+        return LIMIT if blame.fault is not None else "application"
+    if blame.who is Culprit.CLIENT:
+        return "lock client" if blame.release is not None or by_evidence(main) else "application"
+    return {Culprit.STORAGE: "storage"}.get(blame.who, "not known")
+
+
+# --- a violation ---------------------------------------------------------------------------------
+
+
+def _violation(
+    history: History, judgement: Judgement, worst: Incident, counted: Sequence[Incident]
+) -> str:
+    damage = _damage(judgement, worst, counted)
+    for cause in _causes(history, worst):
+        joined = "; " if ":" in cause and damage[:1].isdigit() else ": "
+        text = f"{cause}{', and ' if damage[:1].isalpha() else joined}{damage}" if damage else cause
+        if len(text.split()) <= MOST_WORDS:
+            return f"{_begun(text)}."
+    return f"{_begun(' '.join(text.split()[: MOST_WORDS - 1]))} …"
+
+
+def _begun(text: str) -> str:
+    """A client's name stays as it is."""
+    return upper_first(text) if text.partition(" ")[0] in OUR_OPENINGS else text
+
+
+def _causes(history: History, incident: Incident) -> list[str]:
+    """Cause and act, in ever fewer words."""
+    main = incident.main
+    if incident.foreign_releases:
+        return _deleted(incident)
+    if by_evidence(main):
+        return [words_of(main).title(main)]
+    if incident.crowd:
+        who = names(hold.node for hold in incident.crowd)
+        permits = f"the {len(main.holds) - 1} permits of the lock"
+        return [f"{who} all held one of {permits}", f"too many clients held {permits}"]
+    earlier, later = node_of(main.holds, 0, "a client"), node_of(main.holds, 1, "another client")
+    return _by_culprit(history, main, earlier, later)
+
+
+def _by_culprit(history: History, main: Finding, earlier: str, later: str) -> list[str]:
+    match main.blame.who:
+        case Culprit.SERVICE:
+            return _of_the_service(history, main, earlier, later)
+        case Culprit.HOLDER:
+            cause = _outlived(history.terms, main, earlier)
+            return [f"{cause}; {later} got the lock", cause]
+        case Culprit.CLIENT:
+            writer = main.operations[-1].node if main.operations else earlier
+            return [f"{plain(writer)} wrote without holding the lock"]
+        case Culprit.STORAGE:
+            return ["the storage served an older value than it had accepted"]
+    return [f"{earlier} and {later} held the lock at once"]
+
+
+def _deleted(incident: Incident) -> list[str]:
+    releaser, victim = releaser_and_victim(incident.main)
+    act = f"deleted {victim}'s lock"
+    for late in incident.late[:1]:
+        holder = node_of(late.holds, 0, "a client")
+        past = "was paused past its lease" if slept(late) else "worked past its lease"
+        if holder == releaser:
+            return [f"{holder} {past}, then {act}", f"{releaser} {act}"]
+        return [f"{holder} {past}; {releaser} then {act}", f"{releaser} {act}"]
+    return [f"{releaser} {act}, which was not its own", f"{releaser} {act}"]
+
+
+def _of_the_service(history: History, main: Finding, earlier: str, later: str) -> list[str]:
+    terms, fault = history.terms, main.blame.fault
+    server = lock_server(terms) if terms.accused else plain(terms.server) or "the lock server"
+    beside = f"{server} let {later} in beside {earlier}"
+    if fault is None:
+        none = terms.backend and not any(f.proven_ns is not None for f in history.faults)
+        return [f"broken without any fault: {beside}" if none else beside, beside]
+    cause = befell(terms, fault)
+    if terms.accused:
+        return [f"{cause}: {beside}", beside]
+    if fault.effect is Effect.SKEWS:
+        return [f"{cause}: {earlier}'s lock ended early, {later} got it too", cause]
+    if fault.effect is Effect.ENDS:
+        return [f"{cause} and forgot {earlier}'s lock; {later} got it too", cause]
+    return [f"{cause}: {later} got {earlier}'s lock too", cause]
+
+
+def _outlived(terms: Terms, main: Finding, earlier: str) -> str:
+    fault = main.blame.fault
+    if main.blame.ended_by is not None:
+        return f"{befell(terms, main.blame.ended_by)}, and {earlier}'s lock ended with it"
+    if slept(main):
+        return f"{earlier} was paused past its lease"
+    suffered = {
+        Effect.CUTS: f"{earlier}, cut off, worked past its lease",
+        Effect.SLOWS: f"{earlier}, slowed down, worked past its lease",
+        Effect.ENDS: f"{earlier} was killed, and its last write came past its lease",
+        Effect.SKEWS: f"{earlier}, its clock wrong, worked past its lease",
+    }
+    worked = f"{earlier} worked past its lease"
+    return suffered.get(fault.effect, worked) if fault and fault.effect else worked
+
+
+def _damage(judgement: Judgement, worst: Incident, counted: Sequence[Incident]) -> str:
+    counts = judgement.counts
+    found = sum(len(i.of(Code.LOST_UPDATE)) for i in counted)
+    lost, of = counts.updates_lost or found, counts.updates_acknowledged
+    late = {identity(write) for i in counted for write in i.stale}
+    gone = {identity(write) for i in counted for loss in i.losses for write in loss.lost}
+    if late and gone == late:  # a late write that was overwritten itself: nothing else is gone
+        lost = 0
+    if lost == 1 and len(worst.losses) == 1 and len(worst.losses[0].lost) == 1:
+        [loss] = worst.losses
+        return f"{plain(loss.overwriting.node)} overwrote {plain(loss.lost[0].node)}'s write"
+    if lost:
+        return f"{lost:,} of {of:,} writes lost" if of else f"{amount(lost, 'write')} lost"
+    if late:
+        writes = "its late write" if len(late) == 1 else f"{len(late):,} late writes"
+        return f"the storage took {writes}"
+    if by_evidence(worst.main):
+        return ""
+    return "no data was damaged this time" if counts.writes_accepted else ""
+
+
+# --- no violation --------------------------------------------------------------------------------
+
+
+def _ok(history: History, judgement: Judgement) -> str:
+    if not about_locks(history, judgement):
+        return f"All {amount(judgement.counts.operations, 'answer')} fit together."
+    if refused := _refused(history, judgement):
+        guard = {"fence": "the fence", "cas": "compare-and-set"}.get(history.terms.guard)
+        if guard is None:
+            late = amount(refused, "late change")
+            return f"Safe only because of the transaction: {late} did not happen."
+        all_ = "the one late write" if refused == 1 else f"all {refused:,} late writes"
+        return f"Safe only because of {guard}: it refused {all_}."
+    done = injected(history, judgement)
+    under = f"under {done}" if done and len(done.split()) < 10 else "under these faults"
+    if not history.terms.excludes:
+        kept = "no acknowledged change was lost"
+    elif history.terms.permits > 1:
+        kept = f"no more than {history.terms.permits} clients held the lock at once"
+    else:
+        kept = "no two clients held the lock at once"
+    return f"{upper_first(kept)}, {under if done else 'without any fault'}."
+
+
+def _unknown(history: History, judgement: Judgement) -> str:
+    if judgement.doubts:
+        first = next(iter(in_words(judgement)))
+        if len(first.split()) <= MOST_WORDS:
+            return sentence(first)
+    what = "the lock is safe" if about_locks(history, judgement) else "the answers are right"
+    return f"This run cannot tell whether {what}."

@@ -1,0 +1,36 @@
+"""A judgement as Markdown, to be pasted into a ticket: the main point, its picture, the command."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lockcheck.results.picture_text import lines_of_picture
+from lockcheck.results.story.narrative import Narrative, again
+from lockcheck.runs.facts import RunFacts
+
+
+def ticket(narrative: Narrative, facts: RunFacts) -> str:
+    return "\n\n".join(_parts(narrative, facts)) + "\n"
+
+
+def _parts(narrative: Narrative, facts: RunFacts) -> Iterator[str]:
+    point = narrative.point
+    yield f"**{point.level}**: {point.sentence}"
+    if point.whose:
+        yield f"Whose: {point.whose}. {point.did}".rstrip()
+    if narrative.picture:
+        yield _block(lines_of_picture(narrative.picture))
+    if contrast := narrative.contrast:
+        yield f"- Expected: {contrast.expected}\n- Happened: {contrast.happened}"
+    steps = [step for _, story in narrative.stories(1) for step in story.advice]
+    if steps:
+        yield "\n".join(f"{number}. {step}" for number, step in enumerate(steps, 1))
+    yield narrative.detail
+    commands = [again(narrative.history.terms, facts.rerun_command)[0], facts.check_command]
+    if any(commands):
+        yield _block([command for command in commands if command])
+
+
+def _block(lines: list[str]) -> str:
+    """Indented: no text in it can end it."""
+    return "\n".join(f"    {line}" for line in lines)

@@ -1,0 +1,237 @@
+"""The main point: a sentence of at most twenty words, the verdict to the eye, whose it was, and a
+picture of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lockcheck.check.loading import loaded
+from lockcheck.check.patience import FOR_A_RUN_MS, patient_for
+from lockcheck.check.recheck import judged
+from lockcheck.checker import judge
+from lockcheck.checker.finding import Code, Verdict
+from lockcheck.errors import LockcheckError
+from lockcheck.formats import ReadOptions
+from lockcheck.results.judgement import NO_RUN
+from lockcheck.results.picture_text import NAMES, WIDE, lines_of_picture
+from lockcheck.results.report.picture import svg
+from lockcheck.results.story.narrative import Narrative
+from lockcheck.results.story.point import MOST_WORDS, Level, Point
+from lockcheck.results.story.untested import unguarded, untested
+from lockcheck.results.ticket import ticket
+from tests.checker import dsl
+from tests.results.made_up import CASES, judgement
+from tests.results.test_story import Recording, simulate
+from tests.results.test_story import judge as as_if_judged
+
+HISTORIES = Path(__file__).parents[1] / "checker" / "histories"
+PAUSED = "fault pause n1 5-120 effect=stops"
+OUTLIVED = ("1 acquire 0-1", "2 acquire 110-111", "1 release 130-131", "2 release 140-141")
+EARLY = ("1 acquire 0-1", "2 acquire 50-51", "1 release 60-61", "2 release 70-71")
+OVERWROTE = (
+    "1 acquire 0-1",
+    "1 read 2-3 = a",
+    "2 acquire 110-111",
+    "2 read 112-113 = a",
+    "2 write 114-115 b base=a seq=2",
+    "2 release 116-117",
+    "1 write 121-122 c base=a seq=3",
+    "1 release 123-124",
+)
+RUN: dict[str, Any] = {
+    "ttl_ms": 100,
+    "backend": "mine",
+    "server": "Redis",
+    "lock_nodes": ("r1", "r2", "r3"),
+}
+
+
+def told(*lines: str, **terms: Any) -> Narrative:
+    return Narrative(judge(dsl.history(*lines, **(RUN | terms))))
+
+
+# --- the sentence ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("lines", "terms", "sentence", "whose"),
+    [
+        (
+            (*OVERWROTE, PAUSED),
+            {},
+            "n1 was paused past its lease; n2 got the lock, and n1 overwrote n2's write.",
+            "no one: the limit of leases",
+        ),
+        (
+            OVERWROTE,
+            {},
+            "n1 worked past its lease; n2 got the lock, and n1 overwrote n2's write.",
+            "application",
+        ),
+        (
+            (*OUTLIVED, "fault partition n1 5-120 effect=cuts"),
+            {},
+            "n1, cut off, worked past its lease; n2 got the lock.",
+            "no one: the limit of leases",
+        ),
+        (EARLY, {}, "Broken without any fault: Redis let n2 in beside n1.", "lock service"),
+        (
+            EARLY,
+            {"accused": "PgBouncer"},
+            "Broken without any fault: PgBouncer let n2 in beside n1.",
+            "PgBouncer",
+        ),
+        (
+            (*EARLY, "fault clock r1,r2,r3 5-120 effect=skews asked=clock:jump=+30s@majority"),
+            {},
+            "The clocks of three Redis servers jumped 30 s: n1's lock ended early, n2 got it too.",
+            "lock service",
+        ),
+        (
+            (*EARLY, "fault kill r1 5-40 effect=ends"),
+            {},
+            "Redis r1 restarted and forgot n1's lock; n2 got it too.",
+            "lock service",
+        ),
+        (
+            (*EARLY, "fault failover r1 5-40 effect=ends"),
+            {},
+            "Redis failed over and forgot n1's lock; n2 got it too.",
+            "lock service",
+        ),
+    ],
+)
+def test_cause_act_and_damage_in_that_order(
+    lines: tuple[str, ...], terms: dict[str, object], sentence: str, whose: str
+) -> None:
+    point = told(*lines, **terms).point
+    assert point.sentence == sentence
+    assert (point.level, point.whose) == (Level.VIOLATION, whose)
+
+
+@pytest.mark.parametrize("code", Code)
+def test_each_code_has_one_of_at_most_twenty_words(code: Code) -> None:
+    if code not in CASES:
+        pytest.skip("its story is who held the lock when: tested above")
+    case = CASES[code]()
+    point = Narrative(judgement(case.history, case.finding)).point
+    assert 2 <= len(point.sentence.split()) <= MOST_WORDS
+    assert point.whose
+
+
+def test_all_stored_histories_have_one_of_at_most_twenty_words() -> None:
+    seen = 0
+    for path in sorted(HISTORIES.iterdir()):
+        try:
+            with loaded(str(path), ReadOptions()) as found:
+                point = Narrative(judged(found.history, patient_for(FOR_A_RUN_MS))).point
+        except LockcheckError:  # it tells which format it is only by an option
+            continue
+        assert 2 <= len(point.sentence.split()) <= MOST_WORDS, (path.name, point.sentence)
+        seen += 1
+    assert seen > 20
+
+
+def test_what_lockcheck_did_is_told_apart() -> None:
+    assert told(*OVERWROTE, PAUSED).point.did == "lockcheck paused n1 for 0.115 s."
+    assert told(*OVERWROTE).point.did == ""
+
+
+# --- the verdict to the eye ----------------------------------------------------------------------
+
+
+def test_what_only_the_guard_kept_right_is_no_plain_ok() -> None:
+    run = Recording(terms={"guard": "fence"})
+    simulate(run, 8, trouble=4, guard=True)
+    guarded = Narrative(as_if_judged(run.history(), Verdict.OK))
+    refused = guarded.judgement.counts.stale_writes_refused
+    sentence = f"Safe only because of the fence: it refused all {refused} late writes."
+    assert guarded.point == Point(Level.GUARDED, sentence)
+    assert guarded.picture is not None
+    assert "refused by the guard" in str(guarded.picture)
+
+
+def test_a_green_one_says_what_was_not_tested() -> None:
+    terms = dsl.history("1 acquire 0-1", **RUN, faults=("pause", "kill:server"), stores=True).terms
+    assert [option for _, option in untested(terms)] == ["--nemesis partition", "--nemesis clock"]
+    assert "paused past its lease" in unguarded(terms)
+    log = dsl.history("1 acquire 0-1").terms
+    assert untested(log) == ()
+    assert unguarded(log) == ""
+
+
+# --- expected, happened, and what to do ---------------------------------------------------------
+
+
+def test_expected_and_happened() -> None:
+    contrast = told(*EARLY).contrast
+    assert contrast is not None
+    assert contrast.expected == "n1 alone holds k until its lease ends, at 0.100 s."
+    assert contrast.happened == "n2 got it at 0.051 s: 0.049 s too early."
+    late = told(*OVERWROTE, PAUSED).contrast
+    assert late is not None
+    assert late.expected == "n1 stops by the end of its lease, at 0.100 s."
+
+
+def test_the_direct_cure_comes_first_and_there_are_at_most_three() -> None:
+    pooler = told(*EARLY, accused="PgBouncer", instead="Give it a connection of its own.")
+    [(_, story)] = pooler.stories(1)
+    assert story.advice[0] == "Give it a connection of its own."
+    [(_, too_long)] = told(*OVERWROTE, stores=True).stories(1)
+    assert too_long.advice[0] == "Make the lease longer than the work, or renew it meanwhile."
+    assert "--guard fence" in too_long.advice[1]
+    assert len(too_long.advice) == 3
+
+
+def test_it_fits_into_a_ticket() -> None:
+    written = ticket(told(*OVERWROTE, PAUSED, stores=True), NO_RUN)
+    point, *rest = written.splitlines()
+    assert point.startswith("**Violation**: n1 was paused past its lease")
+    assert "- Expected: n1 stops by the end of its lease, at 0.100 s." in rest
+    assert any(line.startswith("1. Let the storage check a fencing token") for line in rest)
+    assert any(line.startswith("    n1  ") and "━" in line for line in rest)
+
+
+# --- the picture --------------------------------------------------------------------------------
+
+
+def test_the_picture_has_holder_intruder_and_fault_with_words_at_their_marks() -> None:
+    early = told(*EARLY, "fault kill r1 5-40 effect=ends").picture
+    assert early is not None
+    assert [lane.name for lane in early.lanes] == ["n1", "n2", "Redis r1"]
+    marks = {mark.text for lane in early.lanes for mark in lane.marks}
+    assert marks == {"its lease should last until here", "granted too early", "kill"}
+    assert 1 / 4 < early.taken_at < 2 / 3  # the incident is in the middle
+    late = told(*OVERWROTE, PAUSED).picture
+    assert late is not None
+    assert [bar.kind for bar in late.lanes[0].bars] == ["hold", "after", "fault"]
+    assert [mark.text for mark in late.lanes[0].marks] == [
+        "its lease ends",
+        "overwrote newer writes",
+    ]
+
+
+def test_it_is_drawn_without_script_and_in_characters_of_eighty_columns() -> None:
+    picture = told(*OVERWROTE, PAUSED).picture
+    assert picture is not None
+    drawn = svg(picture)
+    assert drawn.startswith("<svg")
+    assert "overwrote newer writes" in drawn
+    assert "script" not in drawn
+    lines = lines_of_picture(picture)
+    assert max(map(len, lines)) <= NAMES + WIDE <= 78
+    assert any("its lease ends" in line for line in lines)
+
+
+def test_a_name_from_a_history_is_no_markup() -> None:
+    lines = [line.replace("1 ", "1@<b>x ", 1) if line[0] == "1" else line for line in EARLY]
+    picture = told(*lines).picture
+    assert picture is not None
+    assert "<b>" not in svg(picture)
+
+
+def test_where_there_are_no_two_holders_there_is_none() -> None:
+    assert told("1 acquire 0-1", "1 release 2-3").picture is None
