@@ -235,3 +235,21 @@ def test_a_name_from_a_history_is_no_markup() -> None:
 
 def test_where_there_are_no_two_holders_there_is_none() -> None:
     assert told("1 acquire 0-1", "1 release 2-3").picture is None
+
+
+def test_who_deleted_whose_lock_is_drawn() -> None:
+    narrative = told(
+        "1 acquire 0-1",
+        "2 acquire 110-111",
+        '1 release 130-131 = {"removed": 1, "blind": true}',
+        "3 acquire 140-141",
+        "2 release 160-161",
+        "3 release 170-171",
+    )
+    assert narrative.headline == "n1 worked past its lease, then deleted n2's lock."
+    picture = narrative.picture
+    assert picture is not None
+    assert picture.deleted
+    assert [lane.name for lane in picture.lanes] == ["n1", "n2", "n3"]
+    assert [mark.text for mark in picture.lanes[0].marks] == ["its lease ends", "deletes the lock"]
+    assert [mark.text for mark in picture.lanes[2].marks] == ["granted too early"]

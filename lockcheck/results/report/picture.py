@@ -8,7 +8,7 @@ from markupsafe import Markup, escape
 
 from lockcheck.results.story.picture import Lane, Picture
 
-WIDTH, NAMES, RIGHT = 960, 132, 12
+WIDTH, NAMES, RIGHT = 960, 150, 12
 LANE, BAR, TOP = 46, 14, 6
 SHORTEST = 3.0  # a hold that was over at once is still to be seen
 TURNS = 0.6  # texts of marks further right stand before them
@@ -31,7 +31,7 @@ def _x(share: float) -> float:
 
 def _lane(lane: Lane, top: int) -> Iterator[str]:
     middle = top + LANE // 2 + 4
-    yield f'<text class="p-name" x="0" y="{middle + 4}">{escape(lane.name[:18])}</text>'
+    yield f'<text class="p-name" x="0" y="{middle + 4}">{escape(lane.name[:22])}</text>'
     yield f'<path class="p-line" d="M{NAMES} {middle}H{WIDTH - RIGHT}"/>'
     for bar in sorted(lane.bars, key=lambda bar: bar.kind != "fault"):  # behind the others
         start, end = _x(bar.start), _x(bar.end)
@@ -59,7 +59,10 @@ def _lane(lane: Lane, top: int) -> Iterator[str]:
 def _taken(picture: Picture) -> str:
     """From who took the lock to who lost it."""
     x, one, other = _x(picture.taken_at), TOP + LANE * 1.5 - 6, TOP + LANE / 2 + 14
-    head = f"M{x - 4} {other + 6}L{x} {other}L{x + 4} {other + 6}"
+    back = 6
+    if picture.deleted:
+        one, other, back = other, one, -back
+    head = f"M{x - 4} {other + back}L{x} {other}L{x + 4} {other + back}"
     return f'<path class="p-took" d="M{x} {one}V{other}"/><path class="p-took" d="{head}"/>'
 
 

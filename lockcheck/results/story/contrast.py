@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from lockcheck.checker.finding import Culprit
 from lockcheck.results.story.incidents import Incident
 from lockcheck.results.story.wording.codes import by_evidence
-from lockcheck.results.story.wording.titles import releaser_and_victim
+from lockcheck.results.story.wording.titles import first_release
 from lockcheck.words import lock_name, moment, node_of, span
 
 
@@ -21,7 +21,7 @@ def contrast_of(incident: Incident) -> Contrast | None:
     """None: the incident's own words say it already."""
     main, key = incident.main, lock_name(incident.key)
     if incident.foreign_releases:
-        releaser, victim = releaser_and_victim(main)
+        releaser, victim = first_release(incident)
         at = moment(incident.foreign_releases[0].last_ns)
         return Contrast(
             f"Only {victim} can release {key} while it holds it.",

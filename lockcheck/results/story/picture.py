@@ -11,7 +11,7 @@ from lockcheck.checker.finding import Culprit
 from lockcheck.history import FaultSpan, Hold
 from lockcheck.results.story.incidents import Incident
 from lockcheck.results.story.refused import RefusedWrite, refused_writes
-from lockcheck.results.story.wording.acts import struck, upon
+from lockcheck.results.story.wording.acts import lane_of, upon
 from lockcheck.words import plain
 
 BEFORE, AFTER = 1.0, 0.4  # shown around the overlap, as shares of it
@@ -44,7 +44,8 @@ class Picture:
     start_ns: int
     end_ns: int
     lanes: tuple[Lane, ...]
-    taken_at: float  # when the second one got the lock that the first one had
+    taken_at: float  # when the second one got the lock that the first one had,
+    deleted: bool  # or the first one deleted that of the second
 
     def share(self, ns: int) -> float:
         return min(1.0, max(0.0, (ns - self.start_ns) / (self.end_ns - self.start_ns)))
@@ -52,20 +53,22 @@ class Picture:
 
 def picture_of(case: Case, incident: Incident) -> Picture | None:
     """None: it is not about two holders."""
-    holds = incident.main.holds
+    holds, release = incident.main.holds, next(iter(incident.foreign_releases), None)
     if len(holds) < 2 or incident.crowd:
         return None
     holder, rivals = holds[0], incident.rivals or holds[1:2]
-    let_in_ns = rivals[0].start_ns
+    deleted = release is not None and release.node == holder.node
+    let_in_ns = release.last_ns if release is not None and deleted else rivals[0].start_ns
     damage = [*incident.stale, *(loss.overwriting for loss in incident.losses)]
-    late = [o.last_ns for o in damage] + [holder.end_ns, let_in_ns + SHORTEST_NS]
+    ends = [hold.end_ns for hold in (holder, incident.next_holder if deleted else None) if hold]
+    late = [o.last_ns for o in damage] + [*ends, let_in_ns + SHORTEST_NS]
     until_ns = max(late)
     long_ns = until_ns - let_in_ns
     start_ns = max(let_in_ns - round(BEFORE * long_ns), holder.acquire.start_ns - long_ns // 5)
-    empty = Picture(start_ns, until_ns + round(AFTER * long_ns), (), 0.0)
+    empty = Picture(start_ns, until_ns + round(AFTER * long_ns), (), 0.0, deleted)
     refused = (w for w in refused_writes(case) if let_in_ns <= w.time_ns <= until_ns)
     draw = _Drawing(case, incident, empty, tuple(refused))
-    lanes = draw.holder(holder), draw.rivals(rivals), *draw.of_the_fault(holder)
+    lanes = draw.holder(holder), draw.rivals(rivals), *draw.next(), *draw.of_the_fault(holder)
     return replace(empty, lanes=lanes, taken_at=empty.share(let_in_ns))
 
 
@@ -88,6 +91,9 @@ class _Drawing:
             marks.append(self._mark(until_ns, "lease", "its lease should last until here"))
         if (fault := self.incident.main.blame.fault) and hold.node in fault.nodes:
             bars.append(self._fault_bar(fault))
+        if self.frame.deleted:
+            release = self.incident.foreign_releases[0]
+            marks.append(self._mark(release.last_ns, "harm", "deletes the lock"))
         return Lane(plain(hold.node), tuple(bars), (*marks, *self._harm(hold.node)))
 
     def rivals(self, rivals: tuple[Hold, ...]) -> Lane:
@@ -99,11 +105,19 @@ class _Drawing:
         marks = (self._mark(first.start_ns, "early", text), *self._harm(first.node))
         return Lane(name, bars, marks)
 
+    def next(self) -> Iterator[Lane]:
+        """Who was let in because the lock was gone."""
+        hold = self.incident.next_holder if self.frame.deleted else None
+        if hold is not None:
+            bars = (self._bar(hold.start_ns, hold.end_ns, "hold"),)
+            let_in = self._mark(hold.start_ns, "early", "granted too early")
+            yield Lane(plain(hold.node), bars, (let_in, *self._harm(hold.node)))
+
     def of_the_fault(self, holder: Hold) -> Iterator[Lane]:
         fault = self.incident.main.blame.fault
         if fault is not None and holder.node not in fault.nodes:
             began = self._mark(fault.worked_from_ns, "fault", upon(fault))
-            yield Lane(struck(self.case.terms, fault), (self._fault_bar(fault),), (began,))
+            yield Lane(lane_of(self.case.terms, fault), (self._fault_bar(fault),), (began,))
 
     def _fault_bar(self, fault: FaultSpan) -> Bar:
         healed_ns = self.frame.end_ns if fault.healed_ns is None else fault.healed_ns

@@ -16,7 +16,7 @@ from lockcheck.results.story.seen import about_locks, injected
 from lockcheck.results.story.wording.acts import befell, did
 from lockcheck.results.story.wording.codes import about_a_lock, by_evidence, words_of
 from lockcheck.results.story.wording.doubts import in_words
-from lockcheck.results.story.wording.titles import releaser_and_victim
+from lockcheck.results.story.wording.titles import first_release
 from lockcheck.words import amount, lock_server, names, node_of, plain, sentence, upper_first
 
 MOST_WORDS = 20
@@ -138,7 +138,7 @@ def _by_culprit(history: History, main: Finding, earlier: str, later: str) -> li
 
 
 def _deleted(incident: Incident) -> list[str]:
-    releaser, victim = releaser_and_victim(incident.main)
+    releaser, victim = first_release(incident)
     act = f"deleted {victim}'s lock"
     for late in incident.late[:1]:
         holder = node_of(late.holds, 0, "a client")
@@ -160,9 +160,11 @@ def _of_the_service(history: History, main: Finding, earlier: str, later: str) -
     if terms.accused:
         return [f"{cause}: {beside}", beside]
     if fault.effect is Effect.SKEWS:
-        return [f"{cause}: {earlier}'s lock ended early, {later} got it too", cause]
+        early = f"{cause}: {earlier}'s lock ended early"
+        return [f"{early}, {later} got it too", early, cause]
     if fault.effect is Effect.ENDS:
-        return [f"{cause} and forgot {earlier}'s lock; {later} got it too", cause]
+        forgot = f"{cause} and forgot {earlier}'s lock"
+        return [f"{forgot}; {later} got it too", forgot, cause]
     return [f"{cause}: {later} got {earlier}'s lock too", cause]
 
 

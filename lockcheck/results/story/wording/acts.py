@@ -63,6 +63,12 @@ def upon(fault: FaultSpan) -> str:
     return f"clock {_clock(fault)}" if fault.effect is Effect.SKEWS else plain(fault.name)
 
 
+def lane_of(terms: Terms, fault: FaultSpan) -> str:
+    """The nodes themselves, for the margin of a picture."""
+    nodes = " ".join(map(plain, fault.nodes))
+    return f"{plain(terms.server)} {nodes}" if set(fault.nodes) <= set(terms.lock_nodes) else nodes
+
+
 def struck(terms: Terms, fault: FaultSpan) -> str:
     """With their role, the nodes; or their number."""
     nodes, servers = fault.nodes, set(terms.lock_nodes)

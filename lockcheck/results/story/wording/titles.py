@@ -146,11 +146,16 @@ def _taken_away(incident: Incident) -> str:
 
 def also_taken(incident: Incident) -> str:
     """What the release of a late holder did in the end."""
+    releaser, victim = first_release(incident)
+    return f"then a blind release by {releaser} took {lock_name(incident.key)} away from {victim}"
+
+
+def first_release(incident: Incident) -> tuple[str, str]:
+    """Who released another one's lock first, and whose."""
     release = incident.foreign_releases[0]
-    releaser, victim = releaser_and_victim(
+    return releaser_and_victim(
         next(f for f in incident.findings if foreign_release_of(f) == release)
     )
-    return f"then a blind release by {releaser} took {lock_name(incident.key)} away from {victim}"
 
 
 def releaser_and_victim(finding: Finding) -> tuple[str, str]:
