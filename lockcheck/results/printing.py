@@ -29,7 +29,6 @@ from lockcheck.results.story.wording.codes import note
 from lockcheck.results.story.wording.definitions import SECOND_LOOK, side_by_side
 from lockcheck.results.story.wording.doubts import beside_the_headline
 from lockcheck.results.story.wording.reasons import Reason, shortened
-from lockcheck.results.story.wording.settling import settled_by
 from lockcheck.runs.facts import RunFacts
 from lockcheck.words import amount, full_stop, listed, moment
 
@@ -96,8 +95,8 @@ def _print_what_happened(console: Console, narrative: Narrative) -> None:
     badge = f"[bold reverse {COLOURS[point.level]}] {point.level.upper()} [/]"
     _print_beside(console, badge, f"[bold]{plain(point.sentence)}[/]")
     if point.whose:
-        whose = f"[bold]{plain(point.whose.upper())}[/]"
-        _print_beside(console, " " * (len(point.level) + 2), f"{whose}  {plain(point.did)}")
+        whose = f"whose fault: [bold]{plain(point.whose)}[/]."
+        _print_beside(console, " " * (len(point.level) + 2), f"{whose} {plain(point.did)}")
     console.print()
     if narrative.picture:
         for line in lines_of_picture(narrative.picture):
@@ -109,9 +108,6 @@ def _print_what_happened(console: Console, narrative: Narrative) -> None:
     unknown = judgement.verdict is Verdict.UNKNOWN
     mark = "[bold yellow]?[/]" if unknown else _label("besides")
     _print_doubts(console, mark, beside_the_headline(judgement))
-    if steps := settled_by(judgement):
-        _print_rows(console, [("to settle it", plain(steps))])
-        console.print()
 
 
 def _print_what_follows(console: Console, narrative: Narrative) -> None:
@@ -119,7 +115,7 @@ def _print_what_follows(console: Console, narrative: Narrative) -> None:
     rows = []
     if contrast := narrative.contrast:
         rows += [("expected", plain(contrast.expected)), ("happened", plain(contrast.happened))]
-    advice = [plain(step) for _, story in narrative.stories(1) for step in story.advice]
+    advice = map(plain, narrative.advice)
     rows += [("" if n > 1 else "do this", f"{n}. {step}") for n, step in enumerate(advice, 1)]
     if narrative.judgement.verdict is Verdict.OK:
         terms = narrative.history.terms

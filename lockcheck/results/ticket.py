@@ -17,14 +17,13 @@ def _parts(narrative: Narrative, facts: RunFacts) -> Iterator[str]:
     point = narrative.point
     yield f"**{point.level}**: {point.sentence}"
     if point.whose:
-        yield f"Whose: {point.whose}. {point.did}".rstrip()
+        yield f"Whose fault: {point.whose}. {point.did}".rstrip()
     if narrative.picture:
         yield _block(lines_of_picture(narrative.picture))
     if contrast := narrative.contrast:
         yield f"- Expected: {contrast.expected}\n- Happened: {contrast.happened}"
-    steps = [step for _, story in narrative.stories(1) for step in story.advice]
-    if steps:
-        yield "\n".join(f"{number}. {step}" for number, step in enumerate(steps, 1))
+    if narrative.advice:
+        yield "\n".join(f"{number}. {step}" for number, step in enumerate(narrative.advice, 1))
     yield narrative.detail
     commands = [again(narrative.history.terms, facts.rerun_command)[0], facts.check_command]
     if any(commands):

@@ -35,7 +35,7 @@ def test_a_violation_is_told_with_its_story_and_its_page(
     with pytest.raises(AssertionError) as failed:
         judgement.require_ok(str(page))
     text = str(failed.value)
-    assert text.startswith("VIOLATION   The lock server let n2 in beside n1.")
+    assert text.startswith("VIOLATION   The lock server gave n2 the lock that n1 held.")
     assert "At 0.003 s: n1 and n2 both held k for 0.017 s." in text
     assert "whose fault    The lock server: it let n2 in" in text
     assert text.endswith(f"report         {page}")
@@ -51,7 +51,7 @@ def test_an_unknown_is_not_ok_and_says_what_would_settle_it(tmp_path: Path) -> N
     with pytest.raises(AssertionError, match=r"^UNKNOWN   Too few operations to tell") as failed:
         lockcheck.judge(ONE).require_ok(page)
     settled = "Let clients be granted the lock 2 times or more"
-    assert f"to settle it   {settled}" in str(failed.value)
+    assert f"do this        1. {settled}" in str(failed.value)
     assert settled in page.read_text()
     assert verdict_summary(Narrative(lockcheck.judge(ONE))).settled_by.startswith(settled)
 
@@ -67,7 +67,8 @@ def test_a_page_that_cannot_be_written_hides_no_story(tmp_path: Path) -> None:
 
 def test_it_is_shown_in_one_line_where_it_is_compared() -> None:
     assert repr(lockcheck.judge(TWO)) == (
-        "<Judgement violation: [overlap, not-linearizable] The lock server let n2 in beside n1.>"
+        "<Judgement violation: [overlap, not-linearizable] "
+        "The lock server gave n2 the lock that n1 held.>"
     )
 
 

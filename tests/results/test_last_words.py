@@ -62,7 +62,9 @@ def test_what_wraps_stays_aligned(capsys: pytest.CaptureFixture[str]) -> None:
     lines = last_words(capsys, meets_many())
     head = next(i for i, line in enumerate(lines) if line.startswith(" VIOLATION   c1 was paused"))
     assert lines[head + 1].startswith(" " * 13 + "lost.")
-    assert lines[head + 2].startswith(" " * 13 + "NO ONE: THE LIMIT OF LEASES")
+    assert lines[head + 2].startswith(
+        " " * 13 + "whose fault: no one's: every lease has this limit. lockcheck paused"
+    )
     step = next(i for i, line in enumerate(lines) if " others  58 more holds" in line)
     assert lines[step + 1].index("came") == lines[step].index("58 more")
 

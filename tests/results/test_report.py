@@ -129,7 +129,7 @@ def test_of_several_incidents_it_says_whose_fault_is_told() -> None:
     simulate(run, 8, trouble=4, guard=True)
     guarded = run.history()
     page = report(guarded, judgement=judge(guarded, Verdict.OK))
-    assert "Whose fault, and what helps, in incident 1 of 2" in words(page)
+    assert "In full: whose fault, and what helps, in incident 1 of 2" in words(page)
     assert "Whose fault. No one's, it is the limit of leases" in words(report(of_one_incident()))
 
 

@@ -45,7 +45,6 @@ from lockcheck.results.story.wording.clocks import about_clocks
 from lockcheck.results.story.wording.codes import note
 from lockcheck.results.story.wording.definitions import side_by_side
 from lockcheck.results.story.wording.doubts import beside_the_headline
-from lockcheck.results.story.wording.settling import settled_by
 from lockcheck.results.story.wording.titles import incident_title
 from lockcheck.results.ticket import ticket
 from lockcheck.runs.facts import RunFacts
@@ -126,7 +125,7 @@ def render(narrative: Narrative, facts: RunFacts) -> str:
             compared=side_by_side(judgement.definitions, COMPARED),
             about_locks=narrative.about_locks,
             doubts=doubts[:DOUBTS_LISTED],
-            settled_by=settled_by(judgement),
+            steps=narrative.advice,
             doubts_unlisted=max(0, len(doubts) - DOUBTS_LISTED),
         )
     )

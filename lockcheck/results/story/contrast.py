@@ -8,7 +8,7 @@ from lockcheck.checker.finding import Culprit
 from lockcheck.results.story.incidents import Incident
 from lockcheck.results.story.wording.codes import by_evidence
 from lockcheck.results.story.wording.titles import first_release
-from lockcheck.words import lock_name, moment, node_of, span
+from lockcheck.words import moment, node_of, plain, span
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class Contrast:
 
 def contrast_of(incident: Incident) -> Contrast | None:
     """None: the incident's own words say it already."""
-    main, key = incident.main, lock_name(incident.key)
+    main, key = incident.main, _lock(incident)
     if incident.foreign_releases:
         releaser, victim = first_release(incident)
         at = moment(incident.foreign_releases[0].last_ns)
@@ -32,8 +32,12 @@ def contrast_of(incident: Incident) -> Contrast | None:
     return _of_two(incident, node_of(main.holds, 0, ""), node_of(main.holds, 1, ""))
 
 
+def _lock(incident: Incident) -> str:
+    return f"the lock {plain(incident.key)}".rstrip()
+
+
 def _of_two(incident: Incident, earlier: str, later: str) -> Contrast | None:
-    main, key, blame = incident.main, lock_name(incident.key), incident.main.blame
+    main, key, blame = incident.main, _lock(incident), incident.main.blame
     granted, until_ns = moment(main.holds[1].start_ns), blame.promised_until_ns
     if blame.who is Culprit.SERVICE and until_ns is None:
         return Contrast(
@@ -49,6 +53,7 @@ def _of_two(incident: Incident, earlier: str, later: str) -> Contrast | None:
     if blame.who is Culprit.HOLDER:
         return Contrast(
             f"{earlier} stops by the end of its lease, at {moment(until_ns)}.",
-            f"{earlier} went on for {span(blame.by_ns)}; {later} had the lock from {granted} on.",
+            f"{earlier} believed in it for {span(blame.by_ns)} more; "
+            f"{later} was granted it at {granted}.",
         )
     return None

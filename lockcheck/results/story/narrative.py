@@ -16,7 +16,7 @@ from lockcheck.results.story.grouping import incidents, worst_first
 from lockcheck.results.story.incidents import Incident
 from lockcheck.results.story.numbers import Numbers
 from lockcheck.results.story.picture import Picture, picture_of
-from lockcheck.results.story.point import Point, point_of
+from lockcheck.results.story.point import Level, Point, point_of
 from lockcheck.results.story.seen import about_locks
 from lockcheck.results.story.steps.scene import steps_of
 from lockcheck.results.story.steps.step import Step
@@ -25,7 +25,10 @@ from lockcheck.results.story.wording.advice import advice_of
 from lockcheck.results.story.wording.blame import blame_of
 from lockcheck.results.story.wording.cures import prevention_of
 from lockcheck.results.story.wording.reasons import Reason, reasons_of
+from lockcheck.results.story.wording.settling import settled_by
 from lockcheck.results.story.wording.titles import harm, incident_title
+
+KEEP_THE_GUARD = "Keep the guard, and a test that fails without it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +114,15 @@ class Narrative:
     @cached_property
     def contrast(self) -> Contrast | None:
         return contrast_of(self.incidents[0]) if self.in_detail else None
+
+    @cached_property
+    def advice(self) -> tuple[str, ...]:
+        """What to do, in at most three steps."""
+        if self.point.level is Level.GUARDED:
+            return (KEEP_THE_GUARD,)
+        if settled := settled_by(self.judgement):
+            return (settled,)
+        return next((story.advice for _, story in self.stories(1)), ())
 
     @property
     def in_detail(self) -> Incident | None:

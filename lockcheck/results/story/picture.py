@@ -12,7 +12,7 @@ from lockcheck.history import FaultSpan, Hold
 from lockcheck.results.story.incidents import Incident
 from lockcheck.results.story.refused import RefusedWrite, refused_writes
 from lockcheck.results.story.wording.acts import lane_of, upon
-from lockcheck.words import plain
+from lockcheck.words import amount, moment, plain
 
 BEFORE, AFTER = 1.0, 0.4  # shown around the overlap, as shares of it
 SHORTEST_NS = 2_000_000
@@ -80,7 +80,7 @@ class _Drawing:
     refused: tuple[RefusedWrite, ...]  # while it lasted
 
     def holder(self, hold: Hold) -> Lane:
-        until_ns = self.incident.main.blame.promised_until_ns
+        until_ns = self._until_ns(hold)
         over_ns = hold.end_ns if until_ns is None else min(until_ns, hold.end_ns)
         bars = [self._bar(hold.start_ns, over_ns, "hold")]
         marks = []
@@ -88,21 +88,30 @@ class _Drawing:
             bars.append(self._bar(until_ns, hold.end_ns, "after"))
             marks.append(self._mark(until_ns, "lease", "its lease ends"))
         elif until_ns is not None and self.incident.main.blame.who is Culprit.SERVICE:
-            marks.append(self._mark(until_ns, "lease", "its lease should last until here"))
+            further = until_ns > self.frame.end_ns
+            to = f"its lease goes on to {moment(until_ns)} →" if further else "its lease ends"
+            marks.append(self._mark(until_ns, "lease", to))
         if (fault := self.incident.main.blame.fault) and hold.node in fault.nodes:
             bars.append(self._fault_bar(fault))
+            marks.append(self._mark(fault.worked_from_ns, "fault", upon(fault)))
         if self.frame.deleted:
             release = self.incident.foreign_releases[0]
             marks.append(self._mark(release.last_ns, "harm", "deletes the lock"))
         return Lane(plain(hold.node), tuple(bars), (*marks, *self._harm(hold.node)))
+
+    def _until_ns(self, hold: Hold) -> int | None:
+        """The end of its lease, also where what it did then is the cause."""
+        late = [f for f in self.incident.late if f.holds[:1] == (hold,)]
+        main = late[0] if self.frame.deleted and late else self.incident.main
+        return main.blame.promised_until_ns
 
     def rivals(self, rivals: tuple[Hold, ...]) -> Lane:
         first, nodes = rivals[0], {hold.node for hold in rivals}
         name = plain(first.node) + (" and others" if len(nodes) > 1 else "")
         bars = tuple(self._bar(hold.start_ns, hold.end_ns, "hold") for hold in rivals)
         early = self.incident.main.blame.who is Culprit.SERVICE
-        text = "granted too early" if early else "granted"
-        marks = (self._mark(first.start_ns, "early", text), *self._harm(first.node))
+        kind, text = ("early", "granted too early") if early else ("granted", "granted")
+        marks = (self._mark(first.start_ns, kind, text), *self._harm(first.node))
         return Lane(name, bars, marks)
 
     def next(self) -> Iterator[Lane]:
@@ -124,9 +133,11 @@ class _Drawing:
         return self._bar(fault.worked_from_ns, healed_ns, "fault")
 
     def _harm(self, node: str) -> Iterator[Mark]:
-        lost = [loss.overwriting for loss in self.incident.losses if loss.overwriting.node == node]
-        for write in lost[:1]:
-            yield self._mark(write.last_ns, "harm", "overwrote newer writes")
+        lost = [loss for loss in self.incident.losses if loss.overwriting.node == node]
+        for loss in lost[:1]:
+            one = f"{plain(loss.lost[0].node)}'s write" if len(loss.lost) == 1 else ""
+            text = f"overwrote {one or amount(len(loss.lost), 'write')}"
+            yield self._mark(loss.overwriting.last_ns, "harm", text)
         stale = [write for write in self.incident.stale if write.node == node]
         for write in stale[:1] if not lost else ():
             yield self._mark(write.last_ns, "harm", "late write accepted")

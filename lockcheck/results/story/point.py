@@ -20,8 +20,8 @@ from lockcheck.results.story.wording.titles import first_release
 from lockcheck.words import amount, lock_server, names, node_of, plain, sentence, upper_first
 
 MOST_WORDS = 20
-OUR_OPENINGS = frozenset({"the", "broken", "too", "no", "process", "your", "two", "three", "four"})
-LIMIT = "no one: the limit of leases"
+OUR_OPENINGS = frozenset({"the", "with", "too", "no", "process", "your"})
+LIMIT = "no one's: every lease has this limit"
 
 
 class Level(StrEnum):
@@ -46,13 +46,14 @@ def point_of(history: History, judgement: Judgement, incidents: Sequence[Inciden
     level = level_of(history, judgement)
     if level is Level.UNKNOWN:
         return Point(level, _unknown(history, judgement))
-    if level is not Level.VIOLATION:
+    if level is Level.OK or not incidents:
         return Point(level, _ok(history, judgement))
     worst, counted = incidents[0], [i for i in incidents if i.effect is Verdict.VIOLATION]
     fault = worst.main.blame.fault
+    violated = level is Level.VIOLATION
     return Point(
         level,
-        _violation(history, judgement, worst, counted),
+        _violation(history, judgement, worst, counted) if violated else _ok(history, judgement),
         whose(history.terms, worst.main),
         did(history.terms, fault) if fault else "",
     )
@@ -77,13 +78,17 @@ def whose(terms: Terms, main: Finding) -> str:
     """Never a server for what stands before it; and whom lockcheck stopped is no culprit."""
     blame = main.blame
     if blame.who is Culprit.SERVICE:
-        return plain(terms.accused) or ("lock service" if about_a_lock(main) else "server")
+        server = f" ({plain(terms.server)})" if terms.server else ""
+        return (
+            plain(terms.accused) or f"{'lock service' if about_a_lock(main) else 'server'}{server}"
+        )
     if blame.who is Culprit.HOLDER:
         if blame.ended_by is not None:
             return "this kind of lock"
-        return LIMIT if blame.fault is not None else "application"
+        return LIMIT if blame.fault is not None else "application: it works for too long"
     if blame.who is Culprit.CLIENT:
-        return "lock client" if blame.release is not None or by_evidence(main) else "application"
+        released = blame.release is not None or by_evidence(main)
+        return "lock client: its release" if released else "application"
     return {Culprit.STORAGE: "storage"}.get(blame.who, "not known")
 
 
@@ -152,10 +157,10 @@ def _deleted(incident: Incident) -> list[str]:
 def _of_the_service(history: History, main: Finding, earlier: str, later: str) -> list[str]:
     terms, fault = history.terms, main.blame.fault
     server = lock_server(terms) if terms.accused else plain(terms.server) or "the lock server"
-    beside = f"{server} let {later} in beside {earlier}"
+    beside = f"{server} gave {later} the lock that {earlier} held"
     if fault is None:
-        none = terms.backend and not any(f.proven_ns is not None for f in history.faults)
-        return [f"broken without any fault: {beside}" if none else beside, beside]
+        calm = terms.backend and not any(f.proven_ns is not None for f in history.faults)
+        return [f"with nothing injected, {beside}" if calm else beside, beside]
     cause = befell(terms, fault)
     if terms.accused:
         return [f"{cause}: {beside}", beside]
@@ -198,7 +203,8 @@ def _damage(judgement: Judgement, worst: Incident, counted: Sequence[Incident]) 
     if lost:
         return f"{lost:,} of {of:,} writes lost" if of else f"{amount(lost, 'write')} lost"
     if late:
-        writes = "its late write" if len(late) == 1 else f"{len(late):,} late writes"
+        [one, *others] = (write for i in counted for write in i.stale)
+        writes = f"{len(late):,} late writes" if others else f"{plain(one.node)}'s late write"
         return f"the storage took {writes}"
     if by_evidence(worst.main):
         return ""
@@ -226,7 +232,7 @@ def _ok(history: History, judgement: Judgement) -> str:
         kept = f"no more than {history.terms.permits} clients held the lock at once"
     else:
         kept = "no two clients held the lock at once"
-    return f"{upper_first(kept)}, {under if done else 'without any fault'}."
+    return f"{upper_first(kept)}, {under if done else 'with nothing injected'}."
 
 
 def _unknown(history: History, judgement: Judgement) -> str:

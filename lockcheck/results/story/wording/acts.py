@@ -42,13 +42,13 @@ def befell(terms: Terms, fault: FaultSpan) -> str:
 
 def did(terms: Terms, fault: FaultSpan) -> str:
     """What lockcheck did, as a sentence."""
-    who, long = struck(terms, fault), ""
+    who, long = struck(terms, fault, of=True), ""
     if fault.healed_ns is not None:
         long = f" for {span(fault.healed_ns - fault.worked_from_ns)}"
     if fault.name == FAILOVER:
         act = f"killed the primary, {who}, and promoted a replica"
     elif fault.effect is Effect.SKEWS:
-        act = f"changed the clock{'s' if len(fault.nodes) > 1 else ''} of {who}{long}"
+        act = f"made the clock{'s' if len(fault.nodes) > 1 else ''} of {who} wrong{long}"
     else:
         words = _DID.get(fault.effect) if fault.effect else None
         act = (words or "injected {what} into {who}{long}").format(
@@ -60,7 +60,10 @@ def did(terms: Terms, fault: FaultSpan) -> str:
 
 def upon(fault: FaultSpan) -> str:
     """What it does to a node, in a word or two."""
-    return f"clock {_clock(fault)}" if fault.effect is Effect.SKEWS else plain(fault.name)
+    if fault.effect is Effect.SKEWS:
+        return f"clock {_clock(fault)}"
+    words = {Effect.STOPS: "paused", Effect.CUTS: "cut off", Effect.SLOWS: "slowed down"}
+    return (words.get(fault.effect) if fault.effect else None) or plain(fault.name)
 
 
 def lane_of(terms: Terms, fault: FaultSpan) -> str:
@@ -69,15 +72,16 @@ def lane_of(terms: Terms, fault: FaultSpan) -> str:
     return f"{plain(terms.server)} {nodes}" if set(fault.nodes) <= set(terms.lock_nodes) else nodes
 
 
-def struck(terms: Terms, fault: FaultSpan) -> str:
-    """With their role, the nodes; or their number."""
+def struck(terms: Terms, fault: FaultSpan, *, of: bool = False) -> str:
+    """With their role, the nodes; or their number, `of` how many."""
     nodes, servers = fault.nodes, set(terms.lock_nodes)
     if not nodes:
         return "the servers"
     of_servers = servers.issuperset(nodes) and bool(terms.server)
     if len(nodes) > 2:
         kind = f"{plain(terms.server)} server" if of_servers else "node"
-        return f"{in_letters(len(nodes))} {kind}s"
+        out_of = f" of {in_letters(len(servers))}" if of and of_servers else ""
+        return f"{in_letters(len(nodes))}{out_of} {kind}s"
     return f"{plain(terms.server)} {listed(map(plain, nodes))}" if of_servers else names(nodes)
 
 

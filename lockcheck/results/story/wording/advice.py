@@ -29,10 +29,11 @@ OF_A_HOLDER = {
 TOO_LONG = "Make the lease longer than the work, or renew it meanwhile."
 OF_A_LIBRARY = "Try the library's newest version, and show its maintainers this page."
 READ_FIRST = "Read under the lock, and write only while it is held."
-FENCE = "Let the storage check a fencing token, and refuse older ones (--guard fence)."
-CAS = "Write by compare-and-set on the version (--guard cas)."
 GUARD_FAILED = "Look at how the storage compares: it accepted what it was to refuse."
-ANY_GUARD = "Guard what the lock protects: a fencing token, or compare-and-set on its version."
+FENCED = "Let the storage refuse late writes: by a fencing token (here --guard fence)"
+GUARDED = f"{FENCED}, or by compare-and-set on the version (--guard cas)."
+CAS = "Let the storage refuse late writes: by compare-and-set on the version (here --guard cas)."
+ANY_GUARD = "Let what the lock protects refuse late writes: by a token, or by compare-and-set."
 
 
 def advice_of(history: History, incident: Incident) -> tuple[str, ...]:
@@ -85,6 +86,4 @@ def _guards(history: History, incident: Incident) -> Iterator[str]:
     elif not (terms.backend and terms.stores):
         yield ANY_GUARD
     else:
-        if not incident.of(Code.TOKEN_REGRESSION):
-            yield FENCE
-        yield CAS
+        yield CAS if incident.of(Code.TOKEN_REGRESSION) else GUARDED
