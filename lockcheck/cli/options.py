@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Mapping
+from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from lockcheck.files import bounded, opened
 from lockcheck.sizes import parse_size
 from lockcheck.trust import doubt_about, trusted_users
 
+MUSEUM = "museum:"  # how a lock's name begins that is an exhibit
 CLIENTS = "client"  # the tables of the user's own locks: [client.NAME]
 
 
@@ -165,7 +167,8 @@ class LateChoice(click.ParamType):  # type: ignore[type-arg,unused-ignore]
 
 
 class LockName(LateChoice):
-    """A known lock, or one that lockcheck.toml describes."""
+    """A known lock, one that lockcheck.toml describes, or an exhibit of the museum. What --client
+    names is called as one likes, so other names are checked with the configuration."""
 
     def _described(self) -> Mapping[str, object]:
         context = click.get_current_context(silent=True)
@@ -176,6 +179,14 @@ class LockName(LateChoice):
 
     def _has(self, value: str) -> bool:
         return value in self._described() or super()._has(value)
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:  # noqa: ARG002
+        known, name = self._known(), value.removeprefix(MUSEUM)
+        exhibits = [] if value in known or name == value else LateChoice("exhibit")._known()
+        if exhibits and name not in exhibits:
+            close = get_close_matches(name, exhibits) or exhibits
+            raise UserError(f"unknown exhibit {name!r}", cure=f"choose from: {', '.join(close)}")
+        return value
 
 
 class Parsed(click.ParamType):  # type: ignore[type-arg,unused-ignore]

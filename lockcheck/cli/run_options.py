@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lockcheck.cli.options import CLIENTS, DURATION, LateChoice, LockName
+from lockcheck.cli.options import CLIENTS, DURATION, MUSEUM, LateChoice, LockName
 
 if TYPE_CHECKING:
     from lockcheck.config import RunConfig, Setting
@@ -130,12 +130,19 @@ def config_from(
 
 
 def _of_a_described_lock(context: click.Context, name: str | None) -> dict[str, Any]:
-    """What [client.NAME] in lockcheck.toml says and no option overrides."""
+    """What [client.NAME] in lockcheck.toml says, or an exhibit, and no option overrides."""
     described = (context.find_root().default_map or {}).get(CLIENTS, {}).get(name, {})
+    called = {}
+    if not described and name and name.startswith(MUSEUM):
+        from lockcheck.yours.museum.exhibits import EXHIBITS
+
+        settings = EXHIBITS[name.removeprefix(MUSEUM)].settings_of(control=False)
+        described = {_parameter(field): value for field, value in settings.items()}
+        called = {"backend": described.pop("backend")}
     parameters = {parameter.name: parameter for parameter in context.command.params}
-    return {
-        each: parameters[each].type_cast_value(context, text)
-        for each, text in described.items()
+    return called | {
+        each: parameters[each].type_cast_value(context, value)
+        for each, value in described.items()
         if each in parameters and not _is_typed(context, each, or_set=True)
     }
 

@@ -51,16 +51,15 @@ class Exhibit:
     def name(self) -> str:
         return self.library.partition(" ")[0]
 
-    def config(self, *, control: bool, seed: int, out: str) -> RunConfig:
-        values = {
-            "backend": self.name,
-            **USUAL,
-            **self.settings,
-            **(self.control if control else {}),
-        }
+    def settings_of(self, *, control: bool) -> dict[str, Any]:
+        """All that a run of it, or of its control, does not have by default."""
+        control_has = self.control if control else {}
+        values = {"backend": self.name, **USUAL, **self.settings, **control_has}
         file, _, called = values["client"].partition(":")
-        values["client"] = f"{shlex.quote(str(CLIENTS / file))}:{called}"
-        values |= {"seed": seed, "out": out}
+        return values | {"client": f"{shlex.quote(str(CLIENTS / file))}:{called}"}
+
+    def config(self, *, control: bool, seed: int, out: str) -> RunConfig:
+        values = self.settings_of(control=control) | {"seed": seed, "out": out}
         return msgspec.convert(values, RunConfig)
 
     def place(self) -> str:
