@@ -101,6 +101,7 @@ class Server:
     versions: Mapping[str, Server] = field(default_factory=dict)
     version: str = ""
     says: str = ""
+    beside: str = ""  # the kind without which it does not run: a Sentinel watches a Redis
     same_as: str = ""  # the kind whose program it is, and whose versions: a Sentinel is a Redis
 
     @property

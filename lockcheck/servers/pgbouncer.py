@@ -33,6 +33,7 @@ def _files(here: Here) -> dict[str, str]:
 PGBOUNCER = Server(
     name="pgbouncer",
     title="PgBouncer",
+    beside="postgres",
     port=PGBOUNCER_PORT,
     find=_find,
     cure="apt-get install pgbouncer",

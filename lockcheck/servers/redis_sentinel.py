@@ -45,6 +45,7 @@ REDIS_SENTINEL = the_same_as(
     lambda redis: replace(
         redis,
         name="redis-sentinel",
+        beside=REDIS_REPLICATED.name,
         title="Redis Sentinel",
         port=SENTINEL_PORT,
         command=lambda here: (*here.program, f"{here.data}/{SETTINGS}", "--sentinel"),

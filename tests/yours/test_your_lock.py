@@ -213,6 +213,8 @@ def test_a_lock_with_a_name_in_the_folders_file(tmp_path: Path) -> None:
         (("--client", "x:y", "--servers", "redis*"), USAGE, "cannot be read"),
         (("--client", "x:y", "--servers", "oracle*3"), USAGE, "unknown server 'oracle'"),
         (("--client", "x:y", "--servers", "redis*99"), USAGE, "1 to 9"),
+        (("--client", "x:y", "--servers", "pgbouncer"), USAGE, "does not run without postgres"),
+        (("--client", "x:y", "--servers", "redis-sentinel"), USAGE, "without redis-replicated"),
     ],
 )
 def test_what_cannot_be_used_is_named(

@@ -121,6 +121,11 @@ def servers_of(text: str) -> tuple[NodeSpec, ...]:
             f"--servers {text!r} cannot be read", cure="KIND, KIND=VERSION or KIND*NUMBER: redis*3"
         )
     kind = Kind.parse(found[1])
+    if beside := kind.server.beside:
+        raise UserError(
+            f"--servers {text}: {kind.server.title} does not run without {beside}",
+            cure=f"--servers {beside}; or --backend, for a lock that has both",
+        )
     usual = MEMBERS if kind.server.leader else 1
     number = int(found[2]) if found[2] else usual
     if not 1 <= number <= MOST_SERVERS:
