@@ -63,7 +63,7 @@ def _list() -> int:
     from lockcheck.yours.museum.exhibits import EXHIBITS
 
     for name, exhibit in EXHIBITS.items():
-        click.echo(f"  {name:<22} {exhibit.library:<26} {exhibit.shows}")
+        click.echo(f"  {name:<22} {exhibit.library:<28} {exhibit.shows}")
     return 0
 
 

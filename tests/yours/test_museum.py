@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import signal
 import subprocess
 import sys
@@ -21,7 +22,7 @@ from lockcheck.runs.record import Record, Tally
 from lockcheck.servers import SERVERS
 from lockcheck.yours.museum.exhibit import CLIENTS, Exhibit
 from lockcheck.yours.museum.exhibits import EXHIBITS
-from lockcheck.yours.museum.page import write
+from lockcheck.yours.museum.page import under, write
 from lockcheck.yours.museum.visit import Visit
 from tests.running import LOCKCHECK, lockcheck, need
 from tests.waiting import wait_for
@@ -58,7 +59,7 @@ def test_the_page_has_all_of_them() -> None:
     written = PAGE.read_text()
     assert [line[3:] for line in written.splitlines() if line.startswith("## ")] == [*EXHIBITS]
     for each in EXHIBITS.values():
-        assert f"| {each.library} | {each.shows} | {each.whose} |" in written
+        assert f"| {each.library} | {each.shows} | {under(each)} | {each.whose} |" in written
         assert f"Control: {each.controls}: `ok` in " in written
     for line in written.splitlines():
         for found in ("Found in ", "`ok` in "):
@@ -72,6 +73,7 @@ def test_the_page_has_all_of_them() -> None:
 RENEW = EXHIBITS["sherlock-renew"]
 FOUND = Tally(code="overlap", effect=Verdict.VIOLATION, blame=Culprit.SERVICE, number=2)
 BLAMED = msgspec.structs.replace(FOUND, blame=Culprit.HOLDER)
+UNKNOWN = msgspec.structs.replace(FOUND, blame=Culprit.UNKNOWN)
 STORED = msgspec.structs.replace(FOUND, blame=Culprit.STORAGE)
 COUNTS = Counts(
     operations=100,
@@ -110,7 +112,8 @@ def _fields(counts: Counts) -> dict[str, int]:
         (visit(FOUND), ""),
         (visit(), "overlap is not found"),
         (visit(BLAMED), "overlap is blamed on: holder"),
-        (visit(FOUND, BLAMED), ""),
+        (visit(FOUND, BLAMED, UNKNOWN), ""),
+        (visit(UNKNOWN), "overlap is blamed on: unknown"),
         (visit(FOUND, STORED), "overlap is blamed on: service, storage"),
         (visit(FOUND, nemesis="pause"), "no fault was proven"),
         (visit(control=True), ""),
@@ -170,6 +173,13 @@ def test_an_exhibit_breaks_and_its_control_does_not(tmp_path: Path) -> None:
     assert "sherlock/lock.py:416: in Lua" in shown.stdout
     control = lockcheck("museum", SHORT, "--control", "--out", str(tmp_path))
     assert control.returncode == 0, control.stdout + control.stderr
+    options = ("--backend", f"museum:{SHORT}", "--clients", "3", "--nemesis", "pause", "--json")
+    named = lockcheck("run", *options, "--out", str(tmp_path / "named"))
+    assert named.returncode == 1, named.stdout + named.stderr
+    rerun = json.loads(named.stdout)["rerun"]
+    assert "--backend sherlock --client" in rerun
+    assert "--nemesis" not in rerun  # it is the usual one
+    assert "--clients 3 --time-limit 6s" in rerun
     again = lockcheck(
         "run", "--again", "latest", cwd=tmp_path, variables={"LOCKCHECK_RUN_OUT": "."}
     )

@@ -26,6 +26,7 @@ class Whose(StrEnum):
     BUG = "a bug of the library"
     LIMIT = "a limit of leases"
     OPTION = "what its options ask for"
+    WARNED = "what its documentation warns of"
     GAP = "a gap: its holder does not learn of the loss"
 
 

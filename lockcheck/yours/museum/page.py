@@ -8,6 +8,7 @@ from datetime import date
 from pathlib import Path
 
 from lockcheck import __version__
+from lockcheck.config import RunConfig
 from lockcheck.durations import duration_words
 from lockcheck.files import writing
 from lockcheck.nemesis import NO_FAULT
@@ -19,25 +20,32 @@ from lockcheck.yours.museum.visit import Visit, found_by
 HEAD = """# A museum of lock libraries
 
 What published libraries do, each under one condition: `lockcheck museum NAME` shows it. With
-`--control` it is the control run, in which nothing is found. `lockcheck museum --all` runs all of
+`--control` it is the control run, in which nothing is found. `lockcheck run --backend museum:NAME`
+runs it with further options: another fault, another seed. `lockcheck museum --all` runs all of
 them, and writes this page: what stands here was found by a run. Each library has an environment of
 its own, and a client of a few lines in `lockcheck/yours/museum/clients`.
 
-| | library | what happens | it is |
-|---|---|---|---|
+| | library | what happens | under | it is |
+|---|---|---|---|---|
 """
 
 BEGINS = "\n## "
+TEXTS = "museum"  # the folder beside the page with the texts for maintainers
 
 
 def write(path: Path, name: str, visits: Sequence[Visit]) -> None:
     """Puts what they found in the place of what stood there of that exhibit."""
     sections = _sections(path.read_text()) if path.exists() else {}
-    lines = (f"- {line}\n" for line in _lines(EXHIBITS[name], visits))
+    lines = [f"- {line}\n" for line in _lines(EXHIBITS[name], visits)]
+    if (path.parent / TEXTS / f"{name}.md").exists():
+        lines.append(
+            f"- New here, as far as is known: [a text for its tracker]({TEXTS}/{name}.md).\n"
+        )
     sections[name] = f"{BEGINS}{name}\n\n{''.join(lines)}"
     known = {each: EXHIBITS[each] for each in EXHIBITS if each in sections}
     rows = (
-        f"| [{each}](#{each}) | {exhibit.library} | {exhibit.shows} | {exhibit.whose} |\n"
+        f"| [{each}](#{each}) | {exhibit.library} | {exhibit.shows} | {under(exhibit)} "
+        f"| {exhibit.whose} |\n"
         for each, exhibit in known.items()
     )
     text = HEAD + "".join(rows) + "".join(sections[each] for each in known)
@@ -72,11 +80,30 @@ def _blamed(exhibit: Exhibit) -> str:
     return "the lock" if exhibit.blame == "service" else f"the {exhibit.blame}"
 
 
+def under(exhibit: Exhibit) -> str:
+    """The condition in two or three words."""
+    config = exhibit.config(control=False, seed=0, out="results")
+    faults = [_fault(*each.split(":")) for each in _faults(config)]
+    kept = {"renews", "session"}.intersection(config.promises)
+    longest_ms = config.think_ms * 1.5  # give or take a half
+    if longest_ms > config.ttl_ms and not kept and not faults:
+        return "work beyond the lease"
+    return " and ".join(faults) or "no fault"
+
+
+def _fault(name: str, aim: str = "") -> str:
+    called = {"clock": "wrong clock", "disk": "full disk", "slow": "slow link"}.get(name, name)
+    return f"a {called}" + (f" of its {aim}" if aim else "")
+
+
+def _faults(config: RunConfig) -> list[str]:
+    return [each for each in config.nemesis if each != NO_FAULT]
+
+
 def _condition(exhibit: Exhibit) -> str:
     config = exhibit.config(control=False, seed=0, out="results")
-    faults = [each for each in config.nemesis if each != NO_FAULT]
     words = [f"`{', '.join(config.requirements)}`", f"`{config.client.rpartition('/')[2]}`"]
-    words += [f"`--nemesis {each}`" for each in faults] or ["no fault"]
+    words += [f"`--nemesis {each}`" for each in _faults(config)] or ["no fault"]
     words += [f"a lease of {duration_words(config.ttl_ms)}"]
     words += [f"work of {duration_words(config.think_ms)} under the lock"]
     words += [f"`--servers {config.servers}`"] if config.servers else []

@@ -2,6 +2,20 @@
 
 from __future__ import annotations
 
-from lockcheck.yours.museum.exhibits import etcd, redis, zookeeper
+from lockcheck.yours.museum.exhibits import (
+    etcd,
+    redis,
+    redis_grants,
+    redis_releases,
+    sql,
+    zookeeper,
+)
 
-EXHIBITS = redis.EXHIBITS | etcd.EXHIBITS | zookeeper.EXHIBITS
+EXHIBITS = (
+    redis.EXHIBITS
+    | redis_releases.EXHIBITS
+    | redis_grants.EXHIBITS
+    | etcd.EXHIBITS
+    | zookeeper.EXHIBITS
+    | sql.EXHIBITS
+)

@@ -11,6 +11,25 @@ ETCD3 = {
     "servers": "etcd",
     "promises": ("waits",),
 }
+ETCD3GW = {
+    "requirements": ("etcd3gw==2.7.0",),
+    "servers": "etcd",
+    "ttl_ms": 5000,
+}
+TOOZ = {
+    "requirements": ("tooz==9.1.0", "etcd3gw==2.7.0"),
+    "servers": "etcd",
+    "promises": ("waits", "renews"),
+    "ttl_ms": 6000,
+    "think_ms": 1500,
+    "time_limit_ms": 20_000,
+    "clients": 3,
+}
+AETCD = {
+    "requirements": ("aetcd==1.0.0", "protobuf==6.33.0"),
+    "servers": "etcd",
+    "promises": ("waits",),
+}
 
 EXHIBITS = {
     "etcd3-py": Exhibit(
@@ -50,5 +69,51 @@ EXHIBITS = {
         line="    def __enter__(self):\n        self.acquire()\n",
         why="`acquire` gives up after its usual timeout of ten seconds and returns False, at which "
         "`__enter__` does not look. With a tenacity of today it does not even wait: `TypeError`",
+        word="their issue #599, of 2018, is open",
+    ),
+    "etcd3gw-with": Exhibit(
+        library="etcd3gw 2.7.0",
+        shows="`with` lets every client in, whether it got the lock or not",
+        settings=ETCD3GW | {"client": "etcd/etcd3gw_lock.py:Entered"},
+        control={"client": "etcd/etcd3gw_lock.py:Asked"},
+        controls="`acquire()`, whose answer is looked at",
+        findings=(Code.OVERLAP, Code.LOST_UPDATE),
+        whose=Whose.BUG,
+        file="etcd3gw/lock.py",
+        line="        self.acquire()\n        return self",
+        why="`acquire` tries once and returns False where the lock is held, at which `__enter__` "
+        "does not look",
+    ),
+    "tooz-etcd-timeout": Exhibit(
+        library="tooz 9.1.0",
+        shows="`acquire(timeout=1)` is granted a lock of one second, whatever its `lock_timeout`",
+        settings=TOOZ | {"client": "etcd/tooz_lock.py:WithTimeout"},
+        control={"client": "etcd/tooz_lock.py:Waiting"},
+        controls="`acquire(blocking=1.0)`, which is how else it waits",
+        findings=(Code.OVERLAP,),
+        whose=Whose.BUG,
+        file="tooz/drivers/etcd3gw.py",
+        line="self._lease = self._coord.client.lease(timeout)",
+        why="how long to wait is taken for how long to hold",
+    ),
+    "aetcd-with": Exhibit(
+        library="aetcd 1.0.0",
+        shows="who has waited for ten seconds in `async with` is let in without the lock",
+        settings=AETCD
+        | {
+            "client": "etcd/aetcd_lock.py:Entered",
+            "ttl_ms": 20_000,
+            "think_ms": 5000,
+            "time_limit_ms": 16_000,
+        },
+        control={"client": "etcd/aetcd_lock.py:Asked", "think_ms": 200, "time_limit_ms": 6000},
+        controls="`acquire()`, whose answer is looked at",
+        findings=(Code.OVERLAP,),
+        whose=Whose.BUG,
+        file="aetcd/locks.py",
+        line="        await self.acquire()\n        return self",
+        why="`acquire` gives up after its usual timeout of ten seconds and returns False, at which "
+        "`__aenter__` does not look",
+        word="it is a fork of etcd3, whose issue #599 is open",
     ),
 }

@@ -51,7 +51,7 @@ EXHIBITS = {
         file="sherlock/lock.py",
         line="self._release_func(keys=[self._key_name], args=[self._owner, self.expire])",
         why="`_renew` calls the script of `_release`, whose answer is 1, too",
-        word="0.4.1 changes that line",
+        word="their issue #66; 0.4.1 changes that line",
     ),
     "sherlock-forever": Exhibit(
         library="sherlock 0.4.1",
@@ -65,7 +65,8 @@ EXHIBITS = {
         line="if result == 1 and ARGV[2] ~= -1 then",
         why="in Lua the text `-1` is not the number -1, so the script sends `EXPIRE key -1`, which "
         "deletes the key that it has just set",
-        word='its docstring: "If explicitly set to `None`, lock will not expire"',
+        word='its docstring: "If explicitly set to `None`, lock will not expire"; their pull '
+        "request #37 was to bring that about",
     ),
     "redis-py-with": Exhibit(
         library="redis 2.10.6",
@@ -79,7 +80,7 @@ EXHIBITS = {
         file="redis/lock.py",
         line="self.acquire(blocking=True)",
         why="`acquire` returns False after the timeout, at which `__enter__` does not look",
-        word="later versions raise LockError there",
+        word="their issue #621; from 3.0 on LockError is raised there",
     ),
     "celery-singleton": Exhibit(
         library="celery-singleton 0.3.1",

@@ -11,6 +11,11 @@ KAZOO = {
     "servers": "zookeeper",
     "promises": ("session", "waits", "fair"),
 }
+AIOZK = {
+    "requirements": ("aiozk==0.32.0",),
+    "servers": "zookeeper",
+    "ttl_ms": 2000,
+}
 
 EXHIBITS = {
     "kazoo": Exhibit(
@@ -33,5 +38,17 @@ EXHIBITS = {
         why="the lock itself watches no session once it is acquired, and `with zk.Lock(...)` alone "
         "adds no listener",
         word="that line of its documentation",
+    ),
+    "aiozk-lease": Exhibit(
+        library="aiozk 0.32.0",
+        shows="clients that find its Lease free at the same time are all granted it",
+        settings=AIOZK | {"client": "zookeeper/aiozk_lock.py:Leased"},
+        control={"client": "zookeeper/aiozk_lock.py:Waiting", "promises": ("session", "waits")},
+        controls="its Lock, which is a queue of numbered nodes",
+        findings=(Code.OVERLAP,),
+        whose=Whose.BUG,
+        file="aiozk/recipes/lease.py",
+        line="if len(lessees) >= self.limit:",
+        why="the lessees are counted first, and its node is created afterwards",
     ),
 }

@@ -1,5 +1,7 @@
 """redis-py's lock."""
 
+import threading
+
 import redis
 
 
@@ -27,7 +29,7 @@ class Forever:
     def __init__(self, key, host, port, ttl):
         retry = redis.retry.Retry(redis.backoff.NoBackoff(), 0)
         self.client = redis.Redis(host, port, socket_timeout=1, retry=retry)
-        self.inner = self.client.lock(key, timeout=self.timeout(ttl))
+        self.inner = self.client.lock(key, timeout=self.timeout(ttl), thread_local=False)
 
     def timeout(self, ttl):
         return None
@@ -40,5 +42,35 @@ class Forever:
 
 
 class Leased(Forever):
+    def timeout(self, ttl):
+        return ttl
+
+
+class Renewed(Forever):
+    """Its holder calls `reacquire` three times a second, which sets its time to live anew."""
+
+    def __init__(self, key, host, port, ttl):
+        super().__init__(key, host, port, ttl)
+        self.released = threading.Event()
+
+    def timeout(self, ttl):
+        return 0  # "By default, it will remain locked until release() is called."
+
+    def acquire(self):
+        granted = super().acquire()
+        if granted:
+            threading.Thread(target=self.keep, daemon=True).start()
+        return granted
+
+    def keep(self):
+        while not self.released.wait(0.3) and self.inner.reacquire():
+            pass
+
+    def release(self):
+        self.released.set()
+        super().release()
+
+
+class LeasedAndRenewed(Renewed):
     def timeout(self, ttl):
         return ttl
