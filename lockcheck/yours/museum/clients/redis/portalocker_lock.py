@@ -12,7 +12,7 @@ class Unheard:
         self.inner = portalocker.RedisLock(key, connection, check_interval=0.1)
 
     def acquire(self):
-        self.inner.acquire(timeout=0.5)
+        self.inner.acquire(timeout=1.5)
 
     def release(self):
         self.inner.release()
