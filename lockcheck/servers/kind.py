@@ -43,7 +43,8 @@ class Kind:
 
 
 def in_versions(kinds: Iterable[Kind], texts: Iterable[str]) -> dict[Kind, Kind]:
-    """Each kind in the version that such a SOFTWARE=VERSION asks for; UserError if none has it."""
+    """Each kind in the version that such a SOFTWARE=VERSION asks for, or else in its own; UserError
+    if none has it."""
     kinds = tuple(kinds)
     offered = {kind.software: tuple(SERVERS[kind.software].versions) for kind in kinds}
     asked: dict[str, str] = {}
@@ -58,7 +59,7 @@ def in_versions(kinds: Iterable[Kind], texts: Iterable[str]) -> dict[Kind, Kind]
                 f"--version asks for both {software}={asked[software]} and {text}",
                 cure="choose one",
             )
-    return {kind: Kind(kind.name, asked.get(kind.software, "")) for kind in kinds}
+    return {kind: Kind(kind.name, asked.get(kind.software, kind.version)) for kind in kinds}
 
 
 def _cure(offered: dict[str, tuple[str, ...]]) -> str:

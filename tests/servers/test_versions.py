@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from lockcheck.compose.launching import image_of, programs_on_host
@@ -58,6 +59,13 @@ def test_the_servers_under_test_get_the_version_and_the_storage_does_not() -> No
     assert {image_of(spec) for spec in plan.nodes} == {"redis:bookworm", "redis", "client"}
     rows = dict(plan_rows(resolve(config("etcd", "etcd=3.4")), Path("x"), "local"))
     assert rows["servers"] == "3 etcd=3.4"
+
+
+def test_servers_that_are_named_in_a_version_get_that_version() -> None:
+    own = RunConfig(backend="mine", client="./mine", servers="etcd=3.4", seed=1)
+    for version, wanted in (((), "3.4"), (("etcd=3.5",), "3.5")):
+        kinds = set(resolve(msgspec.structs.replace(own, version=version)).kinds)
+        assert kinds == {Kind("etcd", wanted), Kind("redis")}
 
 
 @pytest.mark.parametrize(
