@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from lockcheck.cli.options import LateChoice
 from lockcheck.errors import UserError
 
 if TYPE_CHECKING:
+    from lockcheck.yours.museum.exhibit import Exhibit
     from lockcheck.yours.museum.visit import Visit
 
 NOT_SHOWN = 1
@@ -24,6 +25,7 @@ NOT_SHOWN = 1
 @click.option("--all", "all_", is_flag=True, help="All exhibits, each with its control.")
 @click.option("--seed", type=int, default=1, show_default=True, help="The seed, or the first one.")
 @click.option("--seeds", type=click.IntRange(1), help="So many runs of each, and of its control.")
+@click.option("--no-skip", is_flag=True, help="With --all: what cannot be built here, fails.")
 @click.option("--page", type=click.Path(dir_okay=False), help="Write what they found to this file.")
 @click.option("--out", default="results", show_default=True, help="Where to keep the runs.")
 def museum_command(
@@ -33,6 +35,7 @@ def museum_command(
     all_: bool,
     seed: int,
     seeds: int | None,
+    no_skip: bool,
     page: str | None,
     out: str,
 ) -> int:
@@ -40,18 +43,25 @@ def museum_command(
 
     Without NAME they are listed. With one its library is installed, in an environment of its own,
     and run. With --all, or with --seeds, controls are run, too: it ends with 1 if a run does not
-    show what it is there for.
+    show what it is there for. --all leaves out exhibits in languages that are not on this host.
     """
     from lockcheck.yours.museum.exhibits import EXHIBITS
 
     checks = all_ or seeds is not None
-    if (all_ and names) or (control and (checks or not names)) or (page and not checks):
+    if (
+        (all_ and names)
+        or (control and (checks or not names))
+        or (page and not checks)
+        or (no_skip and not all_)
+    ):
         raise UserError(
-            "--all goes without NAME, --page with --all or --seeds, and --control with one NAME",
+            "--all goes without NAME, --no-skip with it, --page with --all or --seeds, and "
+            "--control with one NAME",
             cure="lockcheck museum NAME --control, or lockcheck museum --all --page FILE",
         )
     if checks:
-        return _check(names or tuple(EXHIBITS), range(seed, seed + (seeds or 1)), page, out)
+        chosen = names or (tuple(EXHIBITS) if no_skip else _possible(EXHIBITS))
+        return _check(chosen, range(seed, seed + (seeds or 1)), page, out)
     if len(names) > 1:
         raise UserError(
             "lockcheck museum shows one exhibit at a time", cure="--seeds 1 checks several"
@@ -63,7 +73,7 @@ def _list() -> int:
     from lockcheck.yours.museum.exhibits import EXHIBITS
 
     for name, exhibit in EXHIBITS.items():
-        click.echo(f"  {name:<22} {exhibit.library:<28} {exhibit.shows}")
+        click.echo(f"  {name:<22} {exhibit.library:<30} {exhibit.shows}")
     return 0
 
 
@@ -72,27 +82,51 @@ def _run(name: str, *, control: bool, seed: int, out: str) -> int:
     from lockcheck.yours.museum.exhibits import EXHIBITS
 
     exhibit = EXHIBITS[name]
+    exhibit.bring(say=note)
     code = run_and_print(exhibit.config(control=control, seed=seed, out=out), as_json=False)
     say(f"control: {exhibit.controls}" if control else f"{exhibit.place()}: {exhibit.why}")
     return code
 
 
+def _possible(exhibits: Mapping[str, Exhibit]) -> tuple[str, ...]:
+    """Those whose clients can be built here; of the others a line tells what would bring them."""
+    from lockcheck.yours.museum.programs import MissingError
+
+    possible = []
+    for name, exhibit in exhibits.items():
+        try:
+            exhibit.check()
+        except MissingError as error:
+            click.echo(f"{name} is left out: {error.message}: {error.cure}")
+        else:
+            possible.append(name)
+    return tuple(possible)
+
+
 def _check(names: Sequence[str], seeds: range, page: str | None, out: str) -> int:
+    from lockcheck.yours.museum.exhibits import EXHIBITS
     from lockcheck.yours.museum.page import write
 
     failed = number = 0
     for name in names:
+        number += 2 * len(seeds)
+        try:
+            EXHIBITS[name].bring(say=note)
+        except UserError as error:
+            click.echo(f"no           {name}: not run")
+            print_error(error.message, error.cure)
+            failed += 2 * len(seeds)
+            continue
         visits = [
             _visit(name, control=control, seed=seed, out=out)
             for seed in seeds
             for control in (False, True)
         ]
-        number += len(visits)
         failed += sum(bool(visit.wrong()) for visit in visits)
         if page is not None:
             write(Path(page), name, visits)
     click.echo(f"{failed} of {number} runs are not as they should be")
-    return NOT_SHOWN if failed else 0
+    return NOT_SHOWN if failed or not number else 0
 
 
 def _visit(name: str, *, control: bool, seed: int, out: str) -> Visit:

@@ -134,9 +134,12 @@ def _of_a_described_lock(context: click.Context, name: str | None) -> dict[str, 
     described = (context.find_root().default_map or {}).get(CLIENTS, {}).get(name, {})
     called = {}
     if not described and name and name.startswith(MUSEUM):
+        from lockcheck.cli.gate import note
         from lockcheck.yours.museum.exhibits import EXHIBITS
 
-        settings = EXHIBITS[name.removeprefix(MUSEUM)].settings_of(control=False)
+        exhibit = EXHIBITS[name.removeprefix(MUSEUM)]
+        exhibit.bring(note)
+        settings = exhibit.settings_of(control=False)
         described = {_parameter(field): value for field, value in settings.items()}
         called = {"backend": described.pop("backend")}
     parameters = {parameter.name: parameter for parameter in context.command.params}

@@ -23,7 +23,7 @@ from typing import Any
 
 from lockcheck.files import writing
 from lockcheck.yours.battery import CONDITIONS
-from lockcheck.yours.museum.exhibit import CLIENTS
+from lockcheck.yours.museum.programs import CLIENTS
 from tests.examples.test_examples import FOLDER, TIMEOUT_S, Commands
 
 NOT_KEPT, VIOLATION, UNKNOWN = 1, 1, 3

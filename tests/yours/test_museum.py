@@ -20,9 +20,10 @@ from lockcheck.errors import UserError
 from lockcheck.run.resolve import resolve
 from lockcheck.runs.record import Record, Tally
 from lockcheck.servers import SERVERS
-from lockcheck.yours.museum.exhibit import CLIENTS, Exhibit
+from lockcheck.yours.museum.exhibit import Exhibit
 from lockcheck.yours.museum.exhibits import EXHIBITS
 from lockcheck.yours.museum.page import under, write
+from lockcheck.yours.museum.programs import CLIENTS
 from lockcheck.yours.museum.visit import Visit
 from tests.running import LOCKCHECK, lockcheck, need
 from tests.waiting import wait_for
@@ -43,9 +44,13 @@ def test_it_can_be_run(exhibit: Exhibit, control: bool) -> None:
     plan = resolve(config)
     assert plan.lock.accused == config.backend
     assert config.backend not in {*BACKENDS, *SERVERS}  # a finding accuses the library by its name
-    file, _, name = str(exhibit.settings["client"]).partition(":")
-    found = ast.walk(ast.parse((CLIENTS / file).read_text()))
-    assert name in {node.name for node in found if isinstance(node, ast.ClassDef)}
+    settings = {**exhibit.settings, **(exhibit.control if control else {})}
+    file, _, name = str(settings["client"]).partition(":")
+    if exhibit.program(control=control):
+        assert config.client.endswith(f" {name}")
+    else:
+        found = ast.walk(ast.parse((CLIENTS / file).read_text()))
+        assert name in {node.name for node in found if isinstance(node, ast.ClassDef)}
     assert all("==" in each for each in config.requirements)  # or it is another one next year
 
 
@@ -61,6 +66,10 @@ def test_the_page_has_all_of_them() -> None:
     for each in EXHIBITS.values():
         assert f"| {each.library} | {each.shows} | {under(each)} | {each.whose} |" in written
         assert f"Control: {each.controls}: `ok` in " in written
+    for text in (PAGE.parent / "museum").iterdir():
+        assert text.stem in EXHIBITS
+        assert f"(museum/{text.name})" in written
+        assert len(text.read_text().splitlines()) <= 40
     for line in written.splitlines():
         for found in ("Found in ", "`ok` in "):
             if found in line:

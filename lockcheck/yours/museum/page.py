@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 
@@ -23,7 +23,8 @@ What published libraries do, each under one condition: `lockcheck museum NAME` s
 `--control` it is the control run, in which nothing is found. `lockcheck run --backend museum:NAME`
 runs it with further options: another fault, another seed. `lockcheck museum --all` runs all of
 them, and writes this page: what stands here was found by a run. Each library has an environment of
-its own, and a client of a few lines in `lockcheck/yours/museum/clients`.
+its own, and a client of a few lines in `lockcheck/yours/museum/clients`. One that is not in Python
+is built once; where its language or its library is missing, `lockcheck museum` says what brings it.
 
 | | library | what happens | under | it is |
 |---|---|---|---|---|
@@ -42,15 +43,18 @@ def write(path: Path, name: str, visits: Sequence[Visit]) -> None:
             f"- New here, as far as is known: [a text for its tracker]({TEXTS}/{name}.md).\n"
         )
     sections[name] = f"{BEGINS}{name}\n\n{''.join(lines)}"
+    with writing(path) as out:
+        out.write(_page(sections).encode())
+
+
+def _page(sections: Mapping[str, str]) -> str:
     known = {each: EXHIBITS[each] for each in EXHIBITS if each in sections}
     rows = (
         f"| [{each}](#{each}) | {exhibit.library} | {exhibit.shows} | {under(exhibit)} "
         f"| {exhibit.whose} |\n"
         for each, exhibit in known.items()
     )
-    text = HEAD + "".join(rows) + "".join(sections[each] for each in known)
-    with writing(path) as out:
-        out.write(text.encode())
+    return HEAD + "".join(rows) + "".join(sections[each] for each in known)
 
 
 def _sections(text: str) -> dict[str, str]:
@@ -102,7 +106,10 @@ def _faults(config: RunConfig) -> list[str]:
 
 def _condition(exhibit: Exhibit) -> str:
     config = exhibit.config(control=False, seed=0, out="results")
-    words = [f"`{', '.join(config.requirements)}`", f"`{config.client.rpartition('/')[2]}`"]
+    source, called = str(exhibit.settings["client"]).split(":")
+    debs = [f"{name} {version}" for name, version in exhibit.debs.items() if version]
+    words = [f"`{', '.join(each)}`" for each in (config.requirements, debs) if each]
+    words += [f"`{source.partition('/')[2]}:{called}`"]
     words += [f"`--nemesis {each}`" for each in _faults(config)] or ["no fault"]
     words += [f"a lease of {duration_words(config.ttl_ms)}"]
     words += [f"work of {duration_words(config.think_ms)} under the lock"]
