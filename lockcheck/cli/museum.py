@@ -73,7 +73,7 @@ def _list() -> int:
     from lockcheck.yours.museum.exhibits import EXHIBITS
 
     for name, exhibit in EXHIBITS.items():
-        click.echo(f"  {name:<22} {exhibit.library:<30} {exhibit.shows}")
+        click.echo(f"  {name:<22} {exhibit.library:<36} {exhibit.shows}")
     return 0
 
 

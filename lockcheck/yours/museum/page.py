@@ -97,7 +97,8 @@ def under(exhibit: Exhibit) -> str:
 
 def _fault(name: str, aim: str = "") -> str:
     called = {"clock": "wrong clock", "disk": "full disk", "slow": "slow link"}.get(name, name)
-    return f"a {called}" + (f" of its {aim}" if aim else "")
+    whose = aim.partition(",")[0]
+    return f"a {called}" + (f" of its {whose}" if whose and "=" not in whose else "")
 
 
 def _faults(config: RunConfig) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lockcheck.checker.finding import Code
+from lockcheck.checker.finding import Code, Culprit
 from lockcheck.yours.museum.exhibit import Exhibit, Whose
 
 GO_MUTEX = {
@@ -34,6 +34,24 @@ EXHIBITS = {
         "still there: with the lease the key is gone, too",
         word="asked in [#9921](https://github.com/etcd-io/etcd/issues/9921); 3.5 looks at the key "
         "again, and returns `ErrSessionExpired`",
+        debs=GO_DEB,
+    ),
+    "etcd-go-session": Exhibit(
+        library="etcd-go 3.4.23",
+        shows="a holder that is cut off learns of it up to a second after the next one is let in",
+        settings=GO_MUTEX
+        | {"nemesis": ("partition:holder,when=acquire",), "clients": 3, "think_ms": 4000},
+        control={"nemesis": ("none",), "think_ms": 500},
+        controls="no fault",
+        findings=(Code.OVERLAP,),
+        blame=Culprit.HOLDER,
+        whose=Whose.GAP,
+        file="go.etcd.io/etcd/clientv3/lease.go",
+        line="case <-time.After(time.Second):",
+        why="`Session.Done` is closed by a loop that looks once a second whether a lease had no "
+        "answer for its TTL, and that counts from when the last answer came",
+        word="on knowing that a Mutex is no longer held, "
+        "[#6127](https://github.com/etcd-io/etcd/issues/6127): `Done` will work",
         debs=GO_DEB,
     ),
     "etcd-lock-service": Exhibit(
