@@ -12,6 +12,7 @@ from lockcheck.yours.museum.exhibits import (
     sql,
     sql_php,
     zookeeper,
+    zookeeper_go,
     zookeeper_java,
     zookeeper_rust,
 )
@@ -24,6 +25,7 @@ EXHIBITS = (
     | etcd.EXHIBITS
     | etcd_go.EXHIBITS
     | zookeeper.EXHIBITS
+    | zookeeper_go.EXHIBITS
     | zookeeper_java.EXHIBITS
     | zookeeper_rust.EXHIBITS
     | sql.EXHIBITS
