@@ -161,6 +161,10 @@ class Attribution:
         self, earlier: Hold, later: Hold, write: Operation | None, promise: Promise
     ) -> Blame:
         promised_ns, over_ns = promise.until_ns, promise.latest_ns
+        if self._terms.session and promised_ns is not None and promised_ns <= earlier.start_ns:
+            # Counted from an acquire that waited for longer: all that is known is that the session
+            # was over when the next client was let in.
+            over_ns = later.start_ns
         acted_ns = _acted_ns(earlier, write)
         by_ns = 0 if over_ns is None else max(0, acted_ns - over_ns)
         # A write was sent by its answer: the client may have been stopped after it recorded it.

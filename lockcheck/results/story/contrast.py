@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lockcheck.checker.finding import Culprit
-from lockcheck.results.story.incidents import Incident
+from lockcheck.results.story.incidents import Incident, lease_end_ns
 from lockcheck.results.story.wording.codes import by_evidence
 from lockcheck.results.story.wording.titles import first_release
 from lockcheck.words import moment, node_of, plain, span
@@ -38,7 +38,7 @@ def _lock(incident: Incident) -> str:
 
 def _of_two(incident: Incident, earlier: str, later: str) -> Contrast | None:
     main, key, blame = incident.main, _lock(incident), incident.main.blame
-    granted, until_ns = moment(main.holds[1].start_ns), blame.promised_until_ns
+    granted, until_ns = moment(main.holds[1].start_ns), lease_end_ns(main)
     if blame.who is Culprit.SERVICE and until_ns is None:
         return Contrast(
             f"{earlier} alone holds {key} until it releases it.", f"{later} got it at {granted}."

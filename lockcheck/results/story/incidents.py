@@ -154,6 +154,14 @@ def _damages(finding: Finding) -> bool:
     return check_of(finding).damages_data and finding.effect is Verdict.VIOLATION
 
 
+def lease_end_ns(finding: Finding) -> int | None:
+    """Of the first holder. If it waited for longer than its lease, all that is known is that the
+    lease was over when the next client was let in."""
+    until_ns = finding.blame.promised_until_ns
+    late = until_ns is not None and len(finding.holds) > 1 and until_ns <= finding.holds[0].start_ns
+    return finding.holds[1].start_ns if late else until_ns
+
+
 def slept(finding: Finding) -> bool:
     """Its holder was stopped, and its lease ran out meanwhile."""
     blame = finding.blame

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from lockcheck.checker.case import Case
 from lockcheck.checker.finding import Culprit
 from lockcheck.history import FaultSpan, Hold
-from lockcheck.results.story.incidents import Incident
+from lockcheck.results.story.incidents import Incident, lease_end_ns
 from lockcheck.results.story.refused import RefusedWrite, refused_writes
 from lockcheck.results.story.wording.acts import lane_of, upon
 from lockcheck.words import amount, moment, plain
@@ -103,7 +103,7 @@ class _Drawing:
         """The end of its lease, also where what it did then is the cause."""
         late = [f for f in self.incident.late if f.holds[:1] == (hold,)]
         main = late[0] if self.frame.deleted and late else self.incident.main
-        return main.blame.promised_until_ns
+        return lease_end_ns(main)
 
     def rivals(self, rivals: tuple[Hold, ...]) -> Lane:
         first, nodes = rivals[0], {hold.node for hold in rivals}

@@ -59,3 +59,20 @@ def test_where_it_reports_renewals_they_count() -> None:
     """The last one was sent 300 ms after the grant, so the lease ended before the other's."""
     assert blamed("1 renew 300-310", renews=True) == {Culprit.HOLDER}
     assert blamed("1 renew 900-910", renews=True) == {Culprit.SERVICE}
+
+
+def test_a_session_that_waited_for_longer_than_its_timeout_is_not_late_by_that() -> None:
+    """Its lease would have been over before its grant, counted from the acquire."""
+    judgement = dsl.judged(
+        "2 acquire 0-10",
+        "1 acquire 20-2000",
+        "2 release 1990-1995",
+        "fault partition n1 1500-4000 effect=cuts",  # so since when it was kept alive is not known
+        "3 acquire 2200-3300",
+        "1 lost 3400",
+        "3 release 3500-3510",
+        **(TERMS | {"session": True}),
+    )
+    [overlap] = [finding for finding in judgement.findings if finding.code == "overlap"]
+    assert overlap.blame.who is Culprit.HOLDER
+    assert overlap.blame.by_ns == dsl.ns(100)
