@@ -11,7 +11,7 @@ import pytest
 from lockcheck.check.loading import loaded
 from lockcheck.check.patience import FOR_A_RUN_MS, patient_for
 from lockcheck.check.recheck import judged
-from lockcheck.checker import judge
+from lockcheck.checker import CHECKS, judge
 from lockcheck.checker.finding import Code, Verdict
 from lockcheck.errors import LockcheckError
 from lockcheck.formats import ReadOptions
@@ -20,6 +20,7 @@ from lockcheck.results.picture_text import NAMES, WIDE, lines_of_picture
 from lockcheck.results.report.picture import svg
 from lockcheck.results.story.narrative import Narrative
 from lockcheck.results.story.point import MOST_WORDS, Level
+from lockcheck.results.story.properties import properties
 from lockcheck.results.story.untested import unguarded, untested
 from lockcheck.results.ticket import ticket
 from tests.checker import dsl
@@ -261,3 +262,22 @@ def test_who_deleted_whose_lock_is_drawn() -> None:
     assert [lane.name for lane in picture.lanes] == ["n1", "n2", "n3"]
     assert [mark.text for mark in picture.lanes[0].marks] == ["its lease ends", "deletes the lock"]
     assert [mark.text for mark in picture.lanes[2].marks] == ["granted too early"]
+
+
+def test_each_property_has_its_mark() -> None:
+    narrative = told(*OVERWROTE, PAUSED, stores=True)
+    marks = {each.text: each.held for each in properties(narrative.history, narrative.judgement)}
+    assert marks["1 overlap"] is False
+    assert marks["1 lost write"] is False
+    assert marks["no stuck locks"] is True
+    assert marks["no double runs"] is None  # no job was run
+    assert marks["no unfair grants"] is None  # it promises no order
+    assert marks["no deadlocks"] is None  # there was one lock
+    assert len(marks) == len(CHECKS)
+
+
+def test_of_a_register_only_what_was_tested_is_listed() -> None:
+    register = Narrative(judge(dsl.history("1 write:x 0-1 a", "2 read:x 2-3 = a")))
+    assert [each.text for each in properties(register.history, register.judgement)] == [
+        "no answers that fit no order"
+    ]

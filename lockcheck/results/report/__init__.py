@@ -27,6 +27,7 @@ from lockcheck.results.report.picture import svg
 from lockcheck.results.report.timeline import timeline
 from lockcheck.results.story.incidents import Incident
 from lockcheck.results.story.narrative import Narrative, Story, again
+from lockcheck.results.story.properties import properties
 from lockcheck.results.story.refused import refused_writes
 from lockcheck.results.story.seen import (
     clients,
@@ -112,6 +113,7 @@ def render(narrative: Narrative, facts: RunFacts) -> str:
             answer=shown[0].story if shown and _asks_whose_fault(judgement) else None,
             again=again(history.terms, facts.rerun_command),
             counts=list(counted(history, judgement)),
+            properties=properties(history, judgement),
             shown=shown,
             above=narrative.in_detail,
             brief=list(enumerate(incidents[SHOWN_FULLY:], SHOWN_FULLY + 1)),
