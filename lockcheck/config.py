@@ -61,9 +61,10 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
     servers: Annotated[
         str,
         Setting(
-            "The servers that it needs, as in redis*3 or etcd=3.4. [default: what it says, or "
+            "The servers that it needs, as in redis*3 or etcd=3.4; or, as in redis=HOST:PORT, ones "
+            "that are there already: then faults strike clients only. [default: what it says, or "
             "redis]",
-            metavar="KIND[=VERSION][*N]",
+            metavar="SERVERS",
         ),
     ] = ""
     promises: Annotated[

@@ -37,6 +37,7 @@ from lockcheck.agent.orders import (
 )
 from lockcheck.agent.own_folder import OWN_FOLDER, mount_own_folder
 from lockcheck.agent.own_networks import Network, make_networks
+from lockcheck.agent.relays import Relays
 from lockcheck.agent.streams import Streams
 from lockcheck.agent.tail import Tail
 from lockcheck.agent.watching import MAKE_ROOM, Watch
@@ -66,6 +67,8 @@ class Agent:
         self._own_events: EventWriter | None = None
         self._watch: Watch | None = None
         self._by_hand: FaultsByHand | None = None
+        self._streams = Streams(self._fleet, workdir, send)
+        self._relays = Relays(self._streams, send)
         self.requests: dict[str, Handler] = {
             "launch": taking(list[NodeOrders], self._launch),
             "networks": self._networks,
@@ -74,7 +77,7 @@ class Agent:
             "begin": taking(BeginOrders, self._begin),
             "end": taking(EndOrders, self._end),
             "by_hand": taking(Plan, self._take_faults_by_hand),
-            **Streams(self._fleet, workdir, send).requests,
+            **self._streams.requests,
         }
 
     # --- before the run -----------------------------------------------------------------------
@@ -82,7 +85,9 @@ class Agent:
     async def _launch(self, orders: list[NodeOrders]) -> dict[str, str]:
         if self._own_folder is not None:
             mount_own_folder(self._own_folder)
-        return await self._fleet.launch(orders)
+        versions = await self._fleet.launch(orders)
+        await self._relays.open(self._nodes.values())
+        return versions
 
     async def _networks(self, _body: object) -> dict[str, str]:
         """Where the nodes' network namespaces are found in the agent's /proc, by their names."""

@@ -37,7 +37,8 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True):
     event: Event | None = None
     ended: str | None = None  # the name of a node whose process exited unexpectedly ...
     last_words: str = ""  # ... and the end of its output
-    stream: int | None = None
+    stream: int | None = None  # below 0: of a relay
+    to: str = ""  # the server that a new stream of a relay is to be connected to
     data: bytes = b""
     taken: int = 0  # how many more of the bytes that were sent into it have left it
     over: bool = False  # the stream has ended ...
@@ -76,6 +77,7 @@ class AgentLink:
         self._sending = threading.Lock()
         self._asked: dict[int, queue.SimpleQueue[Message | None]] = {}
         self._listener: Listener = lambda _message: None
+        self._relay: Listener = lambda _message: None
         self._on_gone: Callable[[], None] = lambda: None
         self._closed = False
         self._ids = count(NO_REPLY + 1)
@@ -86,6 +88,10 @@ class AgentLink:
     def listen(self, listener: Listener, on_gone: Callable[[], None] = lambda: None) -> None:
         """Both are called on the thread that reads the pipe."""
         self._listener, self._on_gone = listener, on_gone
+
+    def relay(self, listener: Listener) -> None:
+        """It is called with the messages of relays, on the thread that reads the pipe."""
+        self._relay = listener
 
     def ask(self, do: str, body: object = None, timeout_s: float = HEARING_TIMEOUT_S) -> object:
         """Sends a request and waits for its reply."""
@@ -148,7 +154,9 @@ class AgentLink:
         try:
             while line := self._from_agent.readline():
                 message = decode(line)
-                if message.re is None:
+                if message.stream is not None and message.stream < 0:
+                    self._relay(message)
+                elif message.re is None:
                     self._listener(message)
                 elif reply := self._asked.get(message.re):
                     reply.put(message)

@@ -68,7 +68,7 @@ class Streams:
             if started.poll() in CANNOT_EXECUTE and (why := _complaint(output, before)):
                 with started:  # closes its pipes
                     return _not_started(orders, why)
-        pump = self._pump(orders.stream)
+        pump = self.begin(orders.stream)
         program = RunningProgram(started, pump, entered=bool(node.enter))
         self._programs[orders.stream] = program
         following = asyncio.create_task(self._follow(orders.stream, program))
@@ -76,24 +76,28 @@ class Streams:
         following.add_done_callback(self._following.discard)
         return None
 
-    def _pump(self, stream: int) -> Pump:
+    def begin(self, stream: int) -> Pump:
         self._open[stream] = Pump(
             lambda data: self._send(Message(stream=stream, data=data)),
             lambda number: self._send(Message(stream=stream, taken=number)),
         )
         return self._open[stream]
 
+    def end(self, stream: int) -> None:
+        del self._open[stream]
+
     async def _follow(self, stream: int, program: RunningProgram) -> None:
         code = await program.follow()
-        del self._open[stream], self._programs[stream]
+        self.end(stream)
+        del self._programs[stream]
         self._send(Message(stream=stream, over=True, code=code))
 
     async def _connect(self, orders: ConnectOrders) -> None:
         """Returns when the connection is closed."""
-        nodes, pump = self._fleet.nodes, self._pump(orders.stream)
+        nodes, pump = self._fleet.nodes, self.begin(orders.stream)
         with suppress(OSError):  # refused, or broken: the near end sees it closed
             await _carry(pump, nodes[orders.via], (nodes[orders.to].address, orders.port))
-        del self._open[orders.stream]
+        self.end(orders.stream)
         self._send(Message(stream=orders.stream, over=True))
 
     async def _take(self, piece: Piece) -> None:

@@ -69,7 +69,7 @@ class Watch:
 
     async def _watch_nodes(self) -> None:
         """Reports nodes that exit unexpectedly to the command line."""
-        watched = dict(self.fleet.nodes)
+        watched = {name: node for name, node in self.fleet.nodes.items() if not node.spec.elsewhere}
         while watched and not self._nodes_may_end:
             for name, pids in pids_of(watched.values()).items():
                 node = watched[name]

@@ -17,7 +17,7 @@ from lockcheck.nemesis import ALL, FAULTS, NO_FAULT, FaultKind, Plan, Step
 from lockcheck.nemesis.drawing import variants
 from lockcheck.nemesis.parameters import GENERAL, WHEN
 from lockcheck.nemesis.triggers import Trigger
-from lockcheck.run.rows import in_numbers
+from lockcheck.nodes.node import in_words
 from lockcheck.servers import SERVERS, Server
 from lockcheck.workloads import WORKLOADS
 
@@ -71,7 +71,7 @@ def _backends() -> Iterator[Row]:
 
 
 def _is(backend: Backend) -> str:
-    servers = in_numbers(backend.servers)
+    servers = in_words(backend.servers)
     return f"{servers}; {backend.promises.words()}"
 
 

@@ -22,7 +22,7 @@ CLIENT_IN_IMAGE = ("python3", "-m", "lockcheck.client.worker")
 
 
 def image_of(spec: NodeSpec) -> str:
-    return spec.server.image_name if spec.server else CLIENT_IMAGE
+    return spec.server.image_name if spec.server and not spec.elsewhere else CLIENT_IMAGE
 
 
 def programs_on_host(kinds: Iterable[Kind]) -> dict[Kind, Command]:
@@ -52,6 +52,9 @@ def node_orders(
         if spec.kind is None:
             command = (*client, folder_of(spec.name)) if client else ()
             orders.append(NodeOrders(spec=spec, command=command))
+            continue
+        if spec.elsewhere:
+            orders.append(NodeOrders(spec=spec, command=(), port=spec.port))
             continue
         members = tuple(
             other.name for other in specs if (other.kind, other.role) == (spec.kind, spec.role)

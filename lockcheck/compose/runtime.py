@@ -16,7 +16,7 @@ from typing import ClassVar
 from lockcheck.agent.link import AgentLink
 from lockcheck.errors import ClusterError
 from lockcheck.nodes import NODES_FOLDER
-from lockcheck.nodes.node import NodeSpec
+from lockcheck.nodes.node import NodeSpec, kinds_to_start
 from lockcheck.servers.base import Server, driver_versions
 from lockcheck.servers.kind import Kind
 
@@ -41,8 +41,8 @@ class ClusterPlan:
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
-        """The kinds of its servers, each once, sorted."""
-        return tuple(sorted({node.kind for node in self.nodes if node.kind}))
+        """The kinds of the servers to start."""
+        return kinds_to_start(self.nodes)
 
 
 def allow_open_files(plan: ClusterPlan) -> None:

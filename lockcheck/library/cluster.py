@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
+from lockcheck.agent.outlet import Outlet, check_reachable
 from lockcheck.backends import BACKENDS
 from lockcheck.backends.program.words import servers_of
 from lockcheck.compose.choose import RUNTIMES, choose_runtime
@@ -29,7 +30,7 @@ from lockcheck.library.programs import Program
 from lockcheck.library.switchboard import Switchboard
 from lockcheck.library.termination import dying_after, postponed
 from lockcheck.nemesis import Plan
-from lockcheck.nodes.node import NodeSpec, Role, server_nodes
+from lockcheck.nodes.node import NodeSpec, Role, kinds_to_start, server_nodes
 from lockcheck.run.experiment import await_ready
 from lockcheck.run.resolve import as_faults_see, client_nodes, servers_in_versions, under_faketime
 from lockcheck.runs.store import Store
@@ -92,8 +93,7 @@ class Cluster:
 
     def port(self, server: str) -> int:
         self._check(server, tuple(filter(None, (*self.servers, self.storage))))
-        found = self._specs[server].server
-        return found.port if found else 0
+        return self._specs[server].port
 
     def forward(self, server: str, *, via: str) -> tuple[str, int]:
         """An address on loopback for this process's own code, as if it ran on the node `via`: a cut
@@ -125,8 +125,8 @@ def cluster(
     faketime: bool = False,
 ) -> Iterator[Cluster]:
     """The servers of one of lockcheck's locks (`redlock`), or a number of servers of a kind
-    (`etcd=3.4*3`, or `etcd=3.4` with `servers=3`); nodes for clients, c1, c2 ...; and a server that
-    the lock protects.
+    (`etcd=3.4*3`, or `etcd=3.4` with `servers=3`), or servers that are there already
+    (`redis=10.0.0.7:6379`); nodes for clients, c1, c2 ...; and a server that the lock protects.
 
     `image` is the image of the clients' nodes in `docker`, instead of lockcheck's own. Without a
     `folder`, the nodes' output is not kept. With `faketime`, servers that are JVMs run under
@@ -138,7 +138,8 @@ def cluster(
     versions = texts(version, "version", cure=f"version=[{version!r}]")
     asked = RunConfig(backend=lock, version=versions, clients=clients, seed=seed)
     specs, faults = plan_cluster(asked, servers=servers, storage=storage or "", faketime=faketime)
-    kinds = sorted({spec.kind for spec in specs if spec.kind})
+    kinds = kinds_to_start(specs)
+    check_reachable(specs)
     chosen = _runtime(runtime, kinds)
     if image and chosen.name != "docker":
         raise UserError(f"{chosen.name} has no images", cure='runtime="docker", or no image=')
@@ -155,6 +156,7 @@ def cluster(
         check_versions(kinds, nodes.versions)
         await_ready(nodes)
         nodes.agent.ask("by_hand", faults)
+        stack.enter_context(closing(Outlet(nodes.agent, specs)))
         yield Cluster(
             nodes, specs, faults, runtime=chosen.name, folder=store.folder, forwarding=forwarding
         )
@@ -186,13 +188,7 @@ def plan_cluster(
             cure=f'name it with the servers: "{asked.version[0]}"',
         )
     nodes = (
-        *(
-            servers_in_versions(lock, asked.version)
-            if lock
-            else servers_of(asked.backend)
-            if "*" in asked.backend and servers is None
-            else server_nodes(Kind.parse(asked.backend), servers or 1)
-        ),
+        *(servers_in_versions(lock, asked.version) if lock else _servers(asked.backend, servers)),
         *([NodeSpec("s1", Role.STORAGE, Kind.parse(storage))] if storage else []),
         *client_nodes(asked.clients),
     )
@@ -208,6 +204,15 @@ def plan_cluster(
         faketime=any(node.faketime for node in nodes),
     )
     return nodes, faults
+
+
+def _servers(text: str, number: int | None) -> tuple[NodeSpec, ...]:
+    if ":" in text or ("*" in text and number is None):
+        found = servers_of(text)
+        if number not in (None, len(found)):
+            raise UserError(f"{text} is {len(found)}, not {number}", cure="leave servers= out")
+        return found
+    return server_nodes(Kind.parse(text), number or 1)
 
 
 def _runtime(asked: str, kinds: Sequence[Kind]) -> Runtime:

@@ -20,6 +20,7 @@ from lockcheck.library.log import Log
 from lockcheck.nemesis import FAULTS, Plan, parse_nemesis
 from lockcheck.nemesis.aims import at_nodes
 from lockcheck.nemesis.base import Step
+from lockcheck.nemesis.fitting import not_ours
 from lockcheck.nemesis.parameters import GENERAL
 
 # Beyond what a strike, and all tries to heal it, may take in the agent.
@@ -66,7 +67,10 @@ class Faults:
                 f"{text!r} is not one fault", cure="use one fault per with block, and nest them"
             )
         step = self._at(sequence[0], nodes)
-        if refusal := step.aim.why_not(self._plan) or step.kind.why_not(step, self._plan):
+        refusal = not_ours(step, self._plan) or (
+            step.aim.why_not(self._plan) or step.kind.why_not(step, self._plan)
+        )
+        if refusal:
             raise UserError(f"{text} is not possible: {refusal.reason}", cure=refusal.cure)
         orders = StrikeOrders(0, sequence[0].orders(), nodes)
         return Fault(self._link, self._log, step, orders, self._numbers)

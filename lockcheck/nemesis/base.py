@@ -81,6 +81,7 @@ class Plan:
     writes: bool = False  # clients write something under the lock
     patience_ttls: float = 0.0  # how long an acquire waits before it gives up
     keys: tuple[str, ...] = ()  # of all locks
+    elsewhere: str = ""  # servers that are there already, in words: they are never struck
     faketime: bool = True  # servers whose clocks cannot be moved else run under libfaketime
 
 

@@ -30,7 +30,21 @@ def check_machine(sequences: Iterable[Sequence]) -> None:
 
 def objection(step: Step, plan: Plan) -> Refusal | None:
     """Why it makes no sense in this run."""
-    return step.aim.why_not(plan) or _never_comes(step, plan) or step.kind.why_not(step, plan)
+    return not_ours(step, plan) or (
+        step.aim.why_not(plan) or _never_comes(step, plan) or step.kind.why_not(step, plan)
+    )
+
+
+def not_ours(step: Step, plan: Plan) -> Refusal | None:
+    """Servers that are there already serve others, too."""
+    if not plan.elsewhere or step.aim.at_clients:
+        return None
+    aims = [f"{step.kind.name}:{aim.name}" for aim in step.kind.aims if aim.at_clients]
+    return Refusal(
+        f"{plan.elsewhere} is not lockcheck's, so faults strike clients only",
+        f"{' or '.join(aims) or 'a fault of a client, as pause:holder'}; or leave the addresses "
+        "out of --servers, and lockcheck starts its own",
+    )
 
 
 def _refuse(asked: str, refusal: Refusal | None) -> None:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 
 from lockcheck.nodes.namespaces import inside
 from lockcheck.servers import Server
 from lockcheck.servers.kind import Kind
+from lockcheck.servers.wire import Address
 
 PROC = Path("/proc")
 DEAD = {"Z", "X"}
@@ -26,16 +28,27 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NodeSpec:
-    """What a node is to be: a server of that kind, or one of lockcheck's own clients (None)."""
+    """What a node is to be: a server of that kind, or one of lockcheck's own clients (None).
+
+    One of a server that is there already has that one's address in `elsewhere`. It is a network
+    without processes: clients connect to it, and are connected to the server.
+    """
 
     name: str
     role: Role
     kind: Kind | None = None
     faketime: bool = field(default=False, kw_only=True)  # its program is to run under libfaketime
+    elsewhere: Address | None = field(default=None, kw_only=True)
 
     @property
     def server(self) -> Server | None:
         return self.kind.server if self.kind else None
+
+    @property
+    def port(self) -> int:
+        if self.elsewhere:
+            return self.elsewhere[1]
+        return self.server.port if self.server else 0
 
     def runs(self, name: str) -> bool:
         """Whether it is a server of that kind, in any version."""
@@ -46,6 +59,30 @@ def server_nodes(kind: Kind, number: int) -> tuple[NodeSpec, ...]:
     """So many servers of a kind: r1, r2 ..."""
     letter = "n" if kind.name[0] in "cs" else kind.name[0]  # clients and storages have those
     return tuple(NodeSpec(f"{letter}{n}", Role.SERVER, kind) for n in range(1, number + 1))
+
+
+def nodes_for(kind: Kind, there: Sequence[Address]) -> tuple[NodeSpec, ...]:
+    """For servers of a kind that are there already."""
+    nodes = server_nodes(kind, len(there))
+    return tuple(replace(n, elsewhere=at) for n, at in zip(nodes, there, strict=True))
+
+
+def kinds_to_start(nodes: Iterable[NodeSpec]) -> tuple[Kind, ...]:
+    """The kinds of their servers, each once, sorted; without those that are there already."""
+    return tuple(sorted({node.kind for node in nodes if node.kind and not node.elsewhere}))
+
+
+def in_words(servers: Iterable[NodeSpec]) -> str:
+    """As in "3 etcd", "1 postgres, 1 pgbouncer", "redis at 10.0.0.7:6379"."""
+    servers = tuple(servers)
+    numbers = Counter(server.kind for server in servers if not server.elsewhere)
+    there = [f"{s.kind} at {address_words(s.elsewhere)}" for s in servers if s.elsewhere]
+    return ", ".join([*(f"{number} {kind}" for kind, number in numbers.items()), *there])
+
+
+def address_words(address: Address) -> str:
+    host, port = address
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 @dataclass(eq=False)

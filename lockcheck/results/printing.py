@@ -29,7 +29,7 @@ from lockcheck.results.story.wording.codes import note
 from lockcheck.results.story.wording.definitions import SECOND_LOOK, side_by_side
 from lockcheck.results.story.wording.doubts import beside_the_headline
 from lockcheck.results.story.wording.reasons import Reason, shortened
-from lockcheck.runs.facts import RunFacts
+from lockcheck.runs.facts import NOT_TESTED, RunFacts
 from lockcheck.words import amount, full_stop, listed, moment
 
 COLOURS = {
@@ -70,6 +70,7 @@ def print_story(
         ("free again", plain(freed_again(history.terms, judgement))),
         ("the program", plain(programs_ended(history))),
         ("no effect", plain(not_exercised(judgement))),
+        (NOT_TESTED, plain(dict(facts.plan).get(NOT_TESTED, ""))),
     ]
     _print_rows(console, [row for row in rows if row[1]])
     # Not wrapped: a path or a command in two lines cannot be copied.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import shlex
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -13,6 +13,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from lockcheck import __version__
+from lockcheck.agent.outlet import Outlet, check_reachable
 from lockcheck.backends.program.environment import bring_environment
 from lockcheck.cache import remove_leftovers
 from lockcheck.check.collecting import not_collecting
@@ -30,7 +31,7 @@ from lockcheck.results.story.narrative import Narrative
 from lockcheck.results.story.settings import Rows
 from lockcheck.run.experiment import await_ready, conduct, ending, keep_running
 from lockcheck.run.notes import Judged, LeaseOutlived, Planned, Preparing, Ready, Watcher, silent
-from lockcheck.run.orders import nemesis_orders
+from lockcheck.run.orders import begin_orders, nemesis_orders
 from lockcheck.run.plan import RunPlan
 from lockcheck.run.resolve import planned
 from lockcheck.run.rows import plan_rows
@@ -77,6 +78,7 @@ def execute(config: RunConfig, watcher: Watcher = silent) -> RunOutcome:
     remove_leftovers()
     runtime, why = choose_runtime(config.runtime, plan.kinds)
     _check_what_is_here(plan, runtime.name)
+    check_reachable(plan.nodes)
     if config.requirements:
         bring_environment(config.requirements, config.python, lambda line: watcher(Preparing(line)))
     store = Store.create(Path(config.out))
@@ -141,12 +143,14 @@ class _Attempt:
             nodes = ClusterPlan(store.run_id, plan.nodes, store.folder)
             started = self.runtime.start(nodes, lambda line: watcher(Preparing(line)))
             cluster = stack.enter_context(ending(started))
+            stack.enter_context(closing(Outlet(cluster.agent, plan.nodes)))
             self.servers = cluster.versions
             check_versions(plan.kinds, cluster.versions)
             cluster.agent.ask("nemesis", nemesis_orders(plan))
             addresses = await_ready(cluster)
             watcher(Ready(len(addresses), took_ms=(time.monotonic() - began) * 1000))
-            self.interrupted = conduct(plan, cluster, addresses, watcher)
+            orders = begin_orders(plan, addresses, store.run_id)
+            self.interrupted = conduct(plan, cluster, orders, watcher)
             if plan.config.keep and not self.interrupted:
                 keep_running(plan, cluster, watcher)
 

@@ -8,13 +8,13 @@ from contextlib import closing, contextmanager
 
 import msgspec
 
-from lockcheck.agent.orders import Ended
+from lockcheck.agent.orders import BeginOrders, Ended
 from lockcheck.compose.runtime import Cluster
 from lockcheck.errors import ClusterError
 from lockcheck.nodes.node import Role
 from lockcheck.run.monitor import Monitor
 from lockcheck.run.notes import Kept, Stop, Stopping, Watcher
-from lockcheck.run.orders import begin_orders, end_orders
+from lockcheck.run.orders import end_orders
 from lockcheck.run.plan import RunPlan
 from lockcheck.signals import ignoring_signals
 
@@ -37,11 +37,11 @@ def await_ready(cluster: Cluster) -> dict[str, str]:
     return msgspec.convert(cluster.agent.ask("await_ready", timeout_s=60), dict[str, str])
 
 
-def conduct(plan: RunPlan, cluster: Cluster, addresses: dict[str, str], watcher: Watcher) -> bool:
+def conduct(plan: RunPlan, cluster: Cluster, orders: BeginOrders, watcher: Watcher) -> bool:
     """Returns whether it was interrupted: then faults are healed and clients ended at once."""
     monitor = Monitor(plan.terms)
     cluster.agent.listen(monitor.hear)
-    cluster.agent.ask("begin", begin_orders(plan, addresses), timeout_s=BEGIN_S)
+    cluster.agent.ask("begin", orders, timeout_s=BEGIN_S)
     interrupted = False
     try:
         _watch(plan, cluster, monitor, watcher)

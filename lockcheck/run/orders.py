@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from msgspec.structs import replace
+
 from lockcheck.agent.orders import BeginOrders, EndOrders, LedgerOrders, NemesisOrders
+from lockcheck.backends.program import ClientProgram
 from lockcheck.client.worker import StorageAt, WorkerOrders
 from lockcheck.nodes.node import NodeSpec, Role
 from lockcheck.run.plan import RunPlan
@@ -20,7 +23,7 @@ def nemesis_orders(plan: RunPlan) -> NemesisOrders:
     return NemesisOrders(sequences, plan.faults)
 
 
-def begin_orders(plan: RunPlan, addresses: Mapping[str, str]) -> BeginOrders:
+def begin_orders(plan: RunPlan, addresses: Mapping[str, str], run_id: str) -> BeginOrders:
     """`addresses`: by the names of the nodes."""
     config, storage, node = plan.config, plan.storage, plan.storage_node
     servers = tuple(_address(server, addresses) for server in plan.contacts)
@@ -47,7 +50,7 @@ def begin_orders(plan: RunPlan, addresses: Mapping[str, str]) -> BeginOrders:
                 check_validity=config.check_validity,
                 lease_clock=config.lease_clock,
                 seed=config.seed,
-                program=config.program(),
+                program=_program(plan, run_id),
                 promises=config.promises,
             )
             for index, name in enumerate(clients)
@@ -63,5 +66,18 @@ def end_orders(plan: RunPlan, *, at_once: bool) -> EndOrders:
     return EndOrders(at_once=at_once, grace_s=grace_s, ledger=ledger)
 
 
+def _program(plan: RunPlan, run_id: str) -> ClientProgram | None:
+    """On servers that are there already its keys are not anybody else's."""
+    program = plan.config.program()
+    if program is None or not plan.faults.elsewhere:
+        return program
+    return replace(program, key_prefix=key_prefix(run_id))
+
+
+def key_prefix(run_id: str) -> str:
+    """Of the keys on servers that are there already."""
+    return f"lockcheck-{run_id}-"
+
+
 def _address(node: NodeSpec, addresses: Mapping[str, str]) -> Address:
-    return addresses[node.name], node.server.port if node.server else 0
+    return addresses[node.name], node.port

@@ -11,7 +11,7 @@ from lockcheck.history import Terms
 from lockcheck.nemesis import FAULTS, Plan, Sequence
 from lockcheck.nemesis.course.quiet import longest_quiet_ms
 from lockcheck.nemesis.fitting import longest_ms, steps_of
-from lockcheck.nodes.node import NodeSpec, Role
+from lockcheck.nodes.node import NodeSpec, Role, kinds_to_start
 from lockcheck.servers.kind import Kind
 from lockcheck.storage.base import Guard, StorageKind
 from lockcheck.workloads import WORKLOADS, Workload
@@ -44,7 +44,7 @@ class RunPlan:
     @property
     def kinds(self) -> tuple[Kind, ...]:
         """Of all its servers, the storage's among them: what its host must have."""
-        return tuple(sorted({node.kind for node in self.nodes if node.kind}))
+        return kinds_to_start(self.nodes)
 
     @property
     def storage_node(self) -> NodeSpec | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from msgspec import structs
@@ -10,12 +10,13 @@ from msgspec import structs
 from lockcheck.backends import Backend
 from lockcheck.client.claims import PATIENCE_TTLS
 from lockcheck.config import RunConfig
+from lockcheck.errors import UserError
 from lockcheck.history import Terms
 from lockcheck.history.event import TRANSACTION, UNLIMITED_PERMITS
 from lockcheck.nemesis import ALL, NO_FAULT, Plan, draw, parse_nemesis
 from lockcheck.nemesis.base import Step
 from lockcheck.nemesis.fitting import check_fit, steps_of
-from lockcheck.nodes.node import NodeSpec, Role
+from lockcheck.nodes.node import NodeSpec, Role, in_words
 from lockcheck.run.plan import RunPlan
 from lockcheck.run.validation import check, check_settings
 from lockcheck.servers.base import Clock
@@ -76,8 +77,13 @@ def resolve(config: RunConfig) -> RunPlan:
 # --- nodes, also of the library's clusters -------------------------------------------------------
 
 
-def servers_in_versions(lock: Backend, versions: Iterable[str]) -> tuple[NodeSpec, ...]:
+def servers_in_versions(lock: Backend, versions: Collection[str]) -> tuple[NodeSpec, ...]:
     """The lock's servers; `versions` as --version takes them."""
+    if versions and any(spec.elsewhere for spec in lock.servers):
+        raise UserError(
+            "--version is for servers that lockcheck starts, and these are there already",
+            cure="leave it out",
+        )
     asked = in_versions((spec.kind for spec in lock.servers if spec.kind), versions)
     return tuple(replace(spec, kind=spec.kind and asked[spec.kind]) for spec in lock.servers)
 
@@ -136,6 +142,7 @@ def as_faults_see(
         kinds=kinds,
         patience_ttls=PATIENCE_TTLS if lock and lock.promises.waits else 0,
         keys=keys,
+        elsewhere=in_words(servers) if any(node.elsewhere for node in servers) else "",
         faketime=faketime,
     )
 

@@ -20,6 +20,11 @@ def check_settings(config: RunConfig) -> None:
         raise UserError(
             "--requirements is for a client of your own lock", cure="add --client MODULE:NAME"
         )
+    if config.servers and not config.client:
+        raise UserError(
+            f"--servers is for a client of your own lock, and {config.backend} knows its own",
+            cure="add --client, or leave it out; --version names versions",
+        )
     for name, setting in settings().items():
         if name != "backend" or not config.client:
             _check_setting(name, setting, getattr(config, name))

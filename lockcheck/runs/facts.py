@@ -9,6 +9,7 @@ import msgspec
 from lockcheck.checker.doubt import Doubt, DoubtCode
 from lockcheck.checker.finding import Judgement, Verdict
 
+NOT_TESTED = "not tested"  # a row of the plan, where servers are not lockcheck's
 STARTED_AT = "%Y-%m-%d %H:%M:%S %Z"
 
 

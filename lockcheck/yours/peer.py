@@ -63,6 +63,7 @@ class Peer:
     command: Sequence[str]
     ttl_ms: int
     folder: str = "."
+    key: str = "k1"
     rubbish: list[str] = field(default_factory=list)  # what it printed that is no message
     lost: dict[int, float] = field(default_factory=dict)  # by acquire: when it reported the loss
 
@@ -80,14 +81,14 @@ class Peer:
         return self.ask("init", within_s, **content, ttl_ms=self.ttl_ms, options={})
 
     def acquire(self, within_s: float, *, wait_ms: int = 0, mode: str = "exclusive") -> Reply:
-        asked = {"key": "k1", "ttl_ms": self.ttl_ms, "wait_ms": wait_ms, "mode": mode}
+        asked = {"key": self.key, "ttl_ms": self.ttl_ms, "wait_ms": wait_ms, "mode": mode}
         return self.ask("acquire", within_s, **asked)
 
     def renew(self, acquire: int, within_s: float) -> Reply:
         return self.ask("renew", within_s, key="k1", acquire=acquire, ttl_ms=self.ttl_ms)
 
     def release(self, acquire: int, within_s: float) -> Reply:
-        return self.ask("release", within_s, key="k1", acquire=acquire)
+        return self.ask("release", within_s, key=self.key, acquire=acquire)
 
     def ask(self, kind: str, within_s: float, **content: Any) -> Reply:
         number, began = next(self._numbers), time.monotonic()

@@ -16,6 +16,7 @@ from lockcheck.backends.program.messages import (
 )
 from lockcheck.backends.program.words import USUAL_SERVERS, promises_of, servers_of
 from lockcheck.library.cluster import Cluster, cluster
+from lockcheck.run.orders import key_prefix
 from lockcheck.yours.peer import Peer, Reply, freed_after
 
 BEGIN_S = 30.0
@@ -47,9 +48,10 @@ class Validation:
 
     def rows(self) -> Iterator[Row]:
         nodes = servers_of(self.servers or USUAL_SERVERS)
-        with cluster(
-            str(nodes[0].kind), servers=len(nodes), clients=3, runtime=self.runtime
-        ) as self._cluster:
+        there = any(node.elsewhere for node in nodes)
+        kind = self.servers if there else str(nodes[0].kind)
+        with cluster(kind, servers=len(nodes), clients=3, runtime=self.runtime) as self._cluster:
+            self._key = f"{key_prefix(self._cluster.folder.name)}k1" if there else "k1"
             yield from self._with(self._cluster)
 
     def _with(self, cluster: Cluster) -> Iterator[Row]:
@@ -78,7 +80,7 @@ class Validation:
         yield Row(not rubbish, "it prints nothing but messages", (rubbish or [""])[0][:100])
 
     def _peer(self, node: str) -> Peer:
-        return Peer(self._cluster, node, self.command, self.ttl_ms, self.folder)
+        return Peer(self._cluster, node, self.command, self.ttl_ms, self.folder, self._key)
 
     @property
     def _ttl_s(self) -> float:

@@ -13,3 +13,4 @@ class ClientProgram(msgspec.Struct, frozen=True, kw_only=True):
     command: tuple[str, ...]
     folder: str  # in which it runs
     options: dict[str, Any] = {}  # for `init`
+    key_prefix: str = ""  # of all keys that it is asked for

@@ -165,7 +165,7 @@ class ProgramLock(Lock):
                 "acquire",
                 AcquireOk,
                 waits_s + self._patience_s,
-                key=claim.key,
+                key=self._named(claim),
                 ttl_ms=self._settings.ttl_ms,
                 wait_ms=round(waits_s * 1000),
                 mode=str(claim.mode),
@@ -176,14 +176,19 @@ class ProgramLock(Lock):
             raise
         return Grant(claim.key, (program, number), answer.token, answer.valid_ms, claim.mode)
 
+    def _named(self, lock: Claim | Grant) -> str:
+        """Its key, as the program has it."""
+        return self._program.key_prefix + lock.key
+
     def renew(self, grant: Grant) -> float | None:
         program, number = cast("tuple[Program, int]", grant.handle)
-        asked = {"key": grant.key, "acquire": number, "ttl_ms": self._settings.ttl_ms}
+        asked = {"key": self._named(grant), "acquire": number, "ttl_ms": self._settings.ttl_ms}
         return self._ask_again(program, "renew", RenewOk, asked).valid_ms
 
     def release(self, grant: Grant) -> object:
         program, number = self._of(grant)
-        self._ask_again(program, "release", ReleaseOk, {"key": grant.key, "acquire": number})
+        asked = {"key": self._named(grant), "acquire": number}
+        self._ask_again(program, "release", ReleaseOk, asked)
         return None
 
     def _ask_again(
@@ -196,7 +201,7 @@ class ProgramLock(Lock):
 
     def leave(self, grant: Grant) -> None:
         program, number = self._of(grant)
-        program.tell("leave", key=grant.key, acquire=number)
+        program.tell("leave", key=self._named(grant), acquire=number)
 
     def close(self) -> None:
         if self._running is not None:

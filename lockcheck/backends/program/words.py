@@ -17,7 +17,7 @@ from lockcheck.backends.program.environment import interpreter
 from lockcheck.backends.program.lock import ERRORS, ProgramLock
 from lockcheck.durations import parse_duration_ms
 from lockcheck.errors import UserError
-from lockcheck.nodes.node import NodeSpec, server_nodes
+from lockcheck.nodes.node import NodeSpec, nodes_for, server_nodes
 from lockcheck.servers.kind import Kind
 from lockcheck.servers.wire import Address
 
@@ -44,6 +44,7 @@ ENDS = ("connection", "server")
 PYTHON_NAME = re.compile(r"(?:[A-Za-z_][\w.]*|.+\.py):[A-Za-z_][\w.]*")
 PYTHON_CLIENT = Path(lockcheck.__file__).parent / "python_client" / "lockcheck_client.py"
 SERVERS_PATTERN = re.compile(r"([a-z0-9-]+(?:=[^*=]+)?)(?:\*(\d+))?")
+ADDRESS_PATTERN = re.compile(r"(?:\[([0-9a-fA-F:.]+)\]|([\w.-]+)):(\d{1,5})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,11 +115,16 @@ def _is_python(words: list[str]) -> bool:
 
 
 def servers_of(text: str) -> tuple[NodeSpec, ...]:
-    """`redis*3`, `etcd`, `etcd=3.4*5`."""
+    """`redis*3`, `etcd`, `etcd=3.4*5`; or `redis=host:6379,host:6380`, which are there already."""
+    kind_name, _, where = text.partition("=")
+    if ":" in where:  # no version has one
+        return _elsewhere(Kind.parse(kind_name), where.split(","))
     found = SERVERS_PATTERN.fullmatch(text)
     if found is None:
         raise UserError(
-            f"--servers {text!r} cannot be read", cure="KIND, KIND=VERSION or KIND*NUMBER: redis*3"
+            f"--servers {text!r} cannot be read",
+            cure="KIND, KIND=VERSION or KIND*NUMBER, as in redis*3; KIND=HOST:PORT,HOST:PORT for "
+            "servers that are there already",
         )
     kind = Kind.parse(found[1])
     if beside := kind.server.beside:
@@ -131,6 +137,21 @@ def servers_of(text: str) -> tuple[NodeSpec, ...]:
     if not 1 <= number <= MOST_SERVERS:
         raise UserError(f"--servers {text}: {number} of them", cure=f"1 to {MOST_SERVERS}")
     return server_nodes(kind, number)
+
+
+def _elsewhere(kind: Kind, texts: Sequence[str]) -> tuple[NodeSpec, ...]:
+    if len(texts) > MOST_SERVERS:
+        raise UserError(f"--servers: {len(texts)} of them", cure=f"1 to {MOST_SERVERS}")
+    return nodes_for(kind, [_address(text.strip()) for text in texts])
+
+
+def _address(text: str) -> Address:
+    found = ADDRESS_PATTERN.fullmatch(text)
+    if found is None or not 0 < int(found[3]) < 1 << 16:
+        raise UserError(
+            f"--servers: {text!r} is no address", cure="HOST:PORT, as in redis=10.0.0.7:6379"
+        )
+    return found[1] or found[2], int(found[3])
 
 
 def promises_of(words: Iterable[str]) -> Promises:

@@ -108,7 +108,7 @@ def _service(
 
 
 def _memory(node: NodeSpec) -> list[str]:
-    size_mb = node.server.data_mb if node.server else 0
+    size_mb = node.server.data_mb if node.server and not node.elsewhere else 0
     return [f"{DATA_FOLDER}:size={size_mb}m,mode=0700"] if size_mb else []
 
 
