@@ -19,7 +19,7 @@ from typing import Annotated, get_type_hints
 import msgspec
 
 from lockcheck.backends import BACKENDS, Backend
-from lockcheck.backends.program import ClientProgram
+from lockcheck.backends.program import FOLDER_THERE, ClientProgram
 from lockcheck.durations import duration_words
 from lockcheck.errors import UserError
 from lockcheck.files import read_document
@@ -56,6 +56,14 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
             "A client of your own lock, to test that: a program, or MODULE:NAME in Python; see "
             "docs/your-lock.md.",
             metavar="COMMAND",
+        ),
+    ] = ""
+    image: Annotated[
+        str,
+        Setting(
+            "The image that the client is in, in docker: it runs in a container beside "
+            "lockcheck's. [default of --client: the image's own command]",
+            metavar="IMAGE",
         ),
     ] = ""
     servers: Annotated[
@@ -180,16 +188,24 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
         accused = YOURS if self.backend == name_of(self.client) else self.backend
         return backend_of(self.backend, program, self.servers, self.promises, accused)
 
-    def program(self) -> ClientProgram | None:
+    def program(self, runtime: str = "local") -> ClientProgram | None:
         """The client of a user's own lock; None: it is one of the known locks."""
         if not self.client:
             return None
-        from lockcheck.backends.program.words import command_of
+        from lockcheck.backends.program.words import command_of, command_there
 
-        folder = self.client_folder or str(Path.cwd())
+        folder = self.folder_of_client
+        if runtime == "docker" or self.image:
+            there = command_there(self.client, folder, self.python)
+            return ClientProgram(command=there, folder=FOLDER_THERE)
         return ClientProgram(
             command=command_of(self.client, self.python, self.requirements), folder=folder
         )
+
+    @property
+    def folder_of_client(self) -> str:
+        """Where a client of the user's own is looked for; empty if there is none, or an image."""
+        return "" if self.image or not self.client else self.client_folder or str(Path.cwd())
 
     def key_names(self) -> tuple[str, ...]:
         return tuple(f"k{number}" for number in range(1, self.keys + 1))

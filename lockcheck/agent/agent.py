@@ -23,6 +23,7 @@ from pathlib import Path
 import msgspec
 
 from lockcheck.agent.by_hand import FaultsByHand
+from lockcheck.agent.doors import Doors
 from lockcheck.agent.fleet import Fleet
 from lockcheck.agent.link import LONGEST_REQUEST, NO_REPLY, Handler, Message, Request, taking
 from lockcheck.agent.orders import (
@@ -69,6 +70,7 @@ class Agent:
         self._by_hand: FaultsByHand | None = None
         self._streams = Streams(self._fleet, workdir, send)
         self._relays = Relays(self._streams, send)
+        self._doors = Doors(workdir)
         self.requests: dict[str, Handler] = {
             "launch": taking(list[NodeOrders], self._launch),
             "networks": self._networks,
@@ -87,6 +89,7 @@ class Agent:
             mount_own_folder(self._own_folder)
         versions = await self._fleet.launch(orders)
         await self._relays.open(self._nodes.values())
+        self._doors.open(self._nodes.values())
         return versions
 
     async def _networks(self, _body: object) -> dict[str, str]:

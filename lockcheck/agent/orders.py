@@ -22,6 +22,7 @@ class NodeOrders(msgspec.Struct, frozen=True, kw_only=True):
     command: tuple[str, ...]  # empty: nothing runs there until a program is started
     environment: dict[str, str] = {}
     container: int = 0
+    beside: int = 0  # the first process of a container of the user's own image, in its network
     address: str = ""
     data: str = ""  # its data folder
     data_mb: int = 0

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from lockcheck.agent.entering import Container
 from lockcheck.agent.orders import NodeOrders
 from lockcheck.agent.own_networks import Network, write_hosts
 from lockcheck.client.worker import GENERATION
@@ -29,6 +30,7 @@ from lockcheck.signals import end_with
 
 HOSTS_FILE = "hosts"
 INITS = {"docker-init", "tini"}
+MAKERS = ("runc", "crun")  # the first process is one of these until it becomes what it is to be
 START_TIMEOUT_S = 10.0
 # For servers that refuse root: user 1, which has a name on every system, in a user namespace that
 # maps no other user.
@@ -50,6 +52,7 @@ class PlacedNode(Node):
     enter: tuple[str, ...] = ()  # the command that runs a program in its container
     root: Path = Path("/")  # the node's root folder, as the agent sees it
     folder: Path | None = None  # where its program runs; None: as the container says
+    beside: Container | None = None  # of the user's own image: where users' programs run
 
     def spawn(
         self, command: Sequence[str], output: IO[bytes] | int, life: int
@@ -74,6 +77,9 @@ class PlacedNode(Node):
     ) -> subprocess.Popen[bytes]:
         """Starts a user's program, in its node's environment, with pipes for stdin and stdout.
         Raises OSError if that is seen at once; in a container see `has_executed`."""
+        if self.beside is not None:
+            pipes = (subprocess.PIPE, subprocess.PIPE, errors.fileno())
+            return self.beside.spawn(command, pipes, environment)
         return self._spawn(
             command,
             environment={**self._surroundings(), **environment},
@@ -81,6 +87,10 @@ class PlacedNode(Node):
             folder=None,
             become=self._become(),
         )
+
+    def own_pids(self) -> list[int]:
+        """Without users' programs in the container beside."""
+        return [pid for pid in self.pids() if not (self.beside and self.beside.has(pid))]
 
     def _spawn(
         self,
@@ -178,25 +188,35 @@ def _on_this_host(orders: NodeOrders, network: Network, folder: Path) -> PlacedN
 
 async def _in_container(orders: NodeOrders) -> PlacedNode:
     """The first processes of a container only keep it open."""
-    first = orders.container
+    first, beside = orders.container, orders.beside
     root = Path(f"/proc/{first}/root")
     into = ("--mount", "--uts", "--ipc", "--net", "--pid", "--root", "--wd")
     return PlacedNode(
         spec=orders.spec,
         address=orders.address,
         network=network_of(first),
-        keepers=frozenset({first, await _behind_init(first, orders.name)}),
+        keepers=frozenset(await _keepers(orders.name, first, beside)),
         data=root / orders.data.removeprefix("/") if orders.data_mb else None,
         orders=orders,
         enter=("nsenter", "--target", str(first), *into, "--"),
         root=root,
+        beside=Container(beside) if beside else None,
     )
+
+
+async def _keepers(name: str, *firsts: int) -> set[int]:
+    """The processes that keep the containers open."""
+    found = {first for first in firsts if first}
+    return found | {await _behind_init(first, name) for first in found}
 
 
 async def _behind_init(first: int, name: str) -> int:
     """The process that the container runs: its first process may be an init in front of that."""
+    comm = Path(f"/proc/{first}/comm")
     try:
-        if Path(f"/proc/{first}/comm").read_text().strip() not in INITS:
+        lacking = f"the container of {name} is still being made"
+        await wait_until(lambda: not comm.read_text().startswith(MAKERS), lacking, START_TIMEOUT_S)
+        if comm.read_text().strip() not in INITS:
             return first
         lacking = f"the container of {name} has not started"
         await wait_until(lambda: bool(children_of(first)), lacking, START_TIMEOUT_S)

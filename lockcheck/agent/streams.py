@@ -60,7 +60,7 @@ class Streams:
                 started = node.spawn_program(orders.command, orders.environment, errors)
             except OSError as error:
                 return _not_started(orders, error.strerror or str(error))
-        if node.enter:
+        if node.enter and node.beside is None:
             lacking = f"{orders.command[0]} has not started on {node.name}"
             await wait_until(
                 lambda: node.has_executed(started, orders.command), lacking, START_TIMEOUT_S
@@ -158,7 +158,7 @@ class RunningProgram:
         writing = asyncio.create_task(self._pump.write_all(target))
         reading = asyncio.create_task(self._pump.send_all(output))
         if self._started.poll() is None:
-            await _end_of(self._started.pid)
+            await end_of(self._started.pid)
         self._pump.make_room(WINDOW)  # for what is left in the pipe
         await asyncio.wait((reading,), timeout=LAST_WORDS_S)
         for task in (reading, writing):
@@ -169,7 +169,7 @@ class RunningProgram:
         return self._started.wait()
 
 
-async def _end_of(pid: int) -> None:
+async def end_of(pid: int) -> None:
     """Waits for the end of a child without reaping it."""
     loop, ended = asyncio.get_running_loop(), asyncio.Event()
     handle = os.pidfd_open(pid)

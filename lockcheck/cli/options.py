@@ -50,9 +50,10 @@ def _clients(
     if not isinstance(tables, dict) or not all(isinstance(t, dict) for t in tables.values()):
         raise UserError(f"{path}: [client] is no table of locks", cure="write [client.NAME]")
     for name, table in tables.items():
-        if "client" not in table:
+        if not table.keys() & {"client", "image"}:
             raise UserError(
-                f"{path}: [client.{name}] names no client", cure='client = "./mylock", as --client'
+                f"{path}: [client.{name}] names no client",
+                cure='client = "./mylock", as --client; or image = "mylock:dev"',
             )
     return {
         name: _by_parameter(commands, "run", table, path, f"client.{name}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ import click
 from lockcheck.cli.options import CLIENTS, DURATION, MUSEUM, LateChoice, LockName
 
 if TYPE_CHECKING:
+    from lockcheck.backends.program.messages import DescribeOk
     from lockcheck.config import RunConfig, Setting
 
 
@@ -108,7 +110,7 @@ def config_from(
     described = _of_a_described_lock(context, given["backend"])
     given = given | described
     values = {name: given[asked] for name in settings() if (asked := _parameter(name)) in given}
-    for name in ("workload", "client", "servers", "python"):
+    for name in ("workload", "client", "image", "servers", "python"):
         values[name] = values.get(name) or ""
     if stored is not None:
         typed = {name: value for name, value in values.items() if _is_typed(context, name)}
@@ -116,7 +118,7 @@ def config_from(
         if stored.workload == stored.lock.workload:
             again["workload"] = ""  # with another lock: the usual one of that
         return msgspec.convert(again | typed, RunConfig)
-    if values["client"]:
+    if values["client"] or values["image"]:
         has_its_ttl = "ttl" in described or _is_set(context, "ttl_ms")
         values |= _of_a_client(values, its_ttl=not has_its_ttl)
     if values["backend"] is None:
@@ -159,18 +161,36 @@ def _of_a_client(values: dict[str, Any], *, its_ttl: bool) -> dict[str, Any]:
     from lockcheck.cli.gate import note
 
     folder, python, requirements = str(Path.cwd()), values["python"], values["requirements"]
-    command = command_of(values["client"], python, requirements)
-    if requirements:
-        bring_environment(requirements, python, note)
-    message = description_of(ClientProgram(command=command, folder=folder))
+    client = values["client"]
+    if values["image"]:
+        client, message = of_an_image(values["image"], client, python)
+    else:
+        command = command_of(client, python, requirements)
+        if requirements:
+            bring_environment(requirements, python, note)
+        message = description_of(ClientProgram(command=command, folder=folder))
     its_own = {"ttl_ms": message.ttl_ms} if its_ttl and message.ttl_ms else {}
     return its_own | {
+        "client": client,
         "client_folder": folder,
         "client_version": message.version,
-        "backend": values["backend"] or message.name or name_of(values["client"]),
+        "backend": values["backend"] or message.name or name_of(client),
         "servers": values["servers"] or message.servers,
         "promises": values["promises"] or message.promises,
     }
+
+
+def of_an_image(image: str, client: str, python: str) -> tuple[str, DescribeOk]:
+    """The client in it, by default its own command, and what that says of itself. One in Python is
+    not asked: its helper is not in the image."""
+    from lockcheck.backends.program.messages import DescribeOk
+    from lockcheck.backends.program.words import command_there, is_python
+    from lockcheck.compose.docker.user_image import command_of_image, description_in
+
+    client = client or shlex.join(command_of_image(image))
+    if is_python(client):
+        return client, DescribeOk(in_reply_to=0)
+    return client, description_in(image, command_there(client, python=python))
 
 
 def _is_typed(context: click.Context, name: str, *, or_set: bool = False) -> bool:

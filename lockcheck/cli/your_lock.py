@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from lockcheck.yours.validate import Validation
 
-NAMED = ("backend", "client", "servers", "python", "requirements", "promises")
+NAMED = ("backend", "client", "image", "servers", "python", "requirements", "promises")
 OF_A_LOCK = (*NAMED, "ttl_ms", "runtime")
 NOT_KEPT = 1
 
@@ -40,21 +40,25 @@ def validate_command(context: click.Context, /, **given: Any) -> int:
     lease last, who may release it, what becomes of it when its client is gone? Ends with 1 if
     something is not as it should be.
     """
+    from lockcheck.run.validation import check_settings, check_there
     from lockcheck.yours.validate import Validation
 
     config = config_from(context, given, None)
-    program = config.program()
-    if program is None:
+    if not config.client:
         raise UserError(
             f"{config.backend} is one of lockcheck's own", cure="name a client of yours: --client"
         )
+    check_settings(config)
+    if config.image or config.runtime == "docker":
+        check_there(config)
     asked = Validation(
-        program.command,
-        program.folder,
+        config.program,
         config.servers,
         config.ttl_ms,
         config.runtime,
         config.promises,
+        image=config.image,
+        client_folder=config.folder_of_client,
     )
     kept = True
     for row in asked.rows():

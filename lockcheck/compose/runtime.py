@@ -34,6 +34,8 @@ class ClusterPlan:
     folder: Path
     idle_clients: bool = False  # their nodes start without a program
     client_image: str = ""  # in `docker`, instead of lockcheck's own
+    client_folder: str = ""  # of this host; in `docker` it is mounted into the clients' nodes
+    program_image: str = ""  # in `docker`: of a container beside each client's, for users' programs
 
     @property
     def nodes_folder(self) -> Path:

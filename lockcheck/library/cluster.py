@@ -119,6 +119,8 @@ def cluster(
     storage: str = "",
     version: Sequence[str] = (),
     image: str = "",
+    program_image: str = "",
+    client_folder: str = "",
     runtime: str = "",
     folder: str | os.PathLike[str] | None = None,
     seed: int = 0,
@@ -128,12 +130,19 @@ def cluster(
     (`etcd=3.4*3`, or `etcd=3.4` with `servers=3`), or servers that are there already
     (`redis=10.0.0.7:6379`); nodes for clients, c1, c2 ...; and a server that the lock protects.
 
-    `image` is the image of the clients' nodes in `docker`, instead of lockcheck's own. Without a
-    `folder`, the nodes' output is not kept. With `faketime`, servers that are JVMs run under
+    In `docker`, `image` is that of the clients' nodes, instead of lockcheck's own; `program_image`
+    that of a second container on each, in which `run` runs programs; and `client_folder` a folder
+    that they have, read-only, as /lockcheck/client. Without a `folder`, the nodes' output is not
+    kept. With `faketime`, servers that are JVMs run under
     libfaketime: otherwise their monotonic clocks cannot be moved.
     """
     check_text(lock, "the name of a lock")
-    for what, text in (("storage", storage), ("image", image), ("runtime", runtime)):
+    of_docker = {
+        "image": image,
+        "program_image": program_image,
+        "client_folder": client_folder,
+    }
+    for what, text in {"storage": storage, "runtime": runtime, **of_docker}.items():
         check_text(text or "", what)
     versions = texts(version, "version", cure=f"version=[{version!r}]")
     asked = RunConfig(backend=lock, version=versions, clients=clients, seed=seed)
@@ -141,15 +150,24 @@ def cluster(
     kinds = kinds_to_start(specs)
     check_reachable(specs)
     chosen = _runtime(runtime, kinds)
-    if image and chosen.name != "docker":
-        raise UserError(f"{chosen.name} has no images", cure='runtime="docker", or no image=')
+    given = [name for name, text in of_docker.items() if text]
+    if given and chosen.name != "docker":
+        raise UserError(
+            f"{chosen.name} has no containers", cure=f'runtime="docker", or no {given[0]}='
+        )
     with ExitStack() as stack:
         stack.enter_context(dying_after())
         if folder is None:
             out = stack.enter_context(tempfile.TemporaryDirectory(prefix="lockcheck-"))
         store = Store.create(Path(out if folder is None else folder))
         plan = ClusterPlan(
-            store.run_id, specs, store.folder, idle_clients=True, client_image=image or ""
+            store.run_id,
+            specs,
+            store.folder,
+            idle_clients=True,
+            client_image=image or "",
+            client_folder=client_folder or "",
+            program_image=program_image or "",
         )
         forwarding = stack.enter_context(closing(Forwarding()))
         nodes = stack.enter_context(_ending(chosen.start(plan, say), collect=folder is not None))

@@ -29,6 +29,11 @@ def enter_network(handle: int) -> None:
     _call(_libc.setns(handle, CLONE_NEWNET))
 
 
+def enter_namespace(handle: int) -> None:
+    """Of whatever kind it is."""
+    _call(_libc.setns(handle, 0))
+
+
 @contextmanager
 def _coming_home() -> Iterator[None]:
     """After a `with` block this thread is in its own network again."""

@@ -113,6 +113,10 @@ class Node:
         """All processes in its network that have not ended, forks included."""
         return pids_of([self])[self.name]
 
+    def own_pids(self) -> list[int]:
+        """Of its own program, and of what that has started."""
+        return self.pids()
+
     @property
     def alive(self) -> bool:
         return bool(self.pids())
@@ -129,7 +133,7 @@ class Node:
 
     def ask_to_leave(self) -> None:
         """SIGTERM to its own program, which ends what it has started in turn."""
-        pids = self.pids()
+        pids = self.own_pids()
         started = {child for pid in pids for child in children_of(pid)}
         for pid in (pid for pid in pids if pid not in started):
             with suppress(ProcessLookupError):

@@ -31,10 +31,11 @@ from lockcheck.results.story.narrative import Narrative
 from lockcheck.results.story.settings import Rows
 from lockcheck.run.experiment import await_ready, conduct, ending, keep_running
 from lockcheck.run.notes import Judged, LeaseOutlived, Planned, Preparing, Ready, Watcher, silent
-from lockcheck.run.orders import begin_orders, nemesis_orders
+from lockcheck.run.orders import begin_orders, nemesis_orders, program_of
 from lockcheck.run.plan import RunPlan
 from lockcheck.run.resolve import planned
 from lockcheck.run.rows import plan_rows
+from lockcheck.run.validation import check_there
 from lockcheck.runs.facts import RunFacts, now_in_words
 from lockcheck.runs.record import Record, record_of
 from lockcheck.runs.store import Store, out_of_space
@@ -76,11 +77,13 @@ def execute(config: RunConfig, watcher: Watcher = silent) -> RunOutcome:
     plan = planned(config)
     config = plan.config
     remove_leftovers()
-    runtime, why = choose_runtime(config.runtime, plan.kinds)
+    wanted = "docker" if config.image else config.runtime
+    runtime, why = choose_runtime(wanted, plan.kinds)
     _check_what_is_here(plan, runtime.name)
     check_reachable(plan.nodes)
     if config.requirements:
         bring_environment(config.requirements, config.python, lambda line: watcher(Preparing(line)))
+    versions = (*_own_versions(plan, runtime), *_of_an_image(config.image))
     store = Store.create(Path(config.out))
     rows = plan_rows(plan, store.folder, f"{runtime.name} ({why})")
     watcher(Planned(rows))
@@ -90,7 +93,7 @@ def execute(config: RunConfig, watcher: Watcher = silent) -> RunOutcome:
         run_id=store.run_id,
         started_at=now_in_words(),
         plan=rows,
-        versions=_own_versions(plan, runtime),
+        versions=versions,
         rerun_command=config.command(),
         check_command=shlex.join(["lockcheck", "check", str(store.folder)]),
         problem=CUT_SHORT,
@@ -140,7 +143,13 @@ class _Attempt:
         plan, store, watcher = self.plan, self.store, self.watcher
         began = time.monotonic()
         with ExitStack() as stack:
-            nodes = ClusterPlan(store.run_id, plan.nodes, store.folder)
+            nodes = ClusterPlan(
+                store.run_id,
+                plan.nodes,
+                store.folder,
+                client_folder=plan.config.folder_of_client,
+                program_image=plan.config.image,
+            )
             started = self.runtime.start(nodes, lambda line: watcher(Preparing(line)))
             cluster = stack.enter_context(ending(started))
             stack.enter_context(closing(Outlet(cluster.agent, plan.nodes)))
@@ -149,7 +158,8 @@ class _Attempt:
             cluster.agent.ask("nemesis", nemesis_orders(plan))
             addresses = await_ready(cluster)
             watcher(Ready(len(addresses), took_ms=(time.monotonic() - began) * 1000))
-            orders = begin_orders(plan, addresses, store.run_id)
+            program = program_of(plan, store.run_id, self.runtime.name)
+            orders = begin_orders(plan, addresses, program)
             self.interrupted = conduct(plan, cluster, orders, watcher)
             if plan.config.keep and not self.interrupted:
                 keep_running(plan, cluster, watcher)
@@ -188,12 +198,23 @@ def _check_what_is_here(plan: RunPlan, runtime: str) -> None:
     if runtime == "local":
         for kind in plan.kinds:
             check_drivers(kind.server)
-    elif added := plan.from_outside():
+        return
+    if added := plan.from_outside():
         raise UserError(
             f"the {runtime} runtime's images contain only lockcheck itself: "
             f"{', '.join(added)} is missing",
             cure="use --runtime local",
         )
+    check_there(plan.config)
+
+
+def _of_an_image(image: str) -> Rows:
+    """Raises a UserError if the engine does not have it."""
+    if not image:
+        return ()
+    from lockcheck.compose.docker.user_image import image_id
+
+    return ((image, image_id(image)),)
 
 
 def _own_versions(plan: RunPlan, runtime: Runtime) -> Rows:

@@ -8,7 +8,9 @@ from msgspec.structs import replace
 
 from lockcheck.agent.orders import BeginOrders, EndOrders, LedgerOrders, NemesisOrders
 from lockcheck.backends.program import ClientProgram
+from lockcheck.backends.program.beside import DOOR
 from lockcheck.client.worker import StorageAt, WorkerOrders
+from lockcheck.compose.docker.compose_file import RUN_FOLDER
 from lockcheck.nodes.node import NodeSpec, Role
 from lockcheck.run.plan import RunPlan
 from lockcheck.servers.wire import Address
@@ -23,7 +25,9 @@ def nemesis_orders(plan: RunPlan) -> NemesisOrders:
     return NemesisOrders(sequences, plan.faults)
 
 
-def begin_orders(plan: RunPlan, addresses: Mapping[str, str], run_id: str) -> BeginOrders:
+def begin_orders(
+    plan: RunPlan, addresses: Mapping[str, str], program: ClientProgram | None
+) -> BeginOrders:
     """`addresses`: by the names of the nodes."""
     config, storage, node = plan.config, plan.storage, plan.storage_node
     servers = tuple(_address(server, addresses) for server in plan.contacts)
@@ -50,7 +54,7 @@ def begin_orders(plan: RunPlan, addresses: Mapping[str, str], run_id: str) -> Be
                 check_validity=config.check_validity,
                 lease_clock=config.lease_clock,
                 seed=config.seed,
-                program=_program(plan, run_id),
+                program=_at_its_door(program, name) if program and config.image else program,
                 promises=config.promises,
             )
             for index, name in enumerate(clients)
@@ -66,12 +70,18 @@ def end_orders(plan: RunPlan, *, at_once: bool) -> EndOrders:
     return EndOrders(at_once=at_once, grace_s=grace_s, ledger=ledger)
 
 
-def _program(plan: RunPlan, run_id: str) -> ClientProgram | None:
-    """On servers that are there already its keys are not anybody else's."""
-    program = plan.config.program()
+def program_of(plan: RunPlan, run_id: str, runtime: str) -> ClientProgram | None:
+    """The client of a user's own lock, as the clients' nodes have it. On servers that are there
+    already its keys are not anybody else's."""
+    program = plan.config.program(runtime)
     if program is None or not plan.faults.elsewhere:
         return program
     return replace(program, key_prefix=key_prefix(run_id))
+
+
+def _at_its_door(program: ClientProgram, client: str) -> ClientProgram:
+    """In the container beside, where the agent starts it."""
+    return replace(program, door=f"{RUN_FOLDER}/{client}/{DOOR}")
 
 
 def key_prefix(run_id: str) -> str:

@@ -80,11 +80,11 @@ class RunPlan:
         return (longest_ms(self.nemesis, self.faults) + longest_quiet_ms(self.faults)) / 1000
 
     def from_outside(self) -> tuple[str, ...]:
-        """The names of what is not lockcheck's own: of the user, or of installed packages."""
+        """The names of what is not lockcheck's own, but of installed packages."""
         faults = dict.fromkeys(step.kind.name for step in steps_of(self.nemesis))
+        locks = () if self.config.client else (self.lock.name,)
         return (
-            *((self.config.client,) if self.config.client else ()),
-            *(name for name in (self.lock.name,) if BACKENDS.is_from_outside(name)),
+            *(name for name in locks if BACKENDS.is_from_outside(name)),
             *(name for name in (self.workload.name,) if WORKLOADS.is_from_outside(name)),
             *(name for name in faults if FAULTS.is_from_outside(name)),
         )

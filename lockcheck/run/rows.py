@@ -23,6 +23,7 @@ def plan_rows(plan: RunPlan, results: Path, runtime: str) -> Rows:
     }
     return (
         *((name, in_full.get(name, value)) for name, value in settings_of(plan.terms)),
+        *([("--image", config.image)] if config.image else []),
         ("servers", in_words(plan.servers)),
         *([(NOT_TESTED, NOT_OURS)] if plan.faults.elsewhere else []),
         *([("dead clients are released by", lock.ended_by)] if lock.ended_by else []),

@@ -20,6 +20,12 @@ def check_settings(config: RunConfig) -> None:
         raise UserError(
             "--requirements is for a client of your own lock", cure="add --client MODULE:NAME"
         )
+    if config.image and not config.client:
+        raise UserError(
+            "--image is for a client of your own lock", cure="add client=, the program in it"
+        )
+    if config.image and config.runtime == "local":
+        raise UserError("--image is for docker, and --runtime is local", cure="leave --runtime out")
     if config.servers and not config.client:
         raise UserError(
             f"--servers is for a client of your own lock, and {config.backend} knows its own",
@@ -49,6 +55,20 @@ def check(config: RunConfig, lock: Backend, workload: Workload) -> None:
     lock.check_ttl(config.ttl_ms)
     _check_guard(config, lock, workload)
     _check_validity(config, lock, workload)
+
+
+def check_there(config: RunConfig) -> None:
+    """Whether a client of the user's own can be run in containers."""
+    of_the_host = (
+        *([] if config.image else [("--python", config.python)]),
+        ("--requirements", config.requirements),
+    )
+    for option, given in of_the_host:
+        if given:
+            raise UserError(
+                f"{option} is for this host's Python, and containers have one of their own",
+                cure="use --runtime local, or an image that has it: --image",
+            )
 
 
 def _check_setting(name: str, setting: Setting, value: object) -> None:

@@ -62,7 +62,6 @@ class Peer:
     node: str
     command: Sequence[str]
     ttl_ms: int
-    folder: str = "."
     key: str = "k1"
     rubbish: list[str] = field(default_factory=list)  # what it printed that is no message
     lost: dict[int, float] = field(default_factory=dict)  # by acquire: when it reported the loss
@@ -72,8 +71,7 @@ class Peer:
         self.begin()
 
     def begin(self) -> None:
-        enter = ("env", f"--chdir={self.folder}", *self.command)
-        self._program = self.cluster.run(self.node, enter)
+        self._program = self.cluster.run(self.node, self.command)
 
     def init(self, within_s: float) -> Reply:
         servers = [f"{name}:{self.cluster.port(name)}" for name in self.cluster.servers]

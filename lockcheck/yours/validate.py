@@ -3,9 +3,10 @@ cluster, and almost without faults."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from lockcheck.backends.program import ClientProgram
 from lockcheck.backends.program.messages import (
     NOT_SUPPORTED,
     REFUSALS,
@@ -15,7 +16,9 @@ from lockcheck.backends.program.messages import (
     RenewOk,
 )
 from lockcheck.backends.program.words import USUAL_SERVERS, promises_of, servers_of
+from lockcheck.compose.choose import choose_runtime
 from lockcheck.library.cluster import Cluster, cluster
+from lockcheck.nodes.node import kinds_to_start
 from lockcheck.run.orders import key_prefix
 from lockcheck.yours.peer import Peer, Reply, freed_after
 
@@ -37,20 +40,30 @@ class Row:
 class Validation:
     """Yields a row for each thing that was tried; `promises` grow meanwhile."""
 
-    command: Sequence[str]
-    folder: str
+    program: Callable[[str], ClientProgram | None]  # by runtime
     servers: str
     ttl_ms: int
     runtime: str
     stated: Sequence[str] = ()  # what the client says of itself
+    image: str = ""  # in docker: that its program is in, ...
+    client_folder: str = ""  # ... or the folder
     promises: list[str] = field(default_factory=list)
     granted = False  # was it ever; else nothing is known of its promises
 
     def rows(self) -> Iterator[Row]:
         nodes = servers_of(self.servers or USUAL_SERVERS)
         there = any(node.elsewhere for node in nodes)
-        kind = self.servers if there else str(nodes[0].kind)
-        with cluster(kind, servers=len(nodes), clients=3, runtime=self.runtime) as self._cluster:
+        wanted = "docker" if self.image else self.runtime
+        runtime = choose_runtime(wanted, kinds_to_start(nodes))[0].name
+        in_docker = runtime == "docker"
+        with cluster(
+            self.servers if there else str(nodes[0].kind),
+            servers=len(nodes),
+            clients=3,
+            runtime=runtime,
+            program_image=self.image,
+            client_folder=self.client_folder if in_docker else "",
+        ) as self._cluster:
             self._key = f"{key_prefix(self._cluster.folder.name)}k1" if there else "k1"
             yield from self._with(self._cluster)
 
@@ -80,7 +93,11 @@ class Validation:
         yield Row(not rubbish, "it prints nothing but messages", (rubbish or [""])[0][:100])
 
     def _peer(self, node: str) -> Peer:
-        return Peer(self._cluster, node, self.command, self.ttl_ms, self.folder, self._key)
+        program = self.program(self._cluster.runtime)
+        command = program.command if program else ()
+        if program and not self.image:  # an image's own folder is where it runs
+            command = ("env", f"--chdir={program.folder}", *command)
+        return Peer(self._cluster, node, command, self.ttl_ms, self._key)
 
     @property
     def _ttl_s(self) -> float:

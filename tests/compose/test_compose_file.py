@@ -30,8 +30,8 @@ SUBNET = IPv4Network("10.213.7.0/24")
 IMAGES = {"redis": "lockcheck/redis:1", "etcd": "lockcheck/etcd:1", "client": "lockcheck/client:1"}
 
 
-def document(*nodes: Any, run_id: str = "r1") -> Any:
-    plan = ClusterPlan(run_id, nodes or (SERVER, STORAGE, CLIENT), Path())
+def document(*nodes: Any, run_id: str = "r1", **more: str) -> Any:
+    plan = ClusterPlan(run_id, nodes or (SERVER, STORAGE, CLIENT), Path(), **more)  # type: ignore[arg-type]
     return json.loads(json.dumps(compose_document(plan, IMAGES, SUBNET, {"a": "1"})))
 
 
@@ -47,6 +47,38 @@ def test_a_client_sees_the_runs_volume() -> None:
     assert service["image"] == "lockcheck/client:1"
     assert service["volumes"] == ["run:/lockcheck/run"]
     assert service["tmpfs"] == []
+
+
+def test_a_folder_of_this_host_is_read_only_and_only_for_clients() -> None:
+    services = document(client_folder="/mine")["services"]
+    assert services["c1"]["volumes"][1] == {
+        "type": "bind",
+        "source": "/mine",
+        "target": "/lockcheck/client",
+        "read_only": True,
+        "bind": {"create_host_path": False},
+    }
+    assert services["n1"]["volumes"] == []
+
+
+def test_a_users_image_is_beside_each_client_in_its_network_and_has_no_more_rights() -> None:
+    whole = document(program_image="mine:dev")
+    assert {name for name in whole["services"] if "program" in name} == {"c1-program"}
+    beside = whole["services"]["c1-program"]
+    assert beside["image"] == "mine:dev"
+    assert beside["network_mode"] == "service:c1"
+    assert beside["entrypoint"] == ["/lockcheck/tools/busybox", "sleep", "infinity"]
+    assert beside["volumes"] == ["tools:/lockcheck/tools:ro"]
+    assert beside["labels"]["lockcheck.run"] == "r1"
+    assert not beside.keys() & {"cap_add", "privileged", "security_opt", "sysctls", "ports"}
+    assert whole["volumes"]["tools"]["name"] == Names("r1").tools
+
+
+def test_a_server_that_is_there_already_has_a_place_without_its_program() -> None:
+    there = NodeSpec("e1", Role.SERVER, Kind("etcd"), elsewhere=("10.0.0.7", 2379))
+    service = document(there)["services"]["e1"]
+    assert service["image"] == IMAGES["client"]
+    assert service["tmpfs"] == service["volumes"] == []
 
 
 def test_what_a_server_keeps_is_in_memory() -> None:

@@ -84,7 +84,7 @@ def keys_used(server: redis.Redis) -> Iterator[set[str]]:
     noting.join()
 
 
-@pytest.mark.parametrize("runtime", RUNTIMES[:1])
+@pytest.mark.parametrize("runtime", RUNTIMES)
 @pytest.mark.parametrize("fault", ["pause", "partition"])
 def test_its_clients_are_struck_and_other_keys_are_not_touched(
     runtime: str, fault: str, server: redis.Redis, tmp_path: Path
@@ -107,7 +107,7 @@ def test_its_clients_are_struck_and_other_keys_are_not_touched(
     assert "they are not lockcheck&#39;s" in (folder / "report.html").read_text()
 
 
-@pytest.mark.parametrize("runtime", RUNTIMES[:1])
+@pytest.mark.parametrize("runtime", RUNTIMES)
 def test_nothing_stays_of_a_run_that_was_killed(
     runtime: str, server: redis.Redis, tmp_path: Path
 ) -> None:

@@ -83,7 +83,7 @@ def test_transactions_need_no_guard() -> None:
 def test_clients_of_a_pooler_speak_to_the_pooler() -> None:
     plan = resolve(config("postgres-advisory-pooled"))
     addresses = {spec.name: f"10.0.0.{n}" for n, spec in enumerate(plan.nodes)}
-    for worker in begin_orders(plan, addresses, "run").workers:
+    for worker in begin_orders(plan, addresses, None).workers:
         assert worker.servers == ((addresses["b1"], 6432),)
 
 

@@ -6,6 +6,11 @@ from typing import Any
 
 import msgspec
 
+# In containers, which have nothing of this host: where the user's folder is mounted, and the Python
+# client is.
+FOLDER_THERE = "/lockcheck/client"
+TOOLS_THERE = "/lockcheck/tools"
+
 
 class ClientProgram(msgspec.Struct, frozen=True, kw_only=True):
     """What is run, and how. It crosses to the clients with their orders."""
@@ -14,3 +19,4 @@ class ClientProgram(msgspec.Struct, frozen=True, kw_only=True):
     folder: str  # in which it runs
     options: dict[str, Any] = {}  # for `init`
     key_prefix: str = ""  # of all keys that it is asked for
+    door: str = ""  # where it is asked for that runs in a container beside: `beside.py`

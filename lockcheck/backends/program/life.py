@@ -18,6 +18,7 @@ from typing import IO, Any
 
 import msgspec
 
+from lockcheck.backends.program.beside import ProgramBeside
 from lockcheck.backends.program.messages import ANSWERS, Answer, Mistaken, Notice, read, written
 from lockcheck.nodes.node import children_of
 from lockcheck.signals import end_with, inherit_orphans
@@ -52,6 +53,7 @@ class Program:
         node: str,
         hear: Hear,
         ended: Callable[[str, int], None],
+        door: str = "",
     ) -> None:
         """Raises OSError if it cannot be started. `ended` is called once, unless it is closed: with
         the reason, and the last moment at which it certainly lived."""
@@ -69,7 +71,7 @@ class Program:
         self._lived_ns = time.monotonic_ns()
         self._output = _Output()
         self._others = frozenset(children_of(os.getpid()))
-        self._child, self._input = _started(command, folder)
+        self._child, self._input = _started(command, folder, door)
         for stream, follow in (
             (self._child.stdout, self._read),
             (self._child.stderr, self._output.pass_on),
@@ -189,24 +191,21 @@ class Program:
 
     def close(self) -> None:
         """The end of its input is the end of its work."""
-        self._closed = True
-        os.close(self._input)
+        if not self._closed:
+            self._closed = True
+            os.close(self._input)
         self.gone.wait(LAST_S)
         self.end("it was closed")
 
 
-def _started(command: Sequence[str], folder: str) -> tuple[subprocess.Popen[bytes], int]:
+def _started(
+    command: Sequence[str], folder: str, door: str
+) -> tuple[subprocess.Popen[bytes] | ProgramBeside, int]:
     """The child, and the end of its input to write to, which never blocks."""
-    inherit_orphans()  # what it leaves behind becomes ours, to be ended
     theirs, ours = os.pipe()
     try:
-        child = subprocess.Popen(
-            command,
-            cwd=folder,
-            stdin=theirs,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            preexec_fn=partial(end_with, os.getpid()),  # noqa: PLW1509 - it takes no lock
+        child = (
+            ProgramBeside(door, command, theirs) if door else _as_a_child(command, folder, theirs)
         )
     except OSError:
         os.close(ours)
@@ -215,6 +214,18 @@ def _started(command: Sequence[str], folder: str) -> tuple[subprocess.Popen[byte
         os.close(theirs)
     os.set_blocking(ours, False)
     return child, ours
+
+
+def _as_a_child(command: Sequence[str], folder: str, stdin: int) -> subprocess.Popen[bytes]:
+    inherit_orphans()  # what it leaves behind becomes ours, to be ended
+    return subprocess.Popen(
+        command,
+        cwd=folder,
+        stdin=stdin,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=partial(end_with, os.getpid()),  # noqa: PLW1509 - it takes no lock
+    )
 
 
 def _kill_children(*, but: Collection[int]) -> None:

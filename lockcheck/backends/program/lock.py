@@ -102,6 +102,7 @@ class ProgramLock(Lock):
                 node=self._settings.owner,
                 hear=self._heard,
                 ended=self._has_ended,
+                door=self._program.door,
             )
         except OSError as error:
             raise WireFailure(Phase.CONNECT, PROGRAM, error) from error

@@ -12,7 +12,7 @@ from pathlib import Path
 import lockcheck
 from lockcheck.backends import BACKENDS
 from lockcheck.backends.base import Backend, LockSettings, Promises
-from lockcheck.backends.program import ClientProgram
+from lockcheck.backends.program import FOLDER_THERE, TOOLS_THERE, ClientProgram
 from lockcheck.backends.program.environment import interpreter
 from lockcheck.backends.program.lock import ERRORS, ProgramLock
 from lockcheck.durations import parse_duration_ms
@@ -98,6 +98,17 @@ def command_of(client: str, python: str = "", requirements: Sequence[str] = ()) 
     return tuple(words)
 
 
+def command_there(client: str, folder: str = "", python: str = "") -> tuple[str, ...]:
+    """The same in a container, where that folder, if there is one, is mounted as FOLDER_THERE."""
+    words = _words(client)
+    if _is_python(words):
+        words = [python or "python3", "-u", f"{TOOLS_THERE}/{PYTHON_CLIENT.name}", *words]
+    if not folder:
+        return tuple(words)
+    inside = re.compile(rf"(?<![\w./-]){re.escape(folder.rstrip('/'))}(?=/)")
+    return tuple(inside.sub(FOLDER_THERE, word) for word in words)
+
+
 def _words(client: str) -> list[str]:
     try:
         words = shlex.split(client)
@@ -108,6 +119,11 @@ def _words(client: str) -> list[str]:
     if not words:
         raise UserError("--client is empty", cure="name a program, or MODULE:NAME")
     return words
+
+
+def is_python(client: str) -> bool:
+    """Whether it is named MODULE:NAME."""
+    return _is_python(_words(client))
 
 
 def _is_python(words: list[str]) -> bool:

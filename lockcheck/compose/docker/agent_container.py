@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING
 
 from lockcheck.agent.link import AgentLink
+from lockcheck.backends.program import TOOLS_THERE
 from lockcheck.compose.docker.compose_file import RUN_FOLDER, Names
 from lockcheck.compose.docker.engine import PART_LABEL, RUN_LABEL, engine_trouble
 from lockcheck.errors import ClusterError
@@ -38,15 +39,24 @@ class AlreadyClaimedError(ClusterError):
 
 
 def create_agent(
-    client: docker.DockerClient, run_id: str, image: str, command: Sequence[str]
+    client: docker.DockerClient,
+    run_id: str,
+    image: str,
+    command: Sequence[str],
+    *,
+    with_tools: bool = False,
 ) -> str:
-    """Creates the agent's container, without starting it, and the run's volume; returns its id. The
-    container's name claims the run's id: a second run with the same id fails here."""
+    """Creates the agent's container, without starting it, and the run's volumes; returns its id.
+    The container's name claims the run's id: a second run with the same id fails here. A new volume
+    has the files that the image has at its place: so the tools are in theirs."""
     from docker.types import Mount
 
     names = Names(run_id)
     labels = {RUN_LABEL: run_id}
     api = client.api
+    mounts = [Mount(RUN_FOLDER, names.volume, labels=labels)]
+    if with_tools:
+        mounts.append(Mount(TOOLS_THERE, names.tools, labels=labels))
     host_config = api.create_host_config(
         pid_mode="host",
         network_mode="none",
@@ -55,7 +65,7 @@ def create_agent(
         read_only=True,
         tmpfs={"/tmp": ""},  # noqa: S108 - inside the container
         security_opt=UNCONFINED,
-        mounts=[Mount(RUN_FOLDER, names.volume, labels=labels)],
+        mounts=mounts,
     )
     with engine_trouble("creating the run's agent"), _claiming(names):
         created = api.create_container(

@@ -24,6 +24,7 @@ REMOVERS = 8
 REMOVAL_TIMEOUT_S = 30
 NETWORK_IN_USE_S = 5.0
 LOOK_S = 0.1
+HAS_JUST_ENDED = "is not running"  # in the engine's error for one that ends while it is killed
 IN_USE = "active endpoints"  # in the engine's error for a network that still has containers
 
 
@@ -93,6 +94,8 @@ def _remove_container(client: docker.DockerClient, container: str) -> None:
     except docker.errors.NotFound:
         return
     except docker.errors.APIError as error:
+        if HAS_JUST_ENDED in str(error.explanation):  # it is looked for again
+            return
         if error.status_code != 409:  # 409: its removal is already in progress
             raise
         with suppress(docker.errors.NotFound):

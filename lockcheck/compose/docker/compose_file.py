@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Network
 
+from lockcheck.backends.program import FOLDER_THERE, TOOLS_THERE
 from lockcheck.compose.docker.engine import NODE_LABEL, PART_LABEL, RUN_LABEL
 from lockcheck.compose.launching import image_of
 from lockcheck.compose.runtime import ClusterPlan
@@ -21,7 +22,8 @@ FIRST_HOST = 10
 MOST_NODES = 240
 
 NETWORK = "nodes"  # its name in the document; in the engine it has the project's name
-VOLUME = "run"
+VOLUME, TOOLS = "run", "tools"
+BESIDE = "-program"  # after a client's name: the container of the user's own image
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,10 @@ class Names:
         return f"{self.project}-run"
 
     @property
+    def tools(self) -> str:
+        return f"{self.project}-tools"
+
+    @property
     def agent(self) -> str:
         return f"{self.project}--agent"  # no node's container can have this name
 
@@ -51,12 +57,15 @@ def compose_document(
 ) -> dict[str, object]:
     names = Names(plan.run_id)
     placed = addresses(plan.nodes, subnet)
+    services = {
+        node.name: _service(node, plan, _image(node, plan, images), placed[node.name], sysctls)
+        for node in plan.nodes
+    }
+    beside = [node for node in plan.nodes if node.kind is None and plan.program_image]
+    services |= {f"{node.name}{BESIDE}": _beside(node, plan) for node in beside}
     return {
         "name": names.project,
-        "services": {
-            node.name: _service(node, names, _image(node, plan, images), placed[node.name], sysctls)
-            for node in plan.nodes
-        },
+        "services": services,
         "networks": {
             NETWORK: {
                 "name": names.project,
@@ -65,7 +74,10 @@ def compose_document(
                 "labels": {RUN_LABEL: plan.run_id},
             }
         },
-        "volumes": {VOLUME: {"name": names.volume, "external": True}},  # created with the agent
+        "volumes": {  # created with the agent
+            VOLUME: {"name": names.volume, "external": True},
+            **({TOOLS: {"name": names.tools, "external": True}} if beside else {}),
+        },
     }
 
 
@@ -79,32 +91,67 @@ def addresses(nodes: Iterable[NodeSpec], subnet: IPv4Network) -> dict[str, str]:
     return {node.name: str(subnet[FIRST_HOST + place]) for place, node in enumerate(nodes)}
 
 
+def _beside(node: NodeSpec, plan: ClusterPlan) -> dict[str, object]:
+    """A container of the user's own image, in the client's network. Nothing is needed in the image:
+    what keeps it open is ours."""
+    names = Names(plan.run_id)
+    return {
+        "image": plan.program_image,
+        "container_name": names.container(f"{node.name}{BESIDE}"),
+        "entrypoint": [f"{TOOLS_THERE}/busybox", "sleep", "infinity"],
+        "command": [],
+        "network_mode": f"service:{node.name}",
+        "volumes": [f"{TOOLS}:{TOOLS_THERE}:ro"],
+        **_kept_open(names),
+        "labels": {RUN_LABEL: names.run_id, PART_LABEL: "program", NODE_LABEL: node.name},
+    }
+
+
+def _kept_open(names: Names) -> dict[str, object]:
+    return {
+        "environment": {"LOCKCHECK_RUN": names.run_id},
+        "init": True,  # reaps orphaned processes of a killed program
+        "restart": "no",
+        "stop_grace_period": "0s",
+        # Not the engine's default, which may be unreadable: a container's last output is reported.
+        "logging": {"driver": "json-file", "options": {"max-size": "20m"}},
+    }
+
+
 def _image(node: NodeSpec, plan: ClusterPlan, images: Mapping[str, str]) -> str:
     own = plan.client_image if node.kind is None else ""
     return own or images[image_of(node)]
 
 
 def _service(
-    node: NodeSpec, names: Names, image: str, address: str, sysctls: Mapping[str, str]
+    node: NodeSpec, plan: ClusterPlan, image: str, address: str, sysctls: Mapping[str, str]
 ) -> dict[str, object]:
+    names = Names(plan.run_id)
     return {
         "image": image,
         "container_name": names.container(node.name),
         "hostname": node.name,
         "command": ["sleep", "infinity"],
-        "environment": {"LOCKCHECK_RUN": names.run_id},
-        "init": True,  # reaps orphaned processes of a killed program
-        "restart": "no",
-        "stop_grace_period": "0s",
         "cap_add": ["NET_ADMIN"],
         "sysctls": dict(sysctls),
         "networks": {NETWORK: {"ipv4_address": address}},
-        "volumes": [f"{VOLUME}:{RUN_FOLDER}"] if node.kind is None else [],
+        "volumes": _mounts(plan) if node.kind is None else [],
         "tmpfs": _memory(node),
-        # Not the engine's default, which may be unreadable: a container's last output is reported.
-        "logging": {"driver": "json-file", "options": {"max-size": "20m"}},
+        **_kept_open(names),
         "labels": {RUN_LABEL: names.run_id, PART_LABEL: "node", NODE_LABEL: node.name},
     }
+
+
+def _mounts(plan: ClusterPlan) -> list[object]:
+    """Of a client. The user's folder must be on the engine's host; it is not made there."""
+    own = {
+        "type": "bind",
+        "source": plan.client_folder,
+        "target": FOLDER_THERE,
+        "read_only": True,
+        "bind": {"create_host_path": False},
+    }
+    return [f"{VOLUME}:{RUN_FOLDER}", *([own] if plan.client_folder else [])]
 
 
 def _memory(node: NodeSpec) -> list[str]:

@@ -86,7 +86,12 @@ class DockerCluster(Cluster):
             with ThreadPoolExecutor(1) as beside:
                 image = images[CLIENT_IMAGE]
                 creating = beside.submit(
-                    create_agent, self._client, plan.run_id, image, agent_command
+                    create_agent,
+                    self._client,
+                    plan.run_id,
+                    image,
+                    agent_command,
+                    with_tools=bool(plan.program_image),
                 )
                 undo.callback(self._remove_if_ours, creating)
                 agent = creating.result()
@@ -125,13 +130,15 @@ class DockerCluster(Cluster):
             client=() if self._plan.idle_clients else CLIENT_IN_IMAGE,
             faketime=IN_IMAGE,
         )
-        run_id = self._plan.run_id
+        run_id, beside = self._plan.run_id, bool(self._plan.program_image)
         try:
-            placed = introduced(self._client, run_id, orders)
+            placed = introduced(self._client, run_id, orders, beside=beside)
             versions = self.agent.ask("launch", placed, timeout_s=LAUNCH_TIMEOUT_S)
             return msgspec.convert(versions, dict[str, str])
         except ClusterError:
-            introduced(self._client, run_id, orders)  # reports a container that has exited
+            introduced(
+                self._client, run_id, orders, beside=beside
+            )  # reports a container that has exited
             raise
 
     def enter_command(self, node: str) -> str:
