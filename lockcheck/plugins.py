@@ -62,7 +62,7 @@ class Registry(MutableMapping[str, T]):
         self._room = room
         self.own = tuple(own)  # names
         self._known: dict[str, T | str] = dict(own)  # a place, until it is looked up
-        self._outside: set[str] = set()
+        self._outside: dict[str, str] = {}  # the packages, by the names of what they add
         self._refused: dict[str, UserError] = {}  # by the names of entry points
         self._complete = False
         self._completing = RLock()  # a package may look here while it is imported
@@ -117,10 +117,11 @@ class Registry(MutableMapping[str, T]):
                 raise _refusal(point, f"there is a {each.name!r} already")
             added[each.name] = each
         self._known |= added
-        self._outside |= added.keys()
+        self._outside |= dict.fromkeys(added, point.dist.name if point.dist else "")
 
-    def is_from_outside(self, name: str) -> bool:
-        return name in self and name in self._outside
+    def package_of(self, name: str) -> str:
+        """The installed package that adds it; empty for one of ours."""
+        return self._outside.get(name, "") if name in self else ""
 
 
 def _entry_points(group: str) -> Iterable[EntryPoint]:

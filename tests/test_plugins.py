@@ -19,7 +19,9 @@ import lockcheck as lockcheck_package
 from lockcheck.backends import BACKENDS
 from lockcheck.checker import CHECKS
 from lockcheck.checker.linearizability import MODELS
+from lockcheck.compose.images.added import files_of
 from lockcheck.config import RunConfig
+from lockcheck.errors import UserError
 from lockcheck.history import Event, EventType
 from lockcheck.history.event import NS_PER_MS, encode_event
 from lockcheck.nemesis import FAULTS
@@ -378,12 +380,41 @@ def _imported(path: Path) -> set[str]:
 
 @pytest.mark.cluster
 @pytest.mark.docker
-def test_containers_have_nothing_of_it(tmp_path: Path) -> None:
-    config = RunConfig(backend="redis", nemesis=("pause then kill:server",), seed=1)
-    assert resolve(config).from_outside() == ()
-    asked = ("--backend", "redis", "--workload", "scribble", "--runtime", "docker")
+def test_containers_have_it_too(tmp_path: Path) -> None:
     need("docker")
-    done = lockcheck("run", *asked, "--out", str(tmp_path / "results"), variables=install(tmp_path))
-    assert done.returncode == 2
-    assert "scribble is missing" in done.stderr
-    assert not (tmp_path / "results").exists()
+    asked = ("--backend", "counted", "--workload", "scribble", "--nemesis", "blink")
+    where = ("--runtime", "docker", "--time-limit", "8s", "--out", str(tmp_path / "results"))
+    done = lockcheck("run", *asked, *where, "--clients", "3", variables=install(tmp_path))
+    assert done.returncode in (0, 3), done.stderr  # 3: on a busy machine
+    assert re.search(r"[1-9]\d* times granted", done.stdout)
+    history = (tmp_path / "results" / "latest" / "history.jsonl").read_text()
+    assert "its eyes are shut" in history
+
+
+def test_ours_need_no_package() -> None:
+    config = RunConfig(backend="redis", nemesis=("pause then kill:server",), seed=1)
+    assert resolve(config).packages == ()
+
+
+def test_what_goes_into_an_image_is_plain_python(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    required = tmp_path / "helper-2.0.dist-info"
+    required.mkdir()
+    (required / "METADATA").write_text("Name: helper\nVersion: 2.0\n")
+    (required / "RECORD").write_text("helper.py,,\n")
+    (tmp_path / "helper.py").write_text("HELP = 1\n")
+    about = tmp_path / "outside-1.0.dist-info" / "METADATA"
+    requirements = (
+        "Requires-Dist: helper>=1\nRequires-Dist: redis\nRequires-Dist: x; extra == 'y'\n"
+    )
+    about.write_text(f"Name: outside\nVersion: 1.0\n{requirements}")
+    files = files_of(["outside"])
+    assert {"outside/lock.py", "helper.py"} < files.keys()
+    assert b"counted" in files["outside-1.0.dist-info/entry_points.txt"]
+    assert not any(path.startswith(("redis", "lockcheck")) for path in files)
+    (tmp_path / "outside" / "fast.so").touch()
+    with pytest.raises(UserError, match=r"outside is compiled for this host's Python \(fast.so\)"):
+        files_of(["outside"])

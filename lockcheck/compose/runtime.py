@@ -35,6 +35,7 @@ class ClusterPlan:
     idle_clients: bool = False  # their nodes start without a program
     client_image: str = ""  # in `docker`, instead of lockcheck's own
     client_folder: str = ""  # of this host; in `docker` it is mounted into the clients' nodes
+    packages: tuple[str, ...] = ()  # installed ones that add to lockcheck, and are used
     program_image: str = ""  # in `docker`: of a container beside each client's, for users' programs
 
     @property

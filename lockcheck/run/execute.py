@@ -39,6 +39,7 @@ from lockcheck.run.validation import check_there
 from lockcheck.runs.facts import RunFacts, now_in_words
 from lockcheck.runs.record import Record, record_of
 from lockcheck.runs.store import Store, out_of_space
+from lockcheck.servers import SERVERS
 from lockcheck.servers.base import check_drivers
 from lockcheck.servers.versions import check_versions
 from lockcheck.signals import INTERRUPTED, ignoring_signals
@@ -149,6 +150,7 @@ class _Attempt:
                 store.folder,
                 client_folder=plan.config.folder_of_client,
                 program_image=plan.config.image,
+                packages=plan.packages,
             )
             started = self.runtime.start(nodes, lambda line: watcher(Preparing(line)))
             cluster = stack.enter_context(ending(started))
@@ -194,15 +196,14 @@ def _conclude(
 
 
 def _check_what_is_here(plan: RunPlan, runtime: str) -> None:
-    """Refuses a run that lacks drivers or plugins: containers have no plugins of this host."""
+    """Refuses a run that lacks drivers, servers, or what its client needs."""
     if runtime == "local":
         for kind in plan.kinds:
             check_drivers(kind.server)
         return
-    if added := plan.from_outside():
+    if added := [kind.name for kind in plan.kinds if SERVERS.package_of(kind.name)]:
         raise UserError(
-            f"the {runtime} runtime's images contain only lockcheck itself: "
-            f"{', '.join(added)} is missing",
+            f"{runtime} has images of lockcheck's own servers, and none of {', '.join(added)}",
             cure="use --runtime local",
         )
     check_there(plan.config)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from lockcheck.backends import BACKENDS, Backend
 from lockcheck.client.session import LONGEST_THINK
@@ -12,7 +13,9 @@ from lockcheck.nemesis import FAULTS, Plan, Sequence
 from lockcheck.nemesis.course.quiet import longest_quiet_ms
 from lockcheck.nemesis.fitting import longest_ms, steps_of
 from lockcheck.nodes.node import NodeSpec, Role, kinds_to_start
+from lockcheck.plugins import Registry
 from lockcheck.servers.kind import Kind
+from lockcheck.storage import STORAGES
 from lockcheck.storage.base import Guard, StorageKind
 from lockcheck.workloads import WORKLOADS, Workload
 
@@ -79,12 +82,11 @@ class RunPlan:
         """How long faults that are under way may last, and the quiet time after them."""
         return (longest_ms(self.nemesis, self.faults) + longest_quiet_ms(self.faults)) / 1000
 
-    def from_outside(self) -> tuple[str, ...]:
-        """The names of what is not lockcheck's own, but of installed packages."""
-        faults = dict.fromkeys(step.kind.name for step in steps_of(self.nemesis))
-        locks = () if self.config.client else (self.lock.name,)
-        return (
-            *(name for name in locks if BACKENDS.is_from_outside(name)),
-            *(name for name in (self.workload.name,) if WORKLOADS.is_from_outside(name)),
-            *(name for name in faults if FAULTS.is_from_outside(name)),
-        )
+    @property
+    def packages(self) -> tuple[str, ...]:
+        """The installed packages from which clients and agent need something."""
+        used: list[tuple[Registry[Any], str]] = [(WORKLOADS, self.workload.name)]
+        used += [(FAULTS, step.kind.name) for step in steps_of(self.nemesis)]
+        used += [(STORAGES, self.storage.name)] if self.storage else []
+        used += [] if self.config.client else [(BACKENDS, self.lock.name)]
+        return tuple(sorted({registry.package_of(name) for registry, name in used} - {""}))

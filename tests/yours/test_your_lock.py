@@ -228,16 +228,6 @@ def test_what_cannot_be_used_is_named(
     assert not (tmp_path / "results").exists()
 
 
-def test_it_runs_where_it_is(tmp_path: Path) -> None:
-    (tmp_path / "x.py").write_text("def y(key): ...")
-    docker = ("--runtime", "docker", "--client", "x:y", "--nemesis", "none")
-    refused = lockcheck("run", *docker, cwd=tmp_path)
-    assert refused.returncode in (USAGE, CLUSTER)
-    if "no Docker" not in refused.stderr and "engine" not in refused.stderr:
-        assert "x:y is missing" in refused.stderr
-        assert "--runtime local" in refused.stderr
-
-
 def test_what_does_not_answer_is_an_error_with_its_cause(tmp_path: Path) -> None:
     """It may be a program that does something else."""
     done = run(tmp_path, "--client", "cat", "--promises", "lease", "--servers", "redis")

@@ -63,7 +63,7 @@ class DockerRuntime(Runtime):
         allow_open_files(plan)
         clean_docker(say)
         wanted = {image_of(node) for node in plan.nodes} | {CLIENT_IMAGE}
-        images = bring_images(sorted(wanted), say)
+        images = bring_images(sorted(wanted), say, plan.packages)
         plan.nodes_folder.mkdir(parents=True, exist_ok=True)
         return DockerCluster(plan, images, compose, self._agent_command)
 

@@ -3,7 +3,7 @@ needed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -38,9 +38,10 @@ def build_images(kinds: Iterable[Kind], say: Say) -> None:
         _fetch_compose(say)
 
 
-def bring_images(names: Iterable[str], say: Say) -> dict[str, str]:
-    """The tag of each of these images, after building those that are missing."""
-    recipes = [recipe(name) for name in names]
+def bring_images(names: Iterable[str], say: Say, packages: Sequence[str] = ()) -> dict[str, str]:
+    """The tag of each of these images, after building those that are missing; that of clients with
+    these packages in it."""
+    recipes = [recipe(name, packages) for name in names]
     with closing(connect(BUILD_TIMEOUT_S)) as client:
         if not all(_keep(client, each) for each in recipes):
             with only_one_at_a_time("build"):

@@ -12,6 +12,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import IO
 
+from lockcheck.compose.images.added import files_of
 from lockcheck.compose.images.dependencies import LOCK
 from lockcheck.compose.launching import CLIENT_IMAGE
 from lockcheck.distribution import DISTRIBUTION
@@ -75,11 +76,13 @@ class Recipe:
         return context
 
 
-def recipe(name: str) -> Recipe:
+def recipe(name: str, packages: Iterable[str] = ()) -> Recipe:
+    """`packages`: installed ones that add to lockcheck, for the clients' image."""
     files = _files_below(IMAGES_FOLDER / name.partition(":")[0])
     if name == CLIENT_IMAGE:
         ours = {f"site/lockcheck/{path}": data for path, data in _files_below(PACKAGE).items()}
-        files |= ours | _installation_record()
+        added = {f"site/{path}": data for path, data in files_of(packages).items()}
+        files |= ours | _installation_record() | added
         return Recipe(name, files, parent=recipe(PYTHON_IMAGE))
     return Recipe(name, files)
 
