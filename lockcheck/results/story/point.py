@@ -78,10 +78,7 @@ def whose(terms: Terms, main: Finding) -> str:
     """Never a server for what stands before it; and whom lockcheck stopped is no culprit."""
     blame = main.blame
     if blame.who is Culprit.SERVICE:
-        server = f" ({plain(terms.server)})" if terms.server else ""
-        return (
-            plain(terms.accused) or f"{'lock service' if about_a_lock(main) else 'server'}{server}"
-        )
+        return _service(terms, main)
     if blame.who is Culprit.HOLDER:
         if blame.ended_by is not None:
             return "this kind of lock"
@@ -90,6 +87,13 @@ def whose(terms: Terms, main: Finding) -> str:
         released = blame.release is not None or by_evidence(main)
         return "lock client: its release" if released else "application"
     return {Culprit.STORAGE: "storage"}.get(blame.who, "not known")
+
+
+def _service(terms: Terms, main: Finding) -> str:
+    server, struck = plain(terms.server), main.blame.fault is not None
+    if terms.accused:
+        return plain(terms.accused) + (f" with its {server}" if server and struck else "")
+    return ("lock service" if about_a_lock(main) else "server") + (f" ({server})" if server else "")
 
 
 # --- a violation ---------------------------------------------------------------------------------
@@ -163,7 +167,7 @@ def _of_the_service(history: History, main: Finding, earlier: str, later: str) -
         return [f"with nothing injected, {beside}" if calm else beside, beside]
     cause = befell(terms, fault)
     if terms.accused:
-        return [f"{cause}: {beside}", beside]
+        return [f"{cause}: {beside}", f"{cause}: {later} got {earlier}'s lock too", beside]
     if fault.effect is Effect.SKEWS:
         early = f"{cause}: {earlier}'s lock ended early"
         return [f"{early}, {later} got it too", early, cause]

@@ -69,7 +69,7 @@ def _direct(history: History, incident: Incident) -> Iterator[str]:
 
 
 def _of_the_service(terms: Terms, fault: FaultSpan | None) -> Iterator[str]:
-    if terms.accused:
+    if terms.accused and (terms.instead or fault is None):
         yield terms.instead or OF_A_LIBRARY
     if fault is not None and fault.name == FAILOVER:
         yield OF_A_FAILOVER
