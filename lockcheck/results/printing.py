@@ -96,7 +96,8 @@ def _print_what_happened(console: Console, narrative: Narrative) -> None:
     badge = f"[bold reverse {COLOURS[point.level]}] {point.level.upper()} [/]"
     _print_beside(console, badge, f"[bold]{plain(point.sentence)}[/]")
     if point.whose:
-        whose = f"whose fault: [bold]{plain(point.whose)}[/]."
+        asked = "whose fault" if point.level is Level.VIOLATION else "cause"
+        whose = f"{asked}: [bold]{plain(point.whose)}[/]."
         _print_beside(console, " " * (len(point.level) + 2), f"{whose} {plain(point.did)}")
     console.print()
     if narrative.picture:

@@ -81,13 +81,13 @@ def told(*lines: str, **terms: Any) -> Narrative:
         (
             EARLY,
             {},
-            "With nothing injected, Redis gave n2 the lock that n1 held.",
+            "Without any disturbance, Redis gave n2 the lock that n1 held.",
             "lock service (Redis)",
         ),
         (
             EARLY,
             {"accused": "PgBouncer"},
-            "With nothing injected, PgBouncer gave n2 the lock that n1 held.",
+            "Without any disturbance, PgBouncer gave n2 the lock that n1 held.",
             "PgBouncer",
         ),
         (
@@ -177,7 +177,7 @@ def test_a_green_one_says_what_was_not_tested() -> None:
 def test_expected_and_happened() -> None:
     contrast = told(*EARLY).contrast
     assert contrast is not None
-    assert contrast.expected == "n1 alone holds the lock k until its lease ends, at 0.100 s."
+    assert contrast.expected == 'n1 alone holds the lock "k" until its lease ends, at 0.100 s.'
     assert contrast.happened == "n2 got it at 0.051 s: 0.049 s too early."
     late = told(*OVERWROTE, PAUSED).contrast
     assert late is not None
@@ -199,7 +199,9 @@ def test_it_fits_into_a_ticket() -> None:
     point, *rest = written.splitlines()
     assert point.startswith("**Violation**: n1 was paused past its lease")
     assert "- Expected: n1 stops by the end of its lease, at 0.100 s." in rest
-    assert any(line.startswith("1. Let the storage refuse late writes") for line in rest)
+    assert any(
+        line.startswith("1. Let the storage refuse writes of former holders") for line in rest
+    )
     assert any(line.startswith("    n1  ") and "━" in line for line in rest)
 
 

@@ -107,7 +107,7 @@ def render(narrative: Narrative, facts: RunFacts) -> str:
             ticket=ticket(narrative, facts),
             untested=untested(history.terms) if judgement.verdict is Verdict.OK else (),
             unguarded=unguarded(history.terms) if judgement.verdict is Verdict.OK else "",
-            without_grant=without_grant(judgement),
+            ungranted=judgement.ungranted,
             picture=svg(narrative.picture) if narrative.picture else None,
             tested=_tested(history, judgement, facts),
             answer=shown[0].story if shown and _asks_whose_fault(judgement) else None,

@@ -33,7 +33,7 @@ def contrast_of(incident: Incident) -> Contrast | None:
 
 
 def _lock(incident: Incident) -> str:
-    return f"the lock {plain(incident.key)}".rstrip()
+    return f'the lock "{plain(incident.key)}"' if incident.key else "the lock"
 
 
 def _of_two(incident: Incident, earlier: str, later: str) -> Contrast | None:

@@ -20,6 +20,7 @@ from lockcheck.results.story.point import Level, Point, point_of
 from lockcheck.results.story.seen import about_locks
 from lockcheck.results.story.steps.scene import steps_of
 from lockcheck.results.story.steps.step import Step
+from lockcheck.results.story.untested import untested
 from lockcheck.results.story.verdict import detail
 from lockcheck.results.story.wording.advice import advice_of
 from lockcheck.results.story.wording.blame import blame_of
@@ -122,6 +123,10 @@ class Narrative:
             return (KEEP_THE_GUARD,)
         if settled := settled_by(self.judgement):
             return (settled,)
+        if self.judgement.verdict is Verdict.OK:
+            return tuple(
+                f"Test {what} next ({how})." for what, how in untested(self.history.terms)[:1]
+            )
         return next((story.advice for _, story in self.stories(1)), ())
 
     @property

@@ -140,7 +140,9 @@ class _Drawing:
             yield self._mark(loss.overwriting.last_ns, "harm", text)
         stale = [write for write in self.incident.stale if write.node == node]
         for write in stale[:1] if not lost else ():
-            yield self._mark(write.last_ns, "harm", "late write accepted")
+            of_service = self.incident.main.blame.who is Culprit.SERVICE
+            text = "still wrote" if of_service else "late write accepted"
+            yield self._mark(write.last_ns, "harm", text)
         for refused in self.refused:
             if refused.node == node:
                 yield self._mark(refused.time_ns, "refused", "refused by the guard")

@@ -20,7 +20,7 @@ from lockcheck.results.story.wording.titles import first_release
 from lockcheck.words import amount, lock_server, names, node_of, plain, sentence, upper_first
 
 MOST_WORDS = 20
-OUR_OPENINGS = frozenset({"the", "with", "too", "no", "process", "your"})
+OUR_OPENINGS = frozenset({"the", "too", "no", "process", "your", "without"})
 LIMIT = "no one's: every lease has this limit"
 
 
@@ -164,7 +164,7 @@ def _of_the_service(history: History, main: Finding, earlier: str, later: str) -
     beside = f"{server} gave {later} the lock that {earlier} held"
     if fault is None:
         calm = terms.backend and not any(f.proven_ns is not None for f in history.faults)
-        return [f"with nothing injected, {beside}" if calm else beside, beside]
+        return [f"without any disturbance, {beside}" if calm else beside, beside]
     cause = befell(terms, fault)
     if terms.accused:
         return [f"{cause}: {beside}", f"{cause}: {later} got {earlier}'s lock too", beside]
@@ -205,9 +205,13 @@ def _damage(judgement: Judgement, worst: Incident, counted: Sequence[Incident]) 
         [loss] = worst.losses
         return f"{plain(loss.overwriting.node)} overwrote {plain(loss.lost[0].node)}'s write"
     if lost:
-        return f"{lost:,} of {of:,} writes lost" if of else f"{amount(lost, 'write')} lost"
+        many = f" in {len(counted):,} incidents" if len(counted) > 1 else ""
+        which = f"{lost:,} of {of:,} writes" if of else amount(lost, "write")
+        return f"{which} lost{many}"
     if late:
         [one, *others] = (write for i in counted for write in i.stale)
+        if worst.main.blame.who is Culprit.SERVICE and not others:  # it was in its lease
+            return f"{plain(one.node)} still wrote"
         writes = f"{len(late):,} late writes" if others else f"{plain(one.node)}'s late write"
         return f"the storage took {writes}"
     if by_evidence(worst.main):
@@ -236,7 +240,7 @@ def _ok(history: History, judgement: Judgement) -> str:
         kept = f"no more than {history.terms.permits} clients held the lock at once"
     else:
         kept = "no two clients held the lock at once"
-    return f"{upper_first(kept)}, {under if done else 'with nothing injected'}."
+    return f"{upper_first(kept)}, {under if done else 'without any disturbance'}."
 
 
 def _unknown(history: History, judgement: Judgement) -> str:

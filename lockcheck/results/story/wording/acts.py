@@ -48,7 +48,7 @@ def did(terms: Terms, fault: FaultSpan) -> str:
     if fault.name == FAILOVER:
         act = f"killed the primary, {who}, and promoted a replica"
     elif fault.effect is Effect.SKEWS:
-        act = f"made the clock{'s' if len(fault.nodes) > 1 else ''} of {who} wrong{long}"
+        act = _moved(fault, f"the clock{'s' if len(fault.nodes) > 1 else ''} of {who}") + long
     else:
         words = _DID.get(fault.effect) if fault.effect else None
         act = (words or "injected {what} into {who}{long}").format(
@@ -90,7 +90,21 @@ def _clock(fault: FaultSpan) -> str:
         return "drifted"
     if "strobe=" in fault.asked:
         return "jumped to and fro"
-    found = _JUMP.search(fault.asked) or _JUMP.search(f"jump={USUAL_JUMP}")
-    sign, length = found.groups() if found else ("", "")
-    number = re.sub(r"(\d)([a-z]+)$", r"\1 \2", plain(length))
-    return f"jumped {'back ' if sign == '-' else ''}{number}"
+    number, back = _jump(fault)
+    return f"jumped {'back ' if back else ''}{number}"
+
+
+def _moved(fault: FaultSpan, clocks: str) -> str:
+    if "drift=" in fault.asked:
+        return f"let {clocks} drift"
+    if "strobe=" in fault.asked:
+        return f"moved {clocks} to and fro"
+    number, back = _jump(fault)
+    return f"set {clocks} {number} {'back' if back else 'ahead'}"
+
+
+def _jump(fault: FaultSpan) -> tuple[str, bool]:
+    """By how much, and whether back."""
+    asked = fault.asked if _JUMP.search(fault.asked) else f"jump={USUAL_JUMP}"
+    [(sign, length)] = _JUMP.findall(asked)[:1]
+    return re.sub(r"(\d)([a-z]+)$", r"\1 \2", plain(length)), sign == "-"

@@ -30,10 +30,10 @@ TOO_LONG = "Make the lease longer than the work, or renew it meanwhile."
 OF_A_LIBRARY = "Try the library's newest version, and show its maintainers this page."
 READ_FIRST = "Read under the lock, and write only while it is held."
 GUARD_FAILED = "Look at how the storage compares: it accepted what it was to refuse."
-FENCED = "Let the storage refuse late writes: by a fencing token (here --guard fence)"
-GUARDED = f"{FENCED}, or by compare-and-set on the version (--guard cas)."
-CAS = "Let the storage refuse late writes: by compare-and-set on the version (here --guard cas)."
-ANY_GUARD = "Let what the lock protects refuse late writes: by a token, or by compare-and-set."
+REFUSE = "Let the storage refuse writes of former holders"
+GUARDED = f"{REFUSE}: a fencing token (try --guard fence) or compare-and-set (try --guard cas)."
+CAS = f"{REFUSE}: by compare-and-set on the version (try --guard cas)."
+ANY_GUARD = "Let what the lock protects refuse former holders: by a token, or by compare-and-set."
 
 
 def advice_of(history: History, incident: Incident) -> tuple[str, ...]:

@@ -21,7 +21,9 @@ def settled_by(judgement: Judgement) -> str:
 
 
 def _grants(doubt: Doubt) -> str:
-    return f"let clients be granted the lock {amount(doubt.of, 'time')} or more: give them longer"
+    return (
+        f"let clients be granted the lock {amount(doubt.of, 'time')} or more: a longer --time-limit"
+    )
 
 
 _TWO_CLIENTS = "let two clients be granted the same lock, one after the other"
