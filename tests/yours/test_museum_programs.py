@@ -125,7 +125,6 @@ def test_crates_have_exact_versions(manifest: Path) -> None:
     wanted = tomllib.loads(manifest.read_text())["dependencies"].values()
     versions = [each if isinstance(each, str) else each["version"] for each in wanted]
     assert all(version.startswith("=") for version in versions)
-    assert (manifest.parent / "Cargo.lock").exists()
 
 
 @pytest.mark.cluster  # it takes the machine for itself

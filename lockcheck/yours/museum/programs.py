@@ -1,7 +1,7 @@
 """Clients in other languages than Python: each is built once, by its language's own tool, into the
 cache, and kept there by the hash of what it is built from.
 
-Their libraries are Debian's packages, or crates in the versions of a Cargo.lock.
+Their libraries are Debian's packages, or crates in the versions of a Cargo.toml.
 """
 
 from __future__ import annotations
@@ -75,9 +75,9 @@ LANGUAGES = {
         runs=("{folder}/client",),
         shared="protocol.rs",
         sources=("{cargo}/registry/src/*",),
-        builds=("cargo", "build", "--quiet", "--release", "--locked", "--target-dir", "target"),
+        builds=("cargo", "build", "--quiet", "--release", "--target-dir", "target"),
         made="target/release/client",
-        also=("Cargo.toml", "Cargo.lock"),
+        also=("Cargo.toml",),
         note="; these crates take Rust 1.88 or newer, which rustup brings where Debian's is older",
     ),
 }
