@@ -313,6 +313,19 @@ def test_a_link_to_an_incident_opens_it(tmp_path: Path) -> None:
 @pytest.mark.skipif(
     CHROMIUM is None, reason="no browser here to open the page with: apt-get install chromium"
 )
+def test_each_step_has_a_link(tmp_path: Path) -> None:
+    html = report(of_one_incident())
+    links = re.findall(r'href="#(step-1-\d+)"', html)
+    assert len(links) == len(set(links)) > 5
+    assert all(f'id="{link}"' in html for link in links)
+    seen = in_a_browser(tmp_path, html, f"#{links[3]}")
+    assert "Incident 1 of 1" in seen
+    assert "data-error" not in seen
+
+
+@pytest.mark.skipif(
+    CHROMIUM is None, reason="no browser here to open the page with: apt-get install chromium"
+)
 @pytest.mark.parametrize("attacked", [False, True])
 def test_a_browser_draws_the_timeline(tmp_path: Path, attacked: bool) -> None:
     history = of_an_attacker() if attacked else of_one_incident()

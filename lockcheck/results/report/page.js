@@ -133,13 +133,15 @@ function wireThemesAndPaper() {
   }).observe(canvas);
 }
 
+// A link to an incident, or to one of its steps.
 function follow() {
-  const number = (/^#incident-(\d+)$/.exec(location.hash) || [])[1];
+  const [, number, step] = /^#(?:incident|step)-(\d+)(-\d+)?$/.exec(location.hash) || [];
   const story = number && byId(`incident-${number}`);
   if (!story) return;
   story.open = true;
-  show(Number(number) - 1);
-  story.scrollIntoView();
+  const link = step && document.querySelector(`#step-${number}${step} a`);
+  show(Number(number) - 1, link ? Number(link.dataset.at) : undefined);
+  (link || story).scrollIntoView();
 }
 
 function leftOut() {
