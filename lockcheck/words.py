@@ -37,24 +37,29 @@ def shown(value: object) -> str:
     return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 1]}…"
 
 
-# --- times: always in seconds --------------------------------------------------------------------
+# --- times ---------------------------------------------------------------------------------------
 
 
 def span(ns: int) -> str:
-    """A duration, rounded for a reader: 0.0012 s, 0.312 s, 20.1 s."""
+    """A duration, rounded for a reader: 1.2 ms, 312 ms, 1.204 s, 20.1 s."""
     seconds = abs(ns) / NS_PER_S
-    if seconds >= 9.9995:
-        return f"{seconds:.1f} s"
-    digits = 3 if seconds >= 0.00995 else 4 if seconds >= 0.00095 else 5
-    return f"{seconds:.{digits}f} s" if seconds >= 0.000005 else "0 s"
+    if seconds >= 0.9995:
+        return f"{seconds:.1f} s" if seconds >= 9.9995 else f"{seconds:.3f} s"
+    milliseconds = 1000 * seconds
+    digits = 0 if milliseconds >= 9.95 else 1 if milliseconds >= 0.95 else 2
+    return f"{milliseconds:.{digits}f} ms" if milliseconds >= 0.005 else "0 s"
 
 
 def spans(lengths_ns: Sequence[int]) -> str:
-    """The shortest and the longest of several durations: 0.0056 to 0.015 s each."""
-    shortest, longest = span(min(lengths_ns)), span(max(lengths_ns))
-    if shortest == longest:
-        return longest if len(lengths_ns) == 1 else f"{longest} each"
-    return f"{shortest.removesuffix(' s')} to {longest} each"
+    """The shortest and the longest of several durations: 5.6 to 15 ms each."""
+    long = stretch(min(lengths_ns), max(lengths_ns))
+    return long if len(lengths_ns) == 1 else f"{long} each"
+
+
+def stretch(least_ns: int, most_ns: int) -> str:
+    """5.6 to 15 ms; 9.0 ms to 1.200 s; one of them if they read the same."""
+    least, most = span(least_ns), span(most_ns)
+    return most if least == most else f"{least.removesuffix(most[most.index(' ') :])} to {most}"
 
 
 def moment(ns: int) -> str:

@@ -25,10 +25,11 @@ from tests.checker.dsl import history, ns
     ("ms", "text"),
     [
         (0, "0 s"),
-        (0.04, "0.00004 s"),
-        (1.234, "0.0012 s"),
-        (9.96, "0.010 s"),
-        (312, "0.312 s"),
+        (0.04, "0.04 ms"),
+        (1.234, "1.2 ms"),
+        (9.96, "10 ms"),
+        (312, "312 ms"),
+        (999.6, "1.000 s"),
         (2013, "2.013 s"),
         (30_000, "30.0 s"),
     ],
@@ -38,9 +39,10 @@ def test_how_long(ms: float, text: str) -> None:
 
 
 def test_of_several_lengths_the_shortest_and_the_longest() -> None:
-    assert spans([ns(5.6), ns(9), ns(15)]) == "0.0056 to 0.015 s each"
-    assert spans([ns(9), ns(9)]) == "0.0090 s each"
-    assert spans([ns(9)]) == "0.0090 s"
+    assert spans([ns(5.6), ns(9), ns(15)]) == "5.6 to 15 ms each"
+    assert spans([ns(9), ns(9)]) == "9.0 ms each"
+    assert spans([ns(9), ns(1200)]) == "9.0 ms to 1.200 s each"
+    assert spans([ns(9)]) == "9.0 ms"
 
 
 def test_when() -> None:

@@ -32,7 +32,7 @@ from tests.results.test_report import report, words
 TITLES = {
     Code.TOKEN_REGRESSION: "n2 was given the token 33 of k, although n1 had been given 34 before",
     Code.UNLOCKED_SECTION: "n1 went into the critical section of k without having been granted it",
-    Code.SILENT_LOSS: "n1 had lost k and was not told for 0.749 s",
+    Code.SILENT_LOSS: "n1 had lost k and was not told for 749 ms",
     Code.REVIVED: "n1 renewed its lease on k after n2 had held it",
     Code.DOUBLE_RUN: "The job invoice-7 ran twice: on n1 and on n2",
     Code.STUCK: "k could not be acquired any more by n2 and n3",
@@ -75,38 +75,38 @@ EVIDENCE = {
         "n2 its token 33 is not greater than 34, which n1 had been given",
     ],
     Code.UNLOCKED_SECTION: [
-        "n1 acquire k: not granted: held (answered 0.0010 s later)",
-        "n1 write x to k: done (answered 0.0010 s later)",
+        "n1 acquire k: not granted: held (answered 1.0 ms later)",
+        "n1 write x to k: done (answered 1.0 ms later)",
         "n1 worked on without having been granted the lock",
     ],
     Code.SILENT_LOSS: [
-        "n2 was granted k (lease 0.100 s), n1 still held it",
+        "n2 was granted k (lease 100 ms), n1 still held it",
         "n1 had lost the lock a whole lease ago, and nobody had told it",
     ],
     Code.REVIVED: [
-        "n2 was granted k (lease 0.100 s), n1 still held it",
+        "n2 was granted k (lease 100 ms), n1 still held it",
         "n1 renewed its lease on k",
         "n1 its renewal was granted, and n2 had held the lock",
     ],
     Code.DOUBLE_RUN: [
-        "n1 run invoice-7 on k: done (answered 0.0010 s later)",
-        "n2 run invoice-7 on k: done (answered 0.0010 s later)",
+        "n1 run invoice-7 on k: done (answered 1.0 ms later)",
+        "n2 run invoice-7 on k: done (answered 1.0 ms later)",
         "n2 the job invoice-7 ran once more",
     ],
     Code.STUCK: [
         "lock server granted k to nobody from here on",
-        "n2 acquire k: not granted: held (answered 0.0010 s later)",
+        "n2 acquire k: not granted: held (answered 1.0 ms later)",
         "others … and 5 more attempts in evidence",
     ],
     Code.STALE_READ: [
-        "n1 write v1 to k: done (answered 0.0010 s later)",
-        "n2 read k: v0 (answered 0.0010 s later)",
+        "n1 write v1 to k: done (answered 1.0 ms later)",
+        "n2 read k: v0 (answered 1.0 ms later)",
         "storage served a value that it had replaced before",
     ],
     Code.DENIED: [
         "n1 released k",
         "lock server refused k to all who asked",
-        "n2 acquire k: not granted: held (answered 0.0010 s later)",
+        "n2 acquire k: not granted: held (answered 1.0 ms later)",
     ],
     Code.DEADLOCK: [
         "n1 was granted k1",
@@ -121,9 +121,9 @@ EVIDENCE = {
         "n2 had asked earlier and was passed by n3",
     ],
     Code.NOT_LINEARIZABLE: [
-        "process 0 write 1 to x: done (answered 0.010 s later)",
-        "process 2 read x: 2 (answered 0.0060 s later)",
-        "process 3 read x: 1 (answered 0.0040 s later)",
+        "process 0 write 1 to x: done (answered 10 ms later)",
+        "process 2 read x: 2 (answered 6.0 ms later)",
+        "process 3 read x: 1 (answered 4.0 ms later)",
         "lockcheck no order of the operations explains this",
     ],
 }
@@ -207,8 +207,8 @@ def test_the_first_letter_of_a_name_stays() -> None:
     ("who", "code", "blame"),
     [
         (Culprit.SERVICE, Code.DOUBLE_RUN, "The lock server: it let n2 in before n1 had released"),
-        (Culprit.HOLDER, Code.DOUBLE_RUN, "The holder, n1: it went on for 0.0050 s after its"),
-        (Culprit.HOLDER, Code.SILENT_LOSS, "The holder, n1: it went on for 0.0050 s after its"),
+        (Culprit.HOLDER, Code.DOUBLE_RUN, "The holder, n1: it went on for 5.0 ms after its"),
+        (Culprit.HOLDER, Code.SILENT_LOSS, "The holder, n1: it went on for 5.0 ms after its"),
         (Culprit.MACHINE, Code.STUCK, "The machine that ran this test: its own clock jumped"),
     ],
 )
@@ -306,7 +306,7 @@ def test_what_shares_holds_with_an_overlap_is_a_part_of_it(make: Callable[[], Ca
     [incident] = story.incidents(both)
     assert incident.main.code is Code.OVERLAP
     told = story.tell_incident(case.history, incident)
-    assert told.title == "n1 held k for 0.800 s beyond its lease, while n2 was let in"
+    assert told.title == "n1 held k for 800 ms beyond its lease, while n2 was let in"
     assert told.harm[0].startswith(f"{TITLES[Code(case.finding.code)]}.")
     said = story.detail(judgement(case.history, *both))
     what = {Code.SILENT_LOSS: "silent loss", Code.REVIVED: "revived lease"}[Code(case.finding.code)]
@@ -405,7 +405,7 @@ def test_a_semaphore_is_told_with_all_who_held_it() -> None:
         Code.OVERLAP, "k", ns(5), Verdict.VIOLATION, (one, three, two), (), ns(15), blame
     )
     telling = story.tell(told, finding)
-    assert telling.title == "n1, n2 and n3 all held one of the 2 permits of k for 0.015 s"
+    assert telling.title == "n1, n2 and n3 all held one of the 2 permits of k for 15 ms"
     harmful = [step.text for step in telling.steps if step.kind is story.Kind.HARM]
     assert harmful == ["was granted k, while n1 and n2 still held it: three holders"]
     said = story.detail(judgement(told, finding))

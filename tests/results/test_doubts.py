@@ -96,14 +96,14 @@ SENTENCES = [
     (
         Doubt(DoubtCode.NOT_GRANTED_AFTER_HEALING, "k", length_ns=ns(400), number=8, reason="held"),
         (
-            "every fault was healed, and in the 0.400 s that were left nobody was granted 'k': 8"
+            "every fault was healed, and in the 400 ms that were left nobody was granted 'k': 8"
             " attempts failed, for example with 'held'"
         ),
     ),
     (
         Doubt(DoubtCode.NOT_GRANTED_AFTER_HEALING, "k", length_ns=ns(400), number=8),
         (
-            "every fault was healed, and in the 0.400 s that were left nobody was granted 'k': 8"
+            "every fault was healed, and in the 400 ms that were left nobody was granted 'k': 8"
             " attempts failed"
         ),
     ),
@@ -134,7 +134,7 @@ SENTENCES = [
     (
         Doubt(DoubtCode.MACHINE_STALLED, "k", "n1", check="overlap", length_ns=ns(65)),
         (
-            "the machine stalled for 0.065 s on n1 while it held 'k', and that explains the"
+            "the machine stalled for 65 ms on n1 while it held 'k', and that explains the"
             " overlap: run again on a quieter machine or with a longer TTL"
         ),
     ),
@@ -154,7 +154,7 @@ SENTENCES = [
     ),
     (
         Doubt(DoubtCode.CLOCKS_APART, clocks=Clocks(ns(17), (Ahead("b", ns(17), ns(23)),))),
-        f"the clock of b seems to be 0.017 to 0.023 s ahead; {SET_RIGHT}",
+        f"the clock of b seems to be 17 to 23 ms ahead; {SET_RIGHT}",
     ),
     (
         Doubt(
@@ -162,18 +162,18 @@ SENTENCES = [
             clocks=Clocks(ns(17), (Ahead("b", -ns(999.5), -ns(17)), Ahead("c", ns(5), ns(5)))),
         ),
         (
-            "the clock of b seems to be at least 0.017 s behind and the clock of c seems to be"
-            f" 0.0050 s ahead; {SET_RIGHT}"
+            "the clock of b seems to be at least 17 ms behind and the clock of c seems to be"
+            f" 5.0 ms ahead; {SET_RIGHT}"
         ),
     ),
     (
         Doubt(DoubtCode.CLOCKS_APART, clocks=Clocks(ns(17))),
-        f"the hosts' clocks seem to be 0.017 s apart; {SET_RIGHT}",
+        f"the hosts' clocks seem to be 17 ms apart; {SET_RIGHT}",
     ),
     (
         Doubt(DoubtCode.CLOCKS_DRIFT, "k", "n2", check="overlap", length_ns=9_000_000),
         (
-            "two clocks may drift apart by the 0.0090 s that n2 was let in to 'k' before the lease"
+            "two clocks may drift apart by the 9.0 ms that n2 was let in to 'k' before the lease"
             " of its last holder was over: so the overlap proves nothing"
         ),
     ),

@@ -116,7 +116,7 @@ def test_several_nodes_and_when_it_took_effect() -> None:
     given, judgement = told(OUTLIVED, "cuts", "n1,n7", "since=9.5 proven=80")
     steps = [s for s in story.tell(given, judgement.findings[0]).steps if "odd" in s.text]
     assert [(s.time_ns, s.who) for s in steps[:2]] == [(ns(5), "n1 and n7"), (ns(80), "n1 and n7")]
-    assert steps[0].text == "odd began, and took effect 0.0045 s later"
+    assert steps[0].text == "odd began, and took effect 4.5 ms later"
     assert steps[1].text.startswith("odd confirmed")
     (fault,) = given.faults
     assert fault_name(fault) == "odd of n1 and n7"
@@ -170,7 +170,7 @@ def test_who_had_begun_to_write_in_time_did_not_sleep_first(fault: str, title: s
     told = history(IN_FLIGHT, f"fault {fault}", ledger=True, ttl_ms=1000)
     [incident] = story.incidents(judge(told).findings)
     said = story.incident_title(incident)
-    assert said.startswith(f"{title} arrived 0.610 s after ")
+    assert said.startswith(f"{title} arrived 610 ms after ")
     assert "slept" not in said
     assert story.detail(judge(told)).count("at 1.610 s") == 1
 

@@ -36,7 +36,7 @@ def test_a_violation_is_told_with_its_story_and_its_page(
         judgement.require_ok(str(page))
     text = str(failed.value)
     assert text.startswith("VIOLATION   The lock server gave n2 the lock that n1 held.")
-    assert "At 0.003 s: n1 and n2 both held k for 0.017 s." in text
+    assert "At 0.003 s: n1 and n2 both held k for 17 ms." in text
     assert "whose fault    The lock server: it let n2 in" in text
     assert text.endswith(f"report         {page}")
     assert str(judgement) == text.rpartition("\nreport")[0].strip()

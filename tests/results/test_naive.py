@@ -68,7 +68,7 @@ def test_blame_and_remedy_begin_with_the_work_that_took_too_long(
     told = the_story(naive)
     assert told.blame.startswith("It began when n1 (its work took longer than the lease) outlived")
     assert told.prevention.index("longer lease") < told.prevention.index("Compare and delete, too")
-    assert own_cause(naive[1]).startswith("work that took longer than the lease (n1's by 0.50")
+    assert own_cause(naive[1]).startswith("work that took longer than the lease (n1's by 50")
     assert "cause: work that took longer than the lease" in words(
         report(*naive[:1], judgement=naive[1])
     )

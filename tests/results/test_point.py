@@ -142,7 +142,7 @@ def test_all_stored_histories_have_one_of_at_most_twenty_words() -> None:
 
 
 def test_what_lockcheck_did_is_told_apart() -> None:
-    assert told(*OVERWROTE, PAUSED).point.did == "lockcheck paused n1 for 0.115 s."
+    assert told(*OVERWROTE, PAUSED).point.did == "lockcheck paused n1 for 115 ms."
     assert told(*OVERWROTE).point.did == ""
 
 
@@ -178,7 +178,7 @@ def test_expected_and_happened() -> None:
     contrast = told(*EARLY).contrast
     assert contrast is not None
     assert contrast.expected == 'n1 alone holds the lock "k" until its lease ends, at 0.100 s.'
-    assert contrast.happened == "n2 got it at 0.051 s: 0.049 s too early."
+    assert contrast.happened == "n2 got it at 0.051 s: 49 ms too early."
     late = told(*OVERWROTE, PAUSED).contrast
     assert late is not None
     assert late.expected == "n1 stops by the end of its lease, at 0.100 s."

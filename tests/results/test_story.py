@@ -238,7 +238,7 @@ def test_headline_of_a_violation_says_what_and_whose(incident: tuple[History, Ju
     assert words == (
         "1 acknowledged write lost, overwritten by 1 stale write (from a client whose lock had "
         "gone to another), at 1.401 s. c2 slept through its lease on k1, then wrote at once, "
-        "0.303 s after its end, while c4 was let in."
+        "303 ms after its end, while c4 was let in."
     )
 
 
@@ -301,7 +301,7 @@ def test_steps_are_told_in_order(incident: tuple[History, Judgement]) -> None:
     expected = [
         ("c2", "was granted k1 (lease 1.000 s)"),
         ("c2", "read k1: nothing written yet"),
-        ("c2", "pause began, confirmed 0.0021 s later (5 of 5 threads in state T)"),
+        ("c2", "pause began, confirmed 2.1 ms later (5 of 5 threads in state T)"),
         ("c2", "its lease on k1 ran out: the lock may now go to somebody else"),
         (
             "c4",
@@ -328,7 +328,7 @@ def test_a_story_says_whose_fault_it_was_and_what_helps(
     history, judgement = incident
     told = story.tell(history, judgement.findings[0])
     assert told.title == (
-        "c2 slept through its lease on k1 and still believed in it 0.303 s after its end, while c4"
+        "c2 slept through its lease on k1 and still believed in it 303 ms after its end, while c4"
         " was let in"
     )
     assert told.blame == (
@@ -346,7 +346,7 @@ def test_a_service_that_let_somebody_in_early(incident: tuple[History, Judgement
     jump = replace(history.faults[0], name="clock-jump", nodes=("n3",), effect=Effect.SKEWS)
     early = Blame(Culprit.SERVICE, 312 * MS, overlap.blame.promised_until_ns, jump)
     told = story.tell(history, replace(overlap, blame=early))
-    assert "The lock server: it let c4 in 0.312 s before the lease" in told.blame
+    assert "The lock server: it let c4 in 312 ms before the lease" in told.blame
     assert "clock-jump of n3" in told.blame
     assert "clock that can jump" in told.prevention
 

@@ -69,10 +69,10 @@ def test_a_writer_beside_a_reader() -> None:
     judgement = judge(told)
     [finding] = judgement.findings
     assert story.title(finding) == (
-        "n1 held k for 0.050 s beyond its lease, while n2 was let in to have it alone"
+        "n1 held k for 50 ms beyond its lease, while n2 was let in to have it alone"
     )
     assert story.detail(judgement).startswith(
-        "At 0.111 s: n1 held k for 0.050 s beyond its lease, while n2 was let in to have it alone."
+        "At 0.111 s: n1 held k for 50 ms beyond its lease, while n2 was let in to have it alone."
     )
 
 
@@ -81,7 +81,7 @@ def test_readers_beside_a_writer() -> None:
     judgement = judge(told)
     [incident] = story.incidents(judgement.findings)
     assert story.incident_title(incident) == (
-        "n1 held k for 0.050 s beyond its lease, while others were let in twice to share it"
+        "n1 held k for 50 ms beyond its lease, while others were let in twice to share it"
         " (n2 first)"
     )
 

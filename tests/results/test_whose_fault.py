@@ -42,7 +42,7 @@ CASES: dict[str, tuple[str, dict[str, Any], str, str]] = {
     "what is tested, and not the server below it": (
         EARLY,
         {"server": "Redis", "accused": "sherlock 0.4.0 on Redis"},
-        "Sherlock 0.4.0 on Redis: it let n2 in 0.049 s before the lease",
+        "Sherlock 0.4.0 on Redis: it let n2 in 49 ms before the lease",
         "Test what it stands on alone, too",
     ),
     "the server, where it is tested": (
@@ -55,7 +55,7 @@ CASES: dict[str, tuple[str, dict[str, Any], str, str]] = {
     "two clocks": (
         DRIFT,
         {},
-        "None of them for certain: n2 was let in 0.00010 s before",
+        "None of them for certain: n2 was let in 0.10 ms before",
         "Nothing",
     ),
     "a storage that serves old values": (

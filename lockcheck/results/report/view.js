@@ -78,9 +78,9 @@ function glide(from, to) {
 }
 
 function span(us) {
-  const seconds = Math.abs(us) / 1e6;
-  if (seconds >= 9.9995) return `${seconds.toFixed(1)} s`;
-  return `${seconds.toFixed(seconds >= 0.00995 ? 3 : seconds >= 0.00095 ? 4 : 5)} s`;
+  const ms = Math.abs(us) / 1e3;
+  if (ms >= 999.5) return `${(ms / 1e3).toFixed(ms >= 9999.5 ? 1 : 3)} s`;
+  return ms >= 0.005 ? `${ms.toFixed(ms >= 9.95 ? 0 : ms >= 0.95 ? 1 : 2)} ms` : '0 s';
 }
 const moment = (us) => `${(us / 1e6).toFixed(3)} s`;
 const textOf = (number) => (number < 0 ? '' : data.texts[number]);

@@ -39,7 +39,7 @@ def test_it_asked_later_and_was_granted_first() -> None:
     assert [operation.process for operation in finding.operations] == [1, 2]
     assert (finding.blame.who, finding.effect) == (Culprit.SERVICE, Verdict.VIOLATION)
     assert (finding.time_ns, finding.length_ns) == (ns(70), ns(40))
-    assert "n1 had its place at 0.005 s, 0.0050 s before n2 asked" in note(finding)
+    assert "n1 had its place at 0.005 s, 5.0 ms before n2 asked" in note(finding)
 
 
 TOLD = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lockcheck.checker.doubt import Ahead, Clocks, DoubtCode
 from lockcheck.checker.finding import Judgement, Verdict
-from lockcheck.words import listed, plain, sentence, span
+from lockcheck.words import listed, plain, sentence, span, stretch
 
 MOST_HOSTS = 3
 ABOUT_A_SECOND_NS = 999_000_000
@@ -32,10 +32,6 @@ def how_far(clocks: Clocks) -> str:
 
 def _seems(clock: Ahead) -> str:
     near, far = sorted(map(abs, (clock.least_ns, clock.most_ns)))
-    least, most = span(near), span(far)
-    if far >= ABOUT_A_SECOND_NS:
-        long = f"at least {least}"
-    else:
-        long = least if least == most else f"{least.removesuffix(' s')} to {most}"
+    long = f"at least {span(near)}" if far >= ABOUT_A_SECOND_NS else stretch(near, far)
     where = "ahead" if clock.least_ns > 0 else "behind"
     return f"the clock of {plain(clock.node)} seems to be {long} {where}"
