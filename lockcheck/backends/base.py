@@ -33,6 +33,7 @@ class Promises:
     waits: bool = False  # an acquire waits for its turn; else it is one attempt
     # Writes under it count when the release is confirmed: both are one transaction.
     commits: bool = False
+    stores: bool = False  # its client serves what it protects: no storage of lockcheck's own
     excludes: bool = True  # else there is no lock: every client is let in
     tells_validity: bool = True  # a client can know how long its hold is valid
     # A session ends at once with its "connection", or with its "server"; empty: it outlives both.

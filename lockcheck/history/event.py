@@ -186,6 +186,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, renam
     ends_with: str = ""  # a session ends at once with its "connection", or its "server"
     lock_nodes: tuple[str, ...] = ()  # the servers that grant the lock
     stores: bool = False  # clients write to a storage under the lock; that is judged, too
+    keeps_data: bool = False  # the lock's client does, by itself: there is no ledger of it
     fewest: Length = 0  # acquisitions (and accepted writes) that suffice; 0: the default
     partial: bool = False  # a production log: it may begin or end in the middle
     began_ns: Time = 0  # time 0 by the log's own clock; 0: unknown

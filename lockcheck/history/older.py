@@ -59,7 +59,7 @@ def completed(terms: Terms) -> Terms:
     aimed = tuple(asked for asked in terms.faults if asked.endswith(_AT_HOLDERS))
     return msgspec.structs.replace(
         terms,
-        stores=terms.stores or terms.workload == _STORED,
+        stores=terms.stores or (terms.workload == _STORED and not terms.keeps_data),
         guard="none" if terms.workload == _WITHOUT_STORAGE else terms.guard,
         at_holders=terms.at_holders or aimed,
     )

@@ -15,7 +15,9 @@ What is named is one of these; its parameters are filled in by their names.
 or blocking_timeout (seconds), blocking. It is granted if it returns; a number is its fencing token,
 and False means that the lock is held. A `release` that returns False was not the owner's any more.
 What renews a lease (`renew`, `extend` or `reacquire`) gets key, ttl, ttl_ms, expire or
-additional_time (seconds) and replace_ttl; False means that it was not the owner's any more.
+additional_time (seconds) and replace_ttl; False means that it was not the owner's any more. Where
+it promises `stores`, `read` (key) and `write` (key, value, base, token) are its own, too; a write
+that returns False was refused.
 An exception means that it may have happened, unless it is one of `refusals`, an attribute of the
 lock, of its class or of its module. All of it may be asynchronous. `servers` ("redis*3") and
 `promises` (["token"]) are attributes of the same, as --servers and --promises take them, and so are
@@ -34,8 +36,8 @@ import threading
 UNKNOWN, NOT_SUPPORTED, NOT_OWNER, HELD = 13, 10, 20, 22
 FILLED_IN = ["servers", "host", "port", "url", "ttl", "ttl_ms"]
 FILLED_IN += ["key", "name", "node", "lost", "options"]
-# Attributes, of what is named or of its module.
 ABOUT = {"servers": str, "promises": (str, list, tuple), "version": str, "ttl_ms": int}
+REQUESTS = ["acquire", "renew", "read", "write", "release"]  # of one who has begun
 _writing = threading.Lock()
 _out = None
 
@@ -89,8 +91,7 @@ def accepted(what, given):
     return {name: value for name, value in given.items() if name in taken}
 
 
-def lacking(what, given):
-    """The parameters that nothing is known for."""
+def lacking(what, given):  # the parameters that nothing is known for
     parameters = inspect.signature(what).parameters.values()
     kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     needed = [p.name for p in parameters if p.default is p.empty and p.kind not in kinds]
@@ -181,6 +182,18 @@ class Client:
             return {"type": "error", "code": NOT_OWNER, "text": "it was not held any more"}
         return {"type": "renew_ok"}
 
+    def read(self, asked):
+        lock, key = self._held[asked["acquire"]]
+        value = self._called(lock, lock.read, accepted(lock.read, {"key": key}))
+        return {"type": "read_ok", "value": getattr(value, "decode", lambda: value)()}
+
+    def write(self, asked):
+        lock, key = self._held[asked["acquire"]]
+        given = {name: asked.get(name) for name in ("value", "base", "token")}
+        if self._called(lock, lock.write, accepted(lock.write, {"key": key, **given})) is False:
+            return {"type": "error", "code": HELD, "text": "its storage refused it"}
+        return {"type": "write_ok"}
+
     def release(self, asked):
         lock, key = self._held.pop(asked["acquire"])
         leave = first_with(lock, ["release", "unlock"])
@@ -268,7 +281,7 @@ def serve(what, module=None):
             if isinstance(said.get("promises"), str):
                 said["promises"] = [said["promises"]]
             say({"type": "describe_ok", **said, "in_reply_to": asked["msg_id"]})
-        elif kind in ("acquire", "renew", "release") and client is not None:
+        elif kind in REQUESTS and client is not None:
             answer(asked, getattr(client, kind))
         elif kind == "leave":
             try:

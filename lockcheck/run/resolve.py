@@ -41,7 +41,8 @@ def resolve(config: RunConfig) -> RunPlan:
     check_settings(config)
     lock, workload = config.lock, WORKLOADS[config.workload]
     check(config, lock, workload)
-    storage = STORAGES[lock.storage] if workload.stores else None
+    ours = workload.stores and not lock.promises.stores
+    storage = STORAGES[lock.storage] if ours else None
     nodes = (
         *servers_in_versions(lock, config.version),
         *_storage_nodes(storage),
@@ -180,7 +181,8 @@ def _terms(
         fair=promises.fair,
         permits=promises.permits if promises.excludes else UNLIMITED_PERMITS,
         model=reentrant if promises.reentrant else "",
-        stores=workload.stores,
+        stores=workload.stores and not promises.stores,
+        keeps_data=workload.stores and promises.stores,
         fewest=workload.fewest,
     )
 

@@ -53,6 +53,7 @@ def check(config: RunConfig, lock: Backend, workload: Workload) -> None:
     if not config.out.isprintable():
         raise UserError("--out has characters that cannot be encoded", cure="choose another")
     lock.check_ttl(config.ttl_ms)
+    _check_what_it_keeps(config, lock, workload)
     _check_guard(config, lock, workload)
     _check_validity(config, lock, workload)
 
@@ -104,6 +105,14 @@ def _check_workload(config: RunConfig, backend: Backend, workload: Workload) -> 
         )
 
 
+def _check_what_it_keeps(config: RunConfig, backend: Backend, workload: Workload) -> None:
+    if backend.promises.stores and workload.name == "jobs":
+        raise UserError(
+            f"the client of {config.backend} keeps registers, and {workload.name} is about jobs",
+            cure="--workload register",
+        )
+
+
 def _check_guard(config: RunConfig, backend: Backend, workload: Workload) -> None:
     if config.guard is Guard.NONE:
         return
@@ -111,6 +120,12 @@ def _check_guard(config: RunConfig, backend: Backend, workload: Workload) -> Non
         raise UserError(
             f"--guard {config.guard} needs a storage, and workload {config.workload} has none",
             cure=_workloads_that_store(backend),
+        )
+    if backend.promises.stores:
+        raise UserError(
+            f"the client of {config.backend} keeps the data itself: no storage of lockcheck's "
+            "own is there to guard it",
+            cure="leave --guard out; what its own storage refuses, it answers with error 22",
         )
     if not STORAGES[backend.storage].apart:
         raise UserError(

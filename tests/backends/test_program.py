@@ -20,9 +20,10 @@ from lockcheck.backends.program import lock as module
 from lockcheck.backends.program.lock import ERRORS, ProgramLock
 from lockcheck.backends.program.words import command_of, name_of, promises_of
 from lockcheck.errors import InternalError, UserError
-from lockcheck.history import EventType, Refusal
+from lockcheck.history import EventType, F, Refusal
 from lockcheck.nodes.node import children_of
 from lockcheck.servers.wire import Refused, WireFailure, classify
+from lockcheck.storage.base import Ask, Served
 from tests.backends.claims import NotedClaim
 from tests.waiting import wait_for
 
@@ -117,6 +118,32 @@ def test_what_it_holds_is_renewed_and_a_refusal_means_that_it_is_lost(make: Make
     assert failure_of(lambda: lock.renew(grant))[0] is EventType.INFO
     lock.acquire(NotedClaim())  # by another life of the program, which does not know the grant
     assert failure_of(lambda: lock.renew(grant))[0] is EventType.FAIL
+
+
+def test_what_it_keeps_itself_is_read_and_written_by_it(make: Make) -> None:
+    lock = make(
+        """
+        if kind == "acquire":
+            say(type="acquire_ok", in_reply_to=n, token=5)
+            held, data = n, None
+        if kind == "read":
+            assert asked["acquire"] == held and asked["key"] == "k", asked
+            say(type="read_ok", in_reply_to=n, value=data)
+        if kind == "write" and asked["value"] == "late":
+            say(type="error", in_reply_to=n, code=22, text="fenced")
+        elif kind == "write":
+            assert asked["base"] == "a" and asked["token"] == 5, asked
+            data = asked["value"]
+            say(type="write_ok", in_reply_to=n)
+        """
+    )
+    grant = lock.acquire(NotedClaim())
+    assert lock.serve(grant, Ask(F.READ, "k", 1)) == Served(None, "", None)
+    assert lock.serve(grant, Ask(F.WRITE, "k", 1, "b", "a", 5)) == Served(None, "", "b")
+    assert lock.serve(grant, Ask(F.READ, "k", 1)).value == "b"
+    assert lock.serve(grant, Ask(F.WRITE, "k", 1, "late", "a", 5)).refusal == "fenced"
+    with pytest.raises(InternalError):
+        lock.serve(grant, Ask(F.RUN, "k", 1))
 
 
 def test_clients_without_a_reader_of_json_take_the_first_of_each_name(tmp_path: Path) -> None:

@@ -171,6 +171,49 @@ def test_a_client_that_renews_its_lease_itself_works_for_longer(tmp_path: Path) 
     assert len(renewals) > 20
 
 
+KEEPS = (
+    CAREFUL
+    + """
+
+class Keeps:
+    promises = ["stores"]
+
+    def __init__(self, key, host, port, ttl):
+        self.lock = lock("lock-" + key, host, port, ttl)
+        self.data = redis.Redis(host, port, socket_timeout=1)
+        self.acquire, self.release = self.lock.acquire, self.lock.release
+
+    def read(self, key):
+        return self.data.get("data-" + key)
+
+    def write(self, key, value):
+        self.data.set("data-" + key, value)
+
+
+class Forgets(Keeps):
+    def write(self, key, value):
+        if not value.startswith("v7"):
+            super().write(key, value)
+"""
+)
+
+
+@pytest.mark.parametrize(("kept", "code"), [("Keeps", OK), ("Forgets", VIOLATION)])
+def test_a_client_that_keeps_the_data_itself(kept: str, code: int, tmp_path: Path) -> None:
+    (tmp_path / "locks.py").write_text(KEEPS)
+    client = ("--client", f"locks:{kept}", "--nemesis", "none")
+    done = run(tmp_path, *client, "--json", seconds=8)
+    assert done.returncode == code, done.stdout + done.stderr
+    result = json.loads(done.stdout)
+    assert {f["code"] for f in result["findings"]} == (
+        set() if code == OK else {"not-linearizable"}
+    )
+    assert [each["model"] for each in result["definitions"]] == ["owner-mutex", "register"]
+    guarded = run(tmp_path, *client, "--guard", "cas")
+    assert guarded.returncode == USAGE
+    assert "keeps the data itself" in guarded.stderr
+
+
 def test_a_program_that_does_whatever_it_wants_is_outlived_and_told(tmp_path: Path) -> None:
     (tmp_path / "naughty.py").write_text(NAUGHTY)
     options = ("--client", "naughty:Naughty", "--nemesis", "none")

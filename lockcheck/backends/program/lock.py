@@ -29,14 +29,17 @@ from lockcheck.backends.program.messages import (
     Notice,
     NotRenewed,
     Queued,
+    ReadOk,
     ReleaseOk,
     Renewed,
     Renewing,
     RenewOk,
+    WriteOk,
 )
 from lockcheck.errors import InternalError, UserError
-from lockcheck.history import EventType, Refusal
+from lockcheck.history import EventType, F, Refusal
 from lockcheck.servers.wire import Address, ErrorRow, Phase, Refused, WireFailure
+from lockcheck.storage.base import Ask, Served
 
 BEGIN_S = 30.0  # a JVM on a busy machine
 ANSWER_TTLS = 4  # how long an attempt may take that does not wait
@@ -58,7 +61,7 @@ ERRORS = (
     ErrorRow("command", "EndedError", EventType.INFO, "the program ended before it answered"),
 )
 PROGRAM = "program"
-A = TypeVar("A", AcquireOk, ReleaseOk, RenewOk)
+A = TypeVar("A", AcquireOk, ReleaseOk, RenewOk, ReadOk, WriteOk)
 
 
 class ProgramLock(Lock):
@@ -185,6 +188,21 @@ class ProgramLock(Lock):
         program, number = cast("tuple[Program, int]", grant.handle)
         asked = {"key": self._named(grant), "acquire": number, "ttl_ms": self._settings.ttl_ms}
         return self._ask_again(program, "renew", RenewOk, asked).valid_ms
+
+    def serve(self, grant: Grant, ask: Ask) -> Served:
+        """Of a program that keeps what the lock protects: reads and writes are its own."""
+        program, number = cast("tuple[Program, int]", grant.handle)
+        content = {"key": ask.key, "acquire": number}
+        if ask.f == F.READ:
+            return Served(None, "", self._ask_again(program, "read", ReadOk, content).value)
+        if ask.f != F.WRITE:
+            raise InternalError(f"a program that stores has no {ask.f}")
+        content |= {"value": ask.value, "base": ask.base, "token": ask.token}
+        try:
+            self._ask_again(program, "write", WriteOk, content)
+        except Refused as refused:
+            return Served(None, str(refused) or "refused", None)
+        return Served(None, "", ask.value)
 
     def release(self, grant: Grant) -> object:
         program, number = self._of(grant)

@@ -66,6 +66,15 @@ class RenewOk(_Message, frozen=True, tag="renew_ok"):
     valid_ms: Span | None = None
 
 
+class ReadOk(_Message, frozen=True, tag="read_ok"):
+    in_reply_to: Number
+    value: str | None = None
+
+
+class WriteOk(_Message, frozen=True, tag="write_ok"):
+    in_reply_to: Number
+
+
 class Failed(_Message, frozen=True, tag="error"):
     in_reply_to: Number
     code: int
@@ -103,9 +112,11 @@ class NotRenewed(_Message, frozen=True, tag="not_renewed"):
     text: str = ""
 
 
-Answer: TypeAlias = InitOk | DescribeOk | AcquireOk | ReleaseOk | RenewOk | Failed
+Answer: TypeAlias = (
+    InitOk | DescribeOk | AcquireOk | ReleaseOk | RenewOk | ReadOk | WriteOk | Failed
+)
 Notice: TypeAlias = Lost | Queued | Renewing | Renewed | NotRenewed
-ANSWERS = (InitOk, DescribeOk, AcquireOk, ReleaseOk, RenewOk, Failed)
+ANSWERS = (InitOk, DescribeOk, AcquireOk, ReleaseOk, RenewOk, ReadOk, WriteOk, Failed)
 
 
 class _Envelope(msgspec.Struct, frozen=True):

@@ -33,6 +33,7 @@ FLAGS = {
     "fair": ("fair", True),
     "renews": ("renews", True),
     "extends": ("extends", True),
+    "stores": ("stores", True),
     "reentrant": ("reentrant", True),
     "shared": ("shared", True),
     "validity": ("tells_validity", True),
