@@ -358,7 +358,7 @@ def test_a_runtime_of_the_environment_is_named_with_its_variable(
 def test_local_has_no_images_and_takes_its_folder_as_a_text(tmp_path: Path) -> None:
     need("local")
     with (
-        pytest.raises(UserError, match="local has no images"),
+        pytest.raises(UserError, match="local has no containers"),
         lockcheck.cluster("redis", runtime="local", image="mine"),
     ):
         raise AssertionError("it must not begin")
