@@ -293,10 +293,10 @@ def test_a_check_judges_tells_and_explains(tmp_path: Path, turns: int) -> None:
     found = lockcheck("check", str(log), "--report", str(page), variables=variables)
     assert found.returncode == 1, found.stderr
     for text in (found.stdout, page.read_text()):
-        assert "n2 hogged k for 0.869 s" in text
+        assert "n2 hogged k for 869 ms" in text
         assert "Do the slow work before the lock is taken." in text
         assert "The client n2: it kept k to itself." in text
-    assert "n2 kept all others out for 0.869 s." in page.read_text()
+    assert "n2 kept all others out for 869 ms." in page.read_text()
     result = json.loads(lockcheck("check", str(log), "--json", variables=variables).stdout)
     assert [finding["code"] for finding in result["findings"]] == ["hogging"]
     explained = lockcheck("explain", "hogging", variables=variables).stdout

@@ -161,10 +161,11 @@ def test_a_client_that_renews_its_lease_itself_works_for_longer(tmp_path: Path) 
     valid = lockcheck("validate", "--client", "locks:lock", cwd=tmp_path)
     assert "its client may renew it" in valid.stdout
     assert "--promises waits,extends" in valid.stdout
-    work = ("--client", "locks:lock", "--nemesis", "none", "--think", "1300ms", "--json")
-    outlived = run(tmp_path, *work, seconds=15)
+    client = ("--client", "locks:lock", "--nemesis", "none", "--json")
+    work = (*client, "--ttl", "500ms", "--think", "650ms")
+    outlived = run(tmp_path, *work, seconds=5)
     assert outlived.returncode == VIOLATION, outlived.stderr
-    renewed = run(tmp_path, *work, "--promises", "extends", seconds=20)
+    renewed = run(tmp_path, *work, "--promises", "extends", seconds=12)
     assert renewed.returncode == OK, renewed.stdout + renewed.stderr
     history = Path(json.loads(renewed.stdout)["run"]) / "history.jsonl"
     renewals = [line for line in history.read_text().splitlines() if '"f":"renew"' in line]
@@ -202,7 +203,7 @@ class Forgets(Keeps):
 def test_a_client_that_keeps_the_data_itself(kept: str, code: int, tmp_path: Path) -> None:
     (tmp_path / "locks.py").write_text(KEEPS)
     client = ("--client", f"locks:{kept}", "--nemesis", "none")
-    done = run(tmp_path, *client, "--json", seconds=8)
+    done = run(tmp_path, *client, "--json", seconds=5)
     assert done.returncode == code, done.stdout + done.stderr
     result = json.loads(done.stdout)
     assert {f["code"] for f in result["findings"]} == (

@@ -84,8 +84,9 @@ def whose(terms: Terms, main: Finding) -> str:
             return "this kind of lock"
         return LIMIT if blame.fault is not None else "application: it works for too long"
     if blame.who is Culprit.CLIENT:
-        released = blame.release is not None or by_evidence(main)
-        return "lock client: its release" if released else "application"
+        if blame.release is not None or main.code == Code.FOREIGN_RELEASE:
+            return "lock client: its release"
+        return "client" if by_evidence(main) else "application"
     return {Culprit.STORAGE: "storage"}.get(blame.who, "not known")
 
 
