@@ -126,7 +126,7 @@ class VerdictSummary(msgspec.Struct, frozen=True, kw_only=True):
     level: str  # the verdict, or "OK only with the guard"
     headline: str  # the main point: at most twenty words
     detail: str  # the same in a few sentences, with the numbers
-    whose: str  # fault it was, in a few words; empty where nothing was damaged
+    whose: str  # fault it was, in a few words; empty where nothing went wrong
     incidents: tuple[IncidentSummary, ...]  # the worst of them
     incidents_in_all: int
     findings: tuple[FindingSummary, ...]

@@ -3,6 +3,7 @@ picture of it."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -283,3 +284,18 @@ def test_of_a_register_only_what_was_tested_is_listed() -> None:
     assert [each.text for each in properties(register.history, register.judgement)] == [
         "no answers that fit no order"
     ]
+
+
+def test_faults_of_another_tools_test_are_not_lockchecks() -> None:
+    assert told(*OVERWROTE, PAUSED, backend="").point.did == "the test paused n1 for 115 ms."
+
+
+def test_a_guard_that_let_some_in_did_not_refuse_all() -> None:
+    run = Recording(terms={"guard": "cas"})
+    simulate(run, 8, trouble=4, guard=True)
+    judged_ok = as_if_judged(run.history(), Verdict.OK)
+    refused = judged_ok.counts.stale_writes_refused
+    taken = replace(judged_ok.findings[0], code=Code.STALE_WRITE, effect=Verdict.OK)
+    narrative = Narrative(replace(judged_ok, findings=(*judged_ok.findings, taken)))
+    expected = f"Safe only because of compare-and-set: it refused {refused} late writes."
+    assert narrative.headline == expected

@@ -34,10 +34,7 @@ def description_of(program: ClientProgram) -> DescribeOk:
     try:
         message = begun.ask("describe", PATIENCE_S)
     except NotUnderstoodError as error:
-        raise UserError(
-            f"what the client program says of itself has no sense: {error}",
-            cure='for example servers "redis*3" and promises ["waits"]; see docs/protocol.md',
-        ) from error
+        raise senseless(str(error)) from error
     except (EndedError, NotAnsweredError) as error:
         if begun.has_ended:
             raise UserError(
@@ -49,3 +46,10 @@ def description_of(program: ClientProgram) -> DescribeOk:
         return message if isinstance(message, DescribeOk) else nothing
     finally:
         begun.close()
+
+
+def senseless(why: str) -> UserError:
+    return UserError(
+        f"what the client program says of itself has no sense: {why}",
+        cure='for example servers "redis*3" and promises ["waits"]; see docs/protocol.md',
+    )

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from lockcheck.backends.program.describing import senseless
 from lockcheck.backends.program.messages import ANSWERS, DescribeOk, Mistaken, read, written
 from lockcheck.compose.docker.agent_container import AgentInput, AgentOutput
 from lockcheck.compose.docker.cleanup import remove_run
@@ -134,10 +135,7 @@ def _answer(output: AgentOutput) -> DescribeOk:
         except (msgspec.DecodeError, UnicodeError, RecursionError):
             continue
         if isinstance(message, Mistaken):
-            raise UserError(
-                f"what the client program says of itself has no sense: {message.why}",
-                cure='for example servers "redis*3" and promises ["waits"]; see docs/protocol.md',
-            )
+            raise senseless(message.why)
         if isinstance(message, ANSWERS):
             return message if isinstance(message, DescribeOk) else DescribeOk(in_reply_to=NUMBER)
     return DescribeOk(in_reply_to=NUMBER)

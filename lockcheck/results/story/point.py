@@ -9,9 +9,10 @@ from enum import StrEnum
 
 from lockcheck.checker.check import GUARDS
 from lockcheck.checker.finding import Code, Culprit, Finding, Judgement, Verdict
-from lockcheck.history import Effect, F, History, Terms
+from lockcheck.history import Effect, History, Terms
 from lockcheck.history.event import TRANSACTION
 from lockcheck.results.story.incidents import Incident, identity, slept
+from lockcheck.results.story.refused import rolled_back
 from lockcheck.results.story.seen import about_locks, injected
 from lockcheck.results.story.wording.acts import befell, did
 from lockcheck.results.story.wording.codes import about_a_lock, by_evidence, words_of
@@ -37,7 +38,7 @@ class Level(StrEnum):
 class Point:
     level: Level
     sentence: str
-    whose: str = ""  # two to four words; empty where nothing was damaged
+    whose: str = ""  # fault it was, in a few words; empty where nothing went wrong
     did: str = ""  # what lockcheck did, where that is a part of it
 
 
@@ -63,14 +64,14 @@ def level_of(history: History, judgement: Judgement) -> Level:
     if judgement.verdict is not Verdict.OK:
         violated = judgement.verdict is Verdict.VIOLATION
         return Level.VIOLATION if violated else Level.UNKNOWN
-    needed = _refused(history, judgement) and history.terms.guard in (*GUARDS, TRANSACTION)
+    needed = history.terms.guard in GUARDS and _refused(history, judgement)
     return Level.GUARDED if needed else Level.OK
 
 
 def _refused(history: History, judgement: Judgement) -> int:
     """The writes that would have done harm without the guard."""
     if history.terms.guard == TRANSACTION:
-        return sum(1 for o in history.operations if o.f in (F.WRITE, F.RUN) and o.failed)
+        return rolled_back(history)
     return judgement.counts.stale_writes_refused
 
 
@@ -231,8 +232,10 @@ def _ok(history: History, judgement: Judgement) -> str:
         if guard is None:
             late = amount(refused, "late change")
             return f"Safe only because of the transaction: {late} did not happen."
-        all_ = "the one late write" if refused == 1 else f"all {refused:,} late writes"
-        return f"Safe only because of {guard}: it refused {all_}."
+        which = "the one late write" if refused == 1 else f"all {refused:,} late writes"
+        if judgement.of(Code.STALE_WRITE):  # compare-and-set lets in what overwrites nothing
+            which = amount(refused, "late write")
+        return f"Safe only because of {guard}: it refused {which}."
     done = injected(history, judgement)
     under = f"under {done}" if done and len(done.split()) < 10 else "under these faults"
     if not history.terms.excludes:

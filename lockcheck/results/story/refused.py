@@ -6,7 +6,7 @@ from bisect import bisect_right
 from dataclasses import dataclass
 
 from lockcheck.checker.case import Case
-from lockcheck.history import F, Operation
+from lockcheck.history import F, History, Operation
 from lockcheck.words import plain
 
 
@@ -22,6 +22,11 @@ class RefusedWrite:
     reason: str
     late_ns: int | None  # how long after the promise of its writer's lease; None: not known
     newer_holder: str  # had been granted the lock since, so the write was stale; or empty
+
+
+def rolled_back(history: History) -> int:
+    """Where the lock's own transaction is the guard: the changes that came too late."""
+    return sum(1 for o in history.operations if o.f in (F.WRITE, F.RUN) and o.failed)
 
 
 def refused_writes(case: Case) -> tuple[RefusedWrite, ...]:

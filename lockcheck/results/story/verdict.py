@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Sequence
 
 from lockcheck.checker.finding import Code, Culprit, Judgement, Verdict
-from lockcheck.history import F, History
+from lockcheck.history import History
 from lockcheck.history.event import TRANSACTION
 from lockcheck.results.story.incidents import Incident, identity
+from lockcheck.results.story.refused import rolled_back
 from lockcheck.results.story.seen import about_locks, clients, injected, updates_lost
 from lockcheck.results.story.wording.codes import anomalies, by_evidence, check_of, precedence
 from lockcheck.results.story.wording.doubts import in_words
@@ -170,7 +171,7 @@ def _ok(history: History, judgement: Judgement, incidents: Sequence[Incident]) -
 
 def _refused(history: History, judgement: Judgement) -> str:
     if history.terms.guard == TRANSACTION:
-        late = sum(1 for o in history.operations if o.f in (F.WRITE, F.RUN) and o.failed)
+        late = rolled_back(history)
         lost = f"{amount(late, 'change')} came too late, and did not happen"
         return lost if late else "no change came too late"
     stale, taken = judgement.counts.stale_writes_refused, len(judgement.of(Code.STALE_WRITE))

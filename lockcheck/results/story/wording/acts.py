@@ -41,7 +41,7 @@ def befell(terms: Terms, fault: FaultSpan) -> str:
 
 
 def did(terms: Terms, fault: FaultSpan) -> str:
-    """What lockcheck did, as a sentence."""
+    """What was done, as a sentence: by lockcheck, or by the test that the history is of."""
     who, long = struck(terms, fault, of=True), ""
     if fault.healed_ns is not None:
         long = f" for {span(fault.healed_ns - fault.worked_from_ns)}"
@@ -55,7 +55,7 @@ def did(terms: Terms, fault: FaultSpan) -> str:
             who=who, long=long, what=plain(fault.name)
         )
     proven = "" if fault.proven_ns is not None else ", but that was not confirmed"
-    return f"lockcheck {act}{proven}."
+    return f"{'lockcheck' if terms.backend else 'the test'} {act}{proven}."
 
 
 def upon(fault: FaultSpan) -> str:
