@@ -14,8 +14,10 @@ from lockcheck.check.patience import FOR_A_RUN_MS, patient_for
 from lockcheck.check.recheck import judged
 from lockcheck.checker import CHECKS, judge
 from lockcheck.checker.finding import Code, Verdict
+from lockcheck.durations import parse_duration_ms
 from lockcheck.errors import LockcheckError
 from lockcheck.formats import ReadOptions
+from lockcheck.nemesis.clock.motion import JUMP
 from lockcheck.results.judgement import NO_RUN
 from lockcheck.results.picture_text import NAMES, WIDE, lines_of_picture
 from lockcheck.results.report.picture import svg
@@ -23,6 +25,7 @@ from lockcheck.results.story.narrative import Narrative
 from lockcheck.results.story.point import MOST_WORDS, Level
 from lockcheck.results.story.properties import properties
 from lockcheck.results.story.untested import unguarded, untested
+from lockcheck.results.story.wording.acts import USUAL_JUMP
 from lockcheck.results.ticket import ticket
 from tests.checker import dsl
 from tests.results.made_up import CASES, judgement
@@ -299,3 +302,7 @@ def test_a_guard_that_let_some_in_did_not_refuse_all() -> None:
     narrative = Narrative(replace(judged_ok, findings=(*judged_ok.findings, taken)))
     expected = f"Safe only because of compare-and-set: it refused {refused} late writes."
     assert narrative.headline == expected
+
+
+def test_a_jump_that_is_not_named_is_the_faults_own_default() -> None:
+    assert parse_duration_ms(USUAL_JUMP.removeprefix("+")) == JUMP.default
