@@ -35,6 +35,7 @@ class Words:
 
     one: str  # overlap
     many: str  # overlaps
+    kept: str = ""  # holders kept apart: what holds where there are none; empty: no overlaps
     # Its title, its steps and its blame are the story of who held the lock when: `title`, `last`,
     # `did` and `cure` are not asked for. Such findings tell the cause of all in their incident.
     by_holds: bool = False

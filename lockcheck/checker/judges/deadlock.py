@@ -235,6 +235,7 @@ def _in_full(finding: Finding) -> Iterator[str]:
 WORDS = Words(
     one="deadlock",
     many="deadlocks",
+    kept="no deadlock",
     precedence=5,
     title=_title,
     last=lambda _: ("clients", "from here on each waits for the next one in the circle"),

@@ -56,6 +56,7 @@ def _title(finding: Finding) -> str:
 WORDS = Words(
     one="denied lock",
     many="denied locks",
+    kept="free locks are granted",
     precedence=2,
     title=_title,
     last=lambda f: ("lock server", f"refused {lock_name(f.key)} to all who asked"),

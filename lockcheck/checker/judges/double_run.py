@@ -93,6 +93,7 @@ def _did(finding: Finding) -> str:
 WORDS = Words(
     one="double run",
     many="double runs",
+    kept="no job run twice",
     precedence=10,
     title=_title,
     last=lambda f: (_second(f), f"the {_job(f)} ran once more"),

@@ -107,7 +107,9 @@ was gone; and that client held it for certain all the while.
 The cure is to compare and delete in one step: store a random value of one's own with the lock, and
 remove it only if it is still there (`--backend redis` does).""",
     find=find,
-    words=Words(one="blind release", many="blind releases", by_holds=True),
+    words=Words(
+        one="blind release", many="blind releases", kept="only holders release", by_holds=True
+    ),
     screen=Screen("its releases do not look what they remove", lambda s: bool(s.table.blind.any())),
     endangers_data=True,
 )

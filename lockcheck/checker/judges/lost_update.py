@@ -114,7 +114,7 @@ first write after it that was not computed from it, and the read which that was 
 With a guard at the storage this is a violation whatever the lock did. `--guard cas` excludes it;
 `--guard fence` does where reads show their token too.""",
     find=find,
-    words=Words(one="lost write", many="lost writes", by_holds=True),
+    words=Words(one="lost write", many="lost writes", kept="no write lost", by_holds=True),
     screen=WRITES,
     kept_out_by=GUARDS,
     damages_data=True,

@@ -200,6 +200,7 @@ def _in_full(finding: Finding) -> Iterator[str]:
 WORDS = Words(
     one="answer that fits no order",
     many="answers that fit no order",
+    kept="all answers fit one order",
     precedence=0,
     title=_title,
     last=lambda _: ("lockcheck", "no order of the operations explains this"),

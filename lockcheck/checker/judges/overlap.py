@@ -230,7 +230,9 @@ Another client may have taken the lock away in between (see foreign-release). An
 itself stalled, or the host's clock jumped, the run says `unknown`: it was neither the lock's
 fault nor that of an injected one.""",
     find=find,
-    words=Words(one="overlap", many="overlaps", by_holds=True, note=_note),
+    words=Words(
+        one="overlap", many="overlaps", kept="holders kept apart", by_holds=True, note=_note
+    ),
     screen=SCREEN,
     endangers_data=True,
 )

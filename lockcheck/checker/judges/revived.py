@@ -106,6 +106,7 @@ def _note(finding: Finding) -> Iterator[str]:
 WORDS = Words(
     one="revived lease",
     many="revived leases",
+    kept="what has ended stays ended",
     precedence=7,
     title=_title,
     last=lambda f: (

@@ -100,6 +100,7 @@ def _note(finding: Finding) -> Iterator[str]:
 WORDS = Words(
     one="silent loss",
     many="silent losses",
+    kept="no lock lost unnoticed",
     precedence=6,
     title=_title,
     last=lambda f: (

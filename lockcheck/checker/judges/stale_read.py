@@ -78,6 +78,7 @@ CURE = (
 WORDS = Words(
     one="stale read",
     many="stale reads",
+    kept="no old value read",
     precedence=11,
     title=_title,
     last=lambda _: ("storage", "served a value that it had replaced before"),

@@ -169,7 +169,13 @@ The cure is a guard at the storage: it refuses a token below the highest it has 
 had only read by then, it is shown and does no harm by itself: a fence that looks at writes alone
 accepts it, and what that holder writes next may overwrite it.""",
     find=find,
-    words=Words(one="stale write", many="stale writes", by_holds=True, note=_note),
+    words=Words(
+        one="stale write",
+        many="stale writes",
+        kept="no late write accepted",
+        by_holds=True,
+        note=_note,
+    ),
     screen=Screen(
         "a fence may look at writes only",
         lambda scan: _fences_writes_only(scan.terms) and Op.READ in scan.table.f,

@@ -133,6 +133,7 @@ def _did(finding: Finding) -> str:
 WORDS = Words(
     one="stuck lock",
     many="stuck locks",
+    kept="locks become free again",
     precedence=4,
     title=_title,
     last=lambda f: ("lock server", f"granted {lock_name(f.key)} to nobody from here on"),

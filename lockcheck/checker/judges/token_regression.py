@@ -154,6 +154,7 @@ def _note(finding: Finding) -> Iterator[str]:
 WORDS = Words(
     one="token regression",
     many="token regressions",
+    kept="tokens only grow",
     precedence=8,
     title=_title,
     last=_last,

@@ -135,6 +135,7 @@ def _did(finding: Finding) -> str:
 WORDS = Words(
     one="unfair grant",
     many="unfair grants",
+    kept="first come, first served",
     precedence=3,
     title=_title,
     last=_last,

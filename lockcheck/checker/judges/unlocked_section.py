@@ -165,6 +165,7 @@ def _title(finding: Finding) -> str:
 WORDS = Words(
     one="unlocked section",
     many="unlocked sections",
+    kept="no work without the lock",
     precedence=9,
     title=_title,
     last=lambda f: (one_to_blame(f), "worked on without having been granted the lock"),

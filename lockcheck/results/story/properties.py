@@ -32,7 +32,7 @@ def _property(code: str, history: History, judgement: Judgement) -> Property:
     counted = [finding for finding in found if finding.effect is not Verdict.OK]
     if counted:
         return Property(anomalies(code, len(counted)), held=False)
-    text = f"no {words.many}"
+    text = words.kept or f"no {words.many}"
     if found:  # a guard kept it from doing harm
         return Property(f"{anomalies(code, len(found))}, without harm", held=True)
     tested = _TESTED.get(code, _locks)(history, judgement)
