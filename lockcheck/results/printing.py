@@ -93,12 +93,14 @@ def story_text(narrative: Narrative, report: str = "") -> str:
 
 def _print_what_happened(console: Console, narrative: Narrative) -> None:
     judgement, point = narrative.judgement, narrative.point
-    badge = f"[bold reverse {COLOURS[point.level]}] {point.level.upper()} [/]"
+    badge = f"[bold reverse {COLOURS[point.level]}] {point.title.upper()} [/]"
     _print_beside(console, badge, f"[bold]{plain(point.sentence)}[/]")
     if point.whose:
         asked = "whose fault" if point.level is Level.VIOLATION else "cause"
-        whose = f"{asked}: [bold]{plain(point.whose)}[/]."
-        _print_beside(console, " " * (len(point.level) + 2), f"{whose} {plain(point.did)}")
+        whose, under = f"{asked}: [bold]{plain(point.whose)}[/].", " " * (len(point.title) + 2)
+        _print_beside(console, under, f"{whose} {plain(point.why)}")
+        if point.did:
+            _print_beside(console, under, plain(point.did))
     console.print()
     if narrative.picture:
         for line in lines_of_picture(narrative.picture):

@@ -127,6 +127,8 @@ class VerdictSummary(msgspec.Struct, frozen=True, kw_only=True):
     headline: str  # the main point: at most twenty words
     detail: str  # the same in a few sentences, with the numbers
     whose: str  # fault it was, in a few words; empty where nothing went wrong
+    why: str  # the same in a sentence
+    did: str  # what lockcheck did, where that is a part of it
     incidents: tuple[IncidentSummary, ...]  # the worst of them
     incidents_in_all: int
     findings: tuple[FindingSummary, ...]
@@ -153,6 +155,8 @@ def verdict_summary(narrative: Narrative, problem: str = "") -> VerdictSummary:
         headline=_text(narrative.headline),
         detail=_text(narrative.detail),
         whose=_text(narrative.point.whose),
+        why=_text(narrative.point.why),
+        did=_text(narrative.point.did),
         incidents=tuple(_incident(*each) for each in narrative.stories(MOST_INCIDENTS)),
         incidents_in_all=len(narrative.incidents),
         findings=tuple(_summaries(judgement.findings, judgement.began_ns)),

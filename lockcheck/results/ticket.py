@@ -15,9 +15,9 @@ def ticket(narrative: Narrative, facts: RunFacts) -> str:
 
 def _parts(narrative: Narrative, facts: RunFacts) -> Iterator[str]:
     point = narrative.point
-    yield f"**{point.level}**: {point.sentence}"
+    yield f"**{point.title}**: {point.sentence}"
     if point.whose:
-        yield f"Whose fault: {point.whose}. {point.did}".rstrip()
+        yield " ".join(filter(None, (f"Whose fault: {point.whose}.", point.why, point.did)))
     if narrative.picture:
         yield _block(lines_of_picture(narrative.picture))
     if contrast := narrative.contrast:

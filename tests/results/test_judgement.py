@@ -35,7 +35,7 @@ def test_a_violation_is_told_with_its_story_and_its_page(
     with pytest.raises(AssertionError) as failed:
         judgement.require_ok(str(page))
     text = str(failed.value)
-    assert text.startswith("VIOLATION   The lock server gave n2 the lock that n1 held.")
+    assert text.startswith("VIOLATION   The lock server gave client n2 the lock that n1 held.")
     assert "At 0.003 s: n1 and n2 both held k for 17 ms." in text
     assert "whose fault    The lock server: it let n2 in" in text
     assert text.endswith(f"report         {page}")
@@ -68,7 +68,7 @@ def test_a_page_that_cannot_be_written_hides_no_story(tmp_path: Path) -> None:
 def test_it_is_shown_in_one_line_where_it_is_compared() -> None:
     assert repr(lockcheck.judge(TWO)) == (
         "<Judgement violation: [overlap, not-linearizable] "
-        "The lock server gave n2 the lock that n1 held.>"
+        "The lock server gave client n2 the lock that n1 held.>"
     )
 
 

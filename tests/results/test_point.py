@@ -46,6 +46,15 @@ OVERWROTE = (
     "1 write 121-122 c base=a seq=3",
     "1 release 123-124",
 )
+ENDED_EARLY = "client n1's lock ended early, n2 got it too."
+BLIND = (
+    "1 acquire 0-1",
+    "2 acquire 110-111",
+    '1 release 130-131 = {"removed": 1, "blind": true}',
+    "3 acquire 140-141",
+    "2 release 160-161",
+    "3 release 170-171",
+)
 RUN: dict[str, Any] = {
     "ttl_ms": 100,
     "backend": "mine",
@@ -67,49 +76,49 @@ def told(*lines: str, **terms: Any) -> Narrative:
         (
             (*OVERWROTE, PAUSED),
             {},
-            "n1 was paused past its lease; n2 got the lock, and n1 overwrote n2's write.",
+            "Client n1 was paused past its lease; n2 got the lock, and n1 overwrote n2's write.",
             "no one's: every lease has this limit",
         ),
         (
             OVERWROTE,
             {},
-            "n1 worked past its lease; n2 got the lock, and n1 overwrote n2's write.",
+            "Client n1 worked past its lease; n2 got the lock, and n1 overwrote n2's write.",
             "application: it works for too long",
         ),
         (
             (*OUTLIVED, "fault partition n1 5-120 effect=cuts"),
             {},
-            "n1, cut off, worked past its lease; n2 got the lock.",
-            "no one's: every lease has this limit",
+            "Client n1, cut off, worked past its lease; n2 got the lock.",
+            "lock client: it did not stop",
         ),
         (
             EARLY,
             {},
-            "Without any disturbance, Redis gave n2 the lock that n1 held.",
+            "Without any disturbance, Redis gave client n2 the lock that n1 held.",
             "lock service (Redis)",
         ),
         (
             EARLY,
             {"accused": "PgBouncer"},
-            "Without any disturbance, PgBouncer gave n2 the lock that n1 held.",
+            "Without any disturbance, PgBouncer gave client n2 the lock that n1 held.",
             "PgBouncer",
         ),
         (
             (*EARLY, "fault clock r1,r2,r3 5-120 effect=skews asked=clock:jump=+30s@majority"),
             {},
-            "The clocks of three Redis servers jumped 30 s: n1's lock ended early, n2 got it too.",
+            f"The clocks of three Redis servers jumped 30 s: {ENDED_EARLY}",
             "lock service (Redis)",
         ),
         (
             (*EARLY, "fault kill r1 5-40 effect=ends"),
             {},
-            "Redis r1 restarted and forgot n1's lock; n2 got it too.",
+            "Redis r1 restarted and forgot client n1's lock; n2 got it too.",
             "lock service (Redis)",
         ),
         (
             (*EARLY, "fault failover r1 5-40 effect=ends"),
             {},
-            "Redis failed over and forgot n1's lock; n2 got it too.",
+            "Redis failed over and forgot client n1's lock; n2 got it too.",
             "lock service (Redis)",
         ),
     ],
@@ -145,6 +154,27 @@ def test_all_stored_histories_have_one_of_at_most_twenty_words() -> None:
     assert seen > 20
 
 
+@pytest.mark.parametrize(
+    ("lines", "why"),
+    [
+        ((*OVERWROTE, PAUSED), "A paused client cannot notice that its lease has ended."),
+        (OVERWROTE, "Its work went on for 23 ms after its lease had ended."),
+        (
+            (*OUTLIVED, "fault partition n1 5-120 effect=cuts"),
+            "It ran all the while, and could have counted that its lease was over.",
+        ),
+        (EARLY, "It let n2 in 49 ms before n1's lease ended."),
+        (
+            (*EARLY, "fault clock r1,r2,r3 5-120 effect=skews"),
+            "It let n2 in 49 ms before n1's lease ended: it counts leases by clocks that can jump.",
+        ),
+        (BLIND, "It released the lock without a look at whose it was."),
+    ],
+)
+def test_a_sentence_says_why_it_is_theirs(lines: tuple[str, ...], why: str) -> None:
+    assert told(*lines).point.why == why
+
+
 def test_what_lockcheck_did_is_told_apart() -> None:
     assert told(*OVERWROTE, PAUSED).point.did == "lockcheck paused n1 for 115 ms."
     assert told(*OVERWROTE).point.did == ""
@@ -161,9 +191,9 @@ def test_what_only_the_guard_kept_right_is_no_plain_ok() -> None:
     sentence = f"Safe only because of the fence: it refused all {refused} late writes."
     assert (guarded.point.level, guarded.point.sentence) == (Level.GUARDED, sentence)
     assert guarded.point.whose.startswith("no one's")
-    assert guarded.advice == ("Keep the guard, and a test that fails without it.",)
+    assert guarded.advice == ("Keep the fence, and a test that fails without it.",)
     assert guarded.picture is not None
-    assert "refused by the guard" in str(guarded.picture)
+    assert "refused by the fence" in str(guarded.picture)
 
 
 def test_a_green_one_says_what_was_not_tested() -> None:
@@ -201,7 +231,7 @@ def test_the_direct_cure_comes_first_and_there_are_at_most_three() -> None:
 def test_it_fits_into_a_ticket() -> None:
     written = ticket(told(*OVERWROTE, PAUSED, stores=True), NO_RUN)
     point, *rest = written.splitlines()
-    assert point.startswith("**Violation**: n1 was paused past its lease")
+    assert point.startswith("**Violation**: Client n1 was paused past its lease")
     assert "- Expected: n1 stops by the end of its lease, at 0.100 s." in rest
     assert any(
         line.startswith("1. Let the storage refuse writes of former holders") for line in rest
@@ -253,15 +283,8 @@ def test_where_there_are_no_two_holders_there_is_none() -> None:
 
 
 def test_who_deleted_whose_lock_is_drawn() -> None:
-    narrative = told(
-        "1 acquire 0-1",
-        "2 acquire 110-111",
-        '1 release 130-131 = {"removed": 1, "blind": true}',
-        "3 acquire 140-141",
-        "2 release 160-161",
-        "3 release 170-171",
-    )
-    assert narrative.headline == "n1 worked past its lease, then deleted n2's lock."
+    narrative = told(*BLIND)
+    assert narrative.headline == "Client n1 worked past its lease, then deleted n2's lock."
     picture = narrative.picture
     assert picture is not None
     assert picture.deleted

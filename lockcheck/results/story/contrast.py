@@ -24,8 +24,8 @@ def contrast_of(incident: Incident) -> Contrast | None:
         releaser, victim = first_release(incident)
         at = moment(incident.foreign_releases[0].last_ns)
         return Contrast(
-            f"Only {victim} can release {key} while it holds it.",
-            f"{releaser} released it at {at}.",
+            f"Only {victim} deletes {key} while it holds it.",
+            f"{releaser} deleted it at {at}.",
         )
     if by_evidence(main) or len(main.holds) < 2 or incident.crowd:
         return None

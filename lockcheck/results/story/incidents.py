@@ -162,6 +162,13 @@ def lease_end_ns(finding: Finding) -> int | None:
     return finding.holds[1].start_ns if late else until_ns
 
 
+def begun_in_time(incident: Incident) -> tuple[Operation, ...]:
+    """The late writes that its first holder had sent within its lease."""
+    until_ns, first = incident.main.blame.promised_until_ns, incident.main.holds[:1]
+    late = (write for write in incident.stale if first and write.process == first[0].process)
+    return tuple(w for w in late if until_ns is not None and w.start_ns <= until_ns)
+
+
 def slept(finding: Finding) -> bool:
     """Its holder was stopped, and its lease ran out meanwhile."""
     blame = finding.blame

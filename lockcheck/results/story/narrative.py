@@ -29,7 +29,7 @@ from lockcheck.results.story.wording.reasons import Reason, reasons_of
 from lockcheck.results.story.wording.settling import settled_by
 from lockcheck.results.story.wording.titles import harm, incident_title
 
-KEEP_THE_GUARD = "Keep the guard, and a test that fails without it."
+KEEP = "Keep {guard}, and a test that fails without it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ class Narrative:
     def advice(self) -> tuple[str, ...]:
         """What to do, in at most three steps."""
         if self.point.level is Level.GUARDED:
-            return (KEEP_THE_GUARD,)
+            return (KEEP.format(guard=self.point.guard),)
         if settled := settled_by(self.judgement):
             return (settled,)
         if self.judgement.verdict is Verdict.OK:

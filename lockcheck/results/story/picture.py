@@ -12,6 +12,7 @@ from lockcheck.history import FaultSpan, Hold
 from lockcheck.results.story.incidents import Incident, lease_end_ns
 from lockcheck.results.story.refused import RefusedWrite, refused_writes
 from lockcheck.results.story.wording.acts import lane_of, upon
+from lockcheck.results.story.wording.guards import guard_name
 from lockcheck.words import amount, moment, plain
 
 BEFORE, AFTER = 1.0, 0.4  # shown around the overlap, as shares of it
@@ -145,7 +146,8 @@ class _Drawing:
             yield self._mark(write.last_ns, "harm", text)
         for refused in self.refused:
             if refused.node == node:
-                yield self._mark(refused.time_ns, "refused", "refused by the guard")
+                by = guard_name(self.case.terms)
+                yield self._mark(refused.time_ns, "refused", f"refused by {by}")
                 break
 
     def _bar(self, start_ns: int, end_ns: int, kind: str) -> Bar:

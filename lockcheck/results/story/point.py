@@ -3,7 +3,8 @@ glance, and whose it is."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -15,14 +16,15 @@ from lockcheck.results.story.incidents import Incident, identity, slept
 from lockcheck.results.story.refused import rolled_back
 from lockcheck.results.story.seen import about_locks, injected
 from lockcheck.results.story.wording.acts import befell, did
-from lockcheck.results.story.wording.codes import about_a_lock, by_evidence, words_of
+from lockcheck.results.story.wording.codes import by_evidence, words_of
 from lockcheck.results.story.wording.doubts import in_words
+from lockcheck.results.story.wording.guards import guard_name
 from lockcheck.results.story.wording.titles import first_release
+from lockcheck.results.story.wording.whose import whose, why
 from lockcheck.words import amount, lock_server, names, node_of, plain, sentence, upper_first
 
 MOST_WORDS = 20
-OUR_OPENINGS = frozenset({"the", "too", "no", "process", "your", "without"})
-LIMIT = "no one's: every lease has this limit"
+OUR_OPENINGS = frozenset({"client", "the", "too", "no", "process", "your", "without"})
 
 
 class Level(StrEnum):
@@ -39,7 +41,14 @@ class Point:
     level: Level
     sentence: str
     whose: str = ""  # fault it was, in a few words; empty where nothing went wrong
+    why: str = ""  # the same in a sentence; empty: not known
     did: str = ""  # what lockcheck did, where that is a part of it
+    guard: str = ""  # what kept it right, by its name
+
+    @property
+    def title(self) -> str:
+        """The verdict, with the name of the guard that it hangs on."""
+        return f"OK only with {self.guard}" if self.level is Level.GUARDED else self.level
 
 
 def point_of(history: History, judgement: Judgement, incidents: Sequence[Incident]) -> Point:
@@ -48,15 +57,17 @@ def point_of(history: History, judgement: Judgement, incidents: Sequence[Inciden
     if level is Level.UNKNOWN:
         return Point(level, _unknown(history, judgement))
     if level is Level.OK or not incidents:
-        return Point(level, _ok(history, judgement))
+        return Point(level, _ok(history, judgement), guard=guard_name(history.terms))
     worst, counted = incidents[0], [i for i in incidents if i.effect is Verdict.VIOLATION]
     fault = worst.main.blame.fault
     violated = level is Level.VIOLATION
     return Point(
         level,
         _violation(history, judgement, worst, counted) if violated else _ok(history, judgement),
-        whose(history.terms, worst.main),
+        whose(history.terms, worst),
+        why(history.terms, worst),
         did(history.terms, fault) if fault else "",
+        guard_name(history.terms),
     )
 
 
@@ -75,42 +86,30 @@ def _refused(history: History, judgement: Judgement) -> int:
     return judgement.counts.stale_writes_refused
 
 
-def whose(terms: Terms, main: Finding) -> str:
-    """Never a server for what stands before it; and whom lockcheck stopped is no culprit."""
-    blame = main.blame
-    if blame.who is Culprit.SERVICE:
-        return _service(terms, main)
-    if blame.who is Culprit.HOLDER:
-        if blame.ended_by is not None:
-            return "this kind of lock"
-        return LIMIT if blame.fault is not None else "application: it works for too long"
-    if blame.who is Culprit.CLIENT:
-        if blame.release is not None or main.code == Code.FOREIGN_RELEASE:
-            return "lock client: its release"
-        return "client" if by_evidence(main) else "application"
-    return {Culprit.STORAGE: "storage"}.get(blame.who, "not known")
-
-
-def _service(terms: Terms, main: Finding) -> str:
-    server, struck = plain(terms.server), main.blame.fault is not None
-    if terms.accused:
-        return plain(terms.accused) + (f" with its {server}" if server and struck else "")
-    return ("lock service" if about_a_lock(main) else "server") + (f" ({server})" if server else "")
-
-
 # --- a violation ---------------------------------------------------------------------------------
 
 
 def _violation(
     history: History, judgement: Judgement, worst: Incident, counted: Sequence[Incident]
 ) -> str:
-    damage = _damage(judgement, worst, counted)
+    damage, main = _damage(judgement, worst, counted), worst.main
+    clients = () if by_evidence(main) else {hold.node for hold in main.holds}
     for cause in _causes(history, worst):
         joined = "; " if ":" in cause and damage[:1].isdigit() else ": "
         text = f"{cause}{', and ' if damage[:1].isalpha() else joined}{damage}" if damage else cause
-        if len(text.split()) <= MOST_WORDS:
-            return f"{_begun(text)}."
+        for each in (_with_a_role(text, clients), text):
+            if len(each.split()) <= MOST_WORDS:
+                return f"{_begun(each)}."
     return f"{_begun(' '.join(text.split()[: MOST_WORDS - 1]))} …"
+
+
+def _with_a_role(text: str, clients: Iterable[str]) -> str:
+    """The first name of a client says what it is one of."""
+    named = "|".join(sorted((re.escape(plain(name)) for name in clients), key=len, reverse=True))
+    found = re.search(rf"(?<![\w-])({named})(?![\w-])", text) if named else None
+    if found is None or text[: found.start()].lower().endswith(("client ", "clients ")):
+        return text
+    return f"{text[: found.start()]}client {text[found.start() :]}"
 
 
 def _begun(text: str) -> str:
@@ -228,10 +227,10 @@ def _ok(history: History, judgement: Judgement) -> str:
     if not about_locks(history, judgement):
         return f"All {amount(judgement.counts.operations, 'answer')} fit together."
     if refused := _refused(history, judgement):
-        guard = {"fence": "the fence", "cas": "compare-and-set"}.get(history.terms.guard)
-        if guard is None:
+        guard = guard_name(history.terms)
+        if history.terms.guard == TRANSACTION:
             late = amount(refused, "late change")
-            return f"Safe only because of the transaction: {late} did not happen."
+            return f"Safe only because of {guard}: {late} did not happen."
         which = "the one late write" if refused == 1 else f"all {refused:,} late writes"
         if judgement.of(Code.STALE_WRITE):  # compare-and-set lets in what overwrites nothing
             which = amount(refused, "late write")

@@ -7,7 +7,13 @@ from collections.abc import Iterable, Iterator
 
 from lockcheck.checker.finding import Code, Culprit, Finding
 from lockcheck.history import F, FaultSpan, Hold, Operation
-from lockcheck.results.story.incidents import Incident, foreign_release_of, identity, slept
+from lockcheck.results.story.incidents import (
+    Incident,
+    begun_in_time,
+    foreign_release_of,
+    identity,
+    slept,
+)
 from lockcheck.results.story.numbers import Numbers
 from lockcheck.results.story.wording.codes import anomalies, by_evidence, note, precedence, words_of
 from lockcheck.results.story.wording.effects import suffered
@@ -68,7 +74,7 @@ def outlived(incident: Incident) -> str:
     earlier = node_of(main.holds, 0, "a client")
     late = [write for write in incident.stale if write.process == main.holds[0].process]
     until_ns = main.blame.promised_until_ns
-    if until_ns is not None and (begun := [w for w in late if w.start_ns <= until_ns]):
+    if until_ns is not None and (begun := begun_in_time(incident)):
         return _arrived_late(main.blame.fault, begun[0], until_ns)
     if main.blame.ended_by is not None:
         return f"{earlier} held {key} for {by} after its session had ended with its server"
