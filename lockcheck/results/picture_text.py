@@ -6,13 +6,24 @@ from collections.abc import Iterator
 
 from lockcheck.results.story.picture import Lane, Picture
 
-NAMES, WIDE = 16, 60
+NAMES, WIDE = 18, 58
 TURNS = 0.6  # texts of marks further right stand before them
-BARS = {"hold": "━", "after": "╍", "fault": "░"}
+BARS = {"hold": "━", "after": "╍", "fault": "░", "gap": "·"}
 
 
 def lines_of_picture(picture: Picture) -> list[str]:
-    return [line for lane in picture.lanes for line in _lane(lane)]
+    lanes = [line for lane in picture.lanes for line in _lane(lane)]
+    key = "   ".join(f"{BARS[kind]} {meaning}" for kind, meaning in picture.key)
+    return [*lanes, _axis(picture), key]
+
+
+def _axis(picture: Picture) -> str:
+    line = ""
+    for share, text in picture.ticks:
+        begins = min(_at(share), WIDE - len(text))
+        if begins > len(line) or not line:
+            line = f"{line:<{begins}}{text}"
+    return f"{' ' * NAMES}{line}"
 
 
 def _lane(lane: Lane) -> Iterator[str]:

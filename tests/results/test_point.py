@@ -236,7 +236,7 @@ def test_it_fits_into_a_ticket() -> None:
     assert any(
         line.startswith("1. Let the storage refuse writes of former holders") for line in rest
     )
-    assert any(line.startswith("    n1  ") and "━" in line for line in rest)
+    assert any(line.startswith("    client n1  ") and "━" in line for line in rest)
 
 
 # --- the picture --------------------------------------------------------------------------------
@@ -245,9 +245,10 @@ def test_it_fits_into_a_ticket() -> None:
 def test_the_picture_has_holder_intruder_and_fault_with_words_at_their_marks() -> None:
     early = told(*EARLY, "fault kill r1 5-40 effect=ends").picture
     assert early is not None
-    assert [lane.name for lane in early.lanes] == ["n1", "n2", "Redis r1"]
+    assert [lane.name for lane in early.lanes] == ["client n1", "client n2", "Redis r1"]
     marks = {mark.text for lane in early.lanes for mark in lane.marks}
     assert marks == {"its lease goes on to 0.100 s →", "granted too early", "kill"}
+    assert early.taken_at is not None
     assert 1 / 4 < early.taken_at < 2 / 3  # the incident is in the middle
     late = told(*OVERWROTE, PAUSED).picture
     assert late is not None
@@ -278,8 +279,49 @@ def test_a_name_from_a_history_is_no_markup() -> None:
     assert "<b>" not in svg(picture)
 
 
-def test_where_there_are_no_two_holders_there_is_none() -> None:
-    assert told("1 acquire 0-1", "1 release 2-3").picture is None
+def test_it_has_a_time_axis_and_a_key() -> None:
+    picture = told(*OVERWROTE, PAUSED).picture
+    assert picture is not None
+    assert [text for _, text in picture.ticks] == [
+        "0.100 s",
+        "0.105 s",
+        "0.110 s",
+        "0.115 s",
+        "0.120 s",
+        "0.125 s",
+    ]
+    assert [kind for kind, _ in picture.key] == ["hold", "after", "fault"]
+    drawn, lines = svg(picture), lines_of_picture(picture)
+    assert "0.110 s" in drawn
+    assert "still believes it" in drawn
+    assert "0.110 s" in lines[-2]
+    assert "injected fault" in lines[-1]
+
+
+def test_without_two_holders_it_is_of_the_whole_run() -> None:
+    lines = ("1 acquire 0-1", "1 release 2-3", "2 acquire 4-5", "2 release 900-901")
+    picture = told(*lines, "fault kill r1 5-400 effect=ends").picture
+    assert picture is not None
+    assert [lane.name for lane in picture.lanes] == ["client n1", "client n2", "Redis r1"]
+    assert [bar.kind for lane in picture.lanes for bar in lane.bars] == ["hold", "hold", "fault"]
+    assert picture.lanes[2].marks[0].text == "kill"
+    assert svg(picture).count("<rect") == 3 + len(picture.key)
+
+
+def test_holds_that_are_too_close_to_be_seen_apart_are_one_bar() -> None:
+    lines = [
+        f"{n % 9} {what}"
+        for n in range(2000)
+        for what in (f"acquire {2 * n}-{2 * n}", f"release {2 * n + 1}-{2 * n + 1}")
+    ]
+    picture = told(*lines).picture
+    assert picture is not None
+    assert [lane.name for lane in picture.lanes][-1] == "3 more clients"
+    assert len(svg(picture)) < 400_000
+
+
+def test_where_nothing_was_held_there_is_none() -> None:
+    assert told("1 read 0-1 = a").picture is None
 
 
 def test_who_deleted_whose_lock_is_drawn() -> None:
@@ -288,7 +330,7 @@ def test_who_deleted_whose_lock_is_drawn() -> None:
     picture = narrative.picture
     assert picture is not None
     assert picture.deleted
-    assert [lane.name for lane in picture.lanes] == ["n1", "n2", "n3"]
+    assert [lane.name for lane in picture.lanes] == ["client n1", "client n2", "client n3"]
     assert [mark.text for mark in picture.lanes[0].marks] == ["its lease ends", "deletes the lock"]
     assert [mark.text for mark in picture.lanes[2].marks] == ["granted too early"]
 

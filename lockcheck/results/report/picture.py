@@ -1,27 +1,34 @@
-"""An incident's small picture, drawn as SVG: no script, so it prints."""
+"""The small picture of the first screen, drawn as SVG: no script, so it prints."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import accumulate
 
 from markupsafe import Markup, escape
 
 from lockcheck.results.story.picture import Lane, Picture
 
 WIDTH, NAMES, RIGHT = 960, 150, 12
-LANE, BAR, TOP = 46, 14, 6
-SHORTEST = 3.0  # a hold that was over at once is still to be seen
+TOP, AXIS, KEY = 6, 22, 20
+LANE, BELOW = 46, 19  # the height of a lane of an incident, and of what is below its middle
+NAMED, PLAIN, HALF = 40, 24, 12  # the same of a whole run: lanes with words and without
+BAR, THIN = 14, 10
+SHORTEST, THINNEST = 3.0, 0.8  # what was over at once is still to be seen
 TURNS = 0.6  # texts of marks further right stand before them
+LAST_TICK = 0.97  # there is no room for the text of a later one
 CHARACTER = 6.4  # about the width of one
 
 
 def svg(picture: Picture) -> Markup:
-    height = TOP + LANE * len(picture.lanes)
-    lanes = "".join("".join(_lane(lane, TOP + LANE * n)) for n, lane in enumerate(picture.lanes))
+    *tops, bottom = accumulate((_height(picture, lane) for lane in picture.lanes), initial=TOP)
+    lanes = zip(picture.lanes, tops, strict=True)
+    drawn = "".join(part for lane, top in lanes for part in _lane(picture, lane, top))
     words = "; ".join(_in_words(lane) for lane in picture.lanes)
     return Markup(  # noqa: S704 - all text in it is escaped
-        f'<svg class="picture" viewBox="0 0 {WIDTH} {height}" role="img" aria-label="'
-        f'{escape(words)}">{_taken(picture)}{lanes}</svg>'
+        f'<svg class="picture" viewBox="0 0 {WIDTH} {bottom + AXIS + KEY}" role="img" '
+        f'aria-label="{escape(words)}">{_axis(picture, bottom)}{_taken(picture)}{drawn}'
+        f"{_key(picture, bottom + AXIS)}</svg>"
     )
 
 
@@ -29,17 +36,29 @@ def _x(share: float) -> float:
     return round(NAMES + share * (WIDTH - NAMES - RIGHT), 1)
 
 
-def _lane(lane: Lane, top: int) -> Iterator[str]:
-    middle = top + LANE // 2 + 4
+def _height(picture: Picture, lane: Lane) -> int:
+    if picture.taken_at is not None:
+        return LANE
+    return NAMED if lane.marks else PLAIN
+
+
+def _lane(picture: Picture, lane: Lane, top: int) -> Iterator[str]:
+    whole = picture.taken_at is None
+    middle = top + _height(picture, lane) - (HALF if whole else BELOW)
+    thick, shortest = (THIN, THINNEST) if whole else (BAR, SHORTEST)
     yield f'<text class="p-name" x="0" y="{middle + 4}">{escape(lane.name[:22])}</text>'
     yield f'<path class="p-line" d="M{NAMES} {middle}H{WIDTH - RIGHT}"/>'
     for bar in sorted(lane.bars, key=lambda bar: bar.kind != "fault"):  # behind the others
         start, end = _x(bar.start), _x(bar.end)
-        high = LANE - 12 if bar.kind == "fault" else BAR
+        tall = (PLAIN - 4 if whole else LANE - 12) if bar.kind == "fault" else thick
         yield (
-            f'<rect class="p-{bar.kind}" x="{start}" y="{middle - high / 2}" '
-            f'width="{max(SHORTEST, end - start):.1f}" height="{high}" rx="2"/>'
+            f'<rect class="p-{bar.kind}" x="{start}" y="{middle - tall / 2}" '
+            f'width="{max(shortest, end - start):.1f}" height="{tall}" rx="2"/>'
         )
+    yield from _marks(lane, middle)
+
+
+def _marks(lane: Lane, middle: int) -> Iterator[str]:
     below = -1.0
     for mark in sorted(lane.marks, key=lambda mark: mark.at):
         x, left = _x(mark.at), mark.at <= TURNS
@@ -58,12 +77,34 @@ def _lane(lane: Lane, top: int) -> Iterator[str]:
 
 def _taken(picture: Picture) -> str:
     """From who took the lock to who lost it."""
+    if picture.taken_at is None:
+        return ""
     x, one, other = _x(picture.taken_at), TOP + LANE * 1.5 - 6, TOP + LANE / 2 + 14
     back = 6
     if picture.deleted:
         one, other, back = other, one, -back
     head = f"M{x - 4} {other + back}L{x} {other}L{x + 4} {other + back}"
     return f'<path class="p-took" d="M{x} {one}V{other}"/><path class="p-took" d="{head}"/>'
+
+
+def _axis(picture: Picture, bottom: int) -> str:
+    return "".join(
+        f'<path class="p-line" d="M{_x(share)} {TOP}V{bottom}"/>'
+        f'<text class="p-note" x="{_x(share)}" y="{bottom + 14}" text-anchor="middle">{text}</text>'
+        for share, text in picture.ticks
+        if share < LAST_TICK
+    )
+
+
+def _key(picture: Picture, top: int) -> str:
+    parts, x = [], float(NAMES)
+    for kind, meaning in picture.key:
+        parts.append(
+            f'<rect class="p-{kind}" x="{x:.1f}" y="{top + 4}" width="22" height="10" rx="2"/>'
+            f'<text class="p-note" x="{x + 28:.1f}" y="{top + 13}">{meaning}</text>'
+        )
+        x += 28 + CHARACTER * len(meaning) + 24
+    return "".join(parts)
 
 
 def _in_words(lane: Lane) -> str:

@@ -20,8 +20,9 @@ from lockcheck.results.story.point import Level, Point, point_of
 from lockcheck.results.story.seen import about_locks
 from lockcheck.results.story.steps.scene import steps_of
 from lockcheck.results.story.steps.step import Step
-from lockcheck.results.story.untested import untested
+from lockcheck.results.story.untested import next_steps
 from lockcheck.results.story.verdict import detail
+from lockcheck.results.story.whole_run import whole_run
 from lockcheck.results.story.wording.advice import advice_of
 from lockcheck.results.story.wording.blame import blame_of
 from lockcheck.results.story.wording.cures import prevention_of
@@ -109,8 +110,9 @@ class Narrative:
 
     @cached_property
     def picture(self) -> Picture | None:
-        """Of the worst incident; None: there is none, or it is not about two holders."""
-        return picture_of(self.case, self.incidents[0]) if self.incidents else None
+        """Of the worst incident, or else of the whole run; None: of neither there is one."""
+        worst = picture_of(self.case, self.incidents[0]) if self.incidents else None
+        return worst or whole_run(self.history, self.judgement)
 
     @cached_property
     def contrast(self) -> Contrast | None:
@@ -124,9 +126,7 @@ class Narrative:
         if settled := settled_by(self.judgement):
             return (settled,)
         if self.judgement.verdict is Verdict.OK:
-            return tuple(
-                f"Test {what} next ({how})." for what, how in untested(self.history.terms)[:1]
-            )
+            return tuple(next_steps(self.history.terms))
         return next((story.advice for _, story in self.stories(1)), ())
 
     @property

@@ -1,10 +1,11 @@
-"""An incident as a small picture: the holder, who was let in beside it, the fault, and what was
-damaged. What is to be drawn, not how."""
+"""The small picture of the first screen: what is to be drawn, not how. Of an incident that is the
+holder, who was let in beside it, the fault, and what was damaged."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import count
 
 from lockcheck.checker.case import Case
 from lockcheck.checker.finding import Culprit
@@ -13,8 +14,16 @@ from lockcheck.results.story.incidents import Incident, lease_end_ns
 from lockcheck.results.story.refused import RefusedWrite, refused_writes
 from lockcheck.results.story.wording.acts import lane_of, upon
 from lockcheck.results.story.wording.guards import guard_name
+from lockcheck.results.story.wording.titles import taken_first
 from lockcheck.words import amount, moment, plain
 
+MEANINGS = {
+    "hold": "holds the lock",
+    "after": "still believes it",
+    "fault": "injected fault",
+    "gap": "not granted",
+}
+MOST_TICKS = 6
 BEFORE, AFTER = 1.0, 0.4  # shown around the overlap, as shares of it
 SHORTEST_NS = 2_000_000
 
@@ -23,7 +32,7 @@ SHORTEST_NS = 2_000_000
 class Bar:
     start: float  # of the picture's time, 0 to 1
     end: float
-    kind: str  # hold, after (the lease is over), fault
+    kind: str  # one of MEANINGS
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +54,30 @@ class Picture:
     start_ns: int
     end_ns: int
     lanes: tuple[Lane, ...]
-    taken_at: float  # when the second one got the lock that the first one had,
-    deleted: bool  # or the first one deleted that of the second
+    taken_at: float | None = None  # when the second one got the lock that the first one had,
+    deleted: bool = False  # or the first one deleted that of the second
+
+    @property
+    def key(self) -> tuple[tuple[str, str], ...]:
+        """The kinds of bars that it has, each with its meaning."""
+        kinds = {bar.kind for lane in self.lanes for bar in lane.bars}
+        return tuple((kind, meaning) for kind, meaning in MEANINGS.items() if kind in kinds)
+
+    @property
+    def ticks(self) -> tuple[tuple[float, str], ...]:
+        """A few round moments of its time."""
+        lasts_ns = self.end_ns - self.start_ns
+        steps = (n * 10**power for power in count(6) for n in (1, 2, 5))
+        step_ns = next(step for step in steps if lasts_ns < step * MOST_TICKS)
+        first_ns = -(-self.start_ns // step_ns) * step_ns
+        return tuple((self.share(ns), moment(ns)) for ns in range(first_ns, self.end_ns, step_ns))
 
     def share(self, ns: int) -> float:
         return min(1.0, max(0.0, (ns - self.start_ns) / (self.end_ns - self.start_ns)))
+
+
+def client_lane(node: str) -> str:
+    return f"client {plain(node)}"
 
 
 def picture_of(case: Case, incident: Incident) -> Picture | None:
@@ -59,6 +87,8 @@ def picture_of(case: Case, incident: Incident) -> Picture | None:
         return None
     holder, rivals = holds[0], incident.rivals or holds[1:2]
     deleted = release is not None and release.node == holder.node
+    if deleted and (victim := taken_first(incident)):
+        rivals = (victim,)
     let_in_ns = release.last_ns if release is not None and deleted else rivals[0].start_ns
     damage = [*incident.stale, *(loss.overwriting for loss in incident.losses)]
     ends = [hold.end_ns for hold in (holder, incident.next_holder if deleted else None) if hold]
@@ -66,7 +96,7 @@ def picture_of(case: Case, incident: Incident) -> Picture | None:
     until_ns = max(late)
     long_ns = until_ns - let_in_ns
     start_ns = max(let_in_ns - round(BEFORE * long_ns), holder.acquire.start_ns - long_ns // 5)
-    empty = Picture(start_ns, until_ns + round(AFTER * long_ns), (), 0.0, deleted)
+    empty = Picture(start_ns, until_ns + round(AFTER * long_ns), (), deleted=deleted)
     refused = (w for w in refused_writes(case) if let_in_ns <= w.time_ns <= until_ns)
     draw = _Drawing(case, incident, empty, tuple(refused))
     lanes = draw.holder(holder), draw.rivals(rivals), *draw.next(), *draw.of_the_fault(holder)
@@ -98,7 +128,7 @@ class _Drawing:
         if self.frame.deleted:
             release = self.incident.foreign_releases[0]
             marks.append(self._mark(release.last_ns, "harm", "deletes the lock"))
-        return Lane(plain(hold.node), tuple(bars), (*marks, *self._harm(hold.node)))
+        return Lane(client_lane(hold.node), tuple(bars), (*marks, *self._harm(hold.node)))
 
     def _until_ns(self, hold: Hold) -> int | None:
         """The end of its lease, also where what it did then is the cause."""
@@ -108,7 +138,7 @@ class _Drawing:
 
     def rivals(self, rivals: tuple[Hold, ...]) -> Lane:
         first, nodes = rivals[0], {hold.node for hold in rivals}
-        name = plain(first.node) + (" and others" if len(nodes) > 1 else "")
+        name = f"{plain(first.node)} and others" if len(nodes) > 1 else client_lane(first.node)
         bars = tuple(self._bar(hold.start_ns, hold.end_ns, "hold") for hold in rivals)
         early = self.incident.main.blame.who is Culprit.SERVICE
         kind, text = ("early", "granted too early") if early else ("granted", "granted")
@@ -121,7 +151,7 @@ class _Drawing:
         if hold is not None:
             bars = (self._bar(hold.start_ns, hold.end_ns, "hold"),)
             let_in = self._mark(hold.start_ns, "early", "granted too early")
-            yield Lane(plain(hold.node), bars, (let_in, *self._harm(hold.node)))
+            yield Lane(client_lane(hold.node), bars, (let_in, *self._harm(hold.node)))
 
     def of_the_fault(self, holder: Hold) -> Iterator[Lane]:
         fault = self.incident.main.blame.fault

@@ -1,7 +1,9 @@
 """What a run without a violation does not show: the faults that were not injected, and what
-nothing guarded."""
+nothing guarded. And what to do about that."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 from lockcheck.checker.check import GUARDS
 from lockcheck.history import Terms
@@ -32,3 +34,10 @@ def unguarded(terms: Terms) -> str:
     """Of a lock with a lease, or a session, whose holder does not learn of its end in time."""
     at_risk = terms.backend and terms.stores and terms.excludes and terms.guard not in GUARDS
     return UNGUARDED if at_risk else ""
+
+
+def next_steps(terms: Terms) -> Iterator[str]:
+    for what, how in untested(terms)[:1]:
+        yield f"Test {what} next: run it again with {how}."
+    if unguarded(terms):
+        yield "Guard the data: let the storage check each write (--guard fence, or --guard cas)."

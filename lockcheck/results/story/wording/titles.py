@@ -158,17 +158,29 @@ def also_taken(incident: Incident) -> str:
 
 def first_release(incident: Incident) -> tuple[str, str]:
     """Who released another one's lock first, and whose."""
+    return releaser_and_victim(_first_foreign(incident))
+
+
+def taken_first(incident: Incident) -> Hold | None:
+    """The first hold that another client's release took away; None: not known."""
+    return next(iter(_victim(_first_foreign(incident))), None)
+
+
+def _first_foreign(incident: Incident) -> Finding:
     release = incident.foreign_releases[0]
-    return releaser_and_victim(
-        next(f for f in incident.findings if foreign_release_of(f) == release)
-    )
+    return next(f for f in incident.findings if foreign_release_of(f) == release)
+
+
+def _victim(finding: Finding) -> tuple[Hold, ...]:
+    place = 1 if finding.code == Code.FOREIGN_RELEASE else 0
+    return finding.holds[place : place + 1]
 
 
 def releaser_and_victim(finding: Finding) -> tuple[str, str]:
     """The nodes of the client that released another one's lock, and of that one."""
     release, holds = foreign_release_of(finding), finding.holds
     releaser = plain(release.node) if release else node_of(holds, 0, "a client")
-    return releaser, node_of(holds, 1 if finding.code == Code.FOREIGN_RELEASE else 0, "its holder")
+    return releaser, node_of(_victim(finding), 0, "its holder")
 
 
 # --- all that it did ---------------------------------------------------------------------------
