@@ -139,7 +139,15 @@ def node_of(holds: Sequence[Hold], index: int, otherwise: str) -> str:
 
 def fault_name(fault: FaultSpan) -> str:
     where = f" of {names(fault.nodes)}" if fault.nodes else ""
-    return f"{plain(fault.name)}{where}"
+    return f"{fault_kind(fault)}{where}"
+
+
+def fault_kind(fault: FaultSpan) -> str:
+    """Of a clock, what it does."""
+    if fault.name != "clock":
+        return plain(fault.name)
+    moves = (kind for kind in ("drift", "strobe") if f"{kind}=" in fault.asked)
+    return f"clock {next(moves, 'jump')}"
 
 
 # --- sentences -----------------------------------------------------------------------------------

@@ -138,7 +138,7 @@ def test_a_late_holders_blind_release_is_the_end_of_its_story() -> None:
     incident, told = only_incident(meets_many(blind=True))
     assert incident.main.blame.who is Culprit.HOLDER
     assert told.title.endswith("(c2 first). Then a blind release by c1 took k1 away from c2")
-    assert "c1 released k1, no longer its own: took it away from c2" in [
+    assert "c1 released k1, no longer its own: deleted c2's lock" in [
         f"{step.who} {step.text}" for step in told.steps
     ]
     assert "Compare and delete" in told.prevention

@@ -380,7 +380,7 @@ def test_a_release_that_took_somebody_elses_lock() -> None:
     [incident] = story.incidents([taken, overlap])
     told = story.tell_incident(history, incident)
     texts = [f"{step.who} {step.text}" for step in told.steps]
-    stolen = "c2 released k1, no longer its own: took it away from c4"
+    stolen = "c2 released k1, no longer its own: deleted c4's lock"
     assert texts.count(stolen) == 1
     let_in = "c5 was granted k1 (lease 1.000 s), while c4 still held it: two holders"
     assert texts.index(stolen) < texts.index(let_in)

@@ -25,7 +25,7 @@ from lockcheck.results.story.steps.stalls import own_stalls
 from lockcheck.results.story.steps.step import Kind, Step, weightiest
 from lockcheck.results.story.wording.codes import by_holds
 from lockcheck.results.story.wording.titles import releaser_and_victim
-from lockcheck.words import in_letters, lock_name, names, plain, span
+from lockcheck.words import fault_kind, in_letters, lock_name, names, plain, span
 
 MOST_STEPS = 15
 # An operation or a proof that took longer than this becomes two steps: begun, and answered.
@@ -170,7 +170,7 @@ class _Scene:
         return [*blamed.values(), *near][:FAULTS_SHOWN]
 
     def _fault(self, fault: FaultSpan) -> Iterator[Step]:
-        who, name = names(fault.nodes) or "cluster", plain(fault.name)
+        who, name = texts.struck(self.history.terms, fault), fault_kind(fault)
         apart = f": {cut_apart(fault)}" if fault.links else ""
         proof = f" ({plain(fault.proof, 90)})" if fault.proof else ""
         start_ns, proven_ns, began = fault.start_ns, fault.proven_ns, f"{name} began{apart}"
@@ -276,7 +276,7 @@ class _Scene:
             (releaser_and_victim(f)[1] for f in findings if foreign_release_of(f) == release),
             "its holder",
         )
-        text = f"released {lock_name(release.key)}, no longer its own: took it away from {victim}"
+        text = f"released {lock_name(release.key)}, no longer its own: deleted {victim}'s lock"
         return Step(when, plain(release.node), text, self.overlap, HARM)
 
 

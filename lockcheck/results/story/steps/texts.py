@@ -6,8 +6,9 @@ from lockcheck.checker.evidence.releases import gave_back
 from lockcheck.history import F, FaultSpan, Hold, Operation, Refusal, Terms
 from lockcheck.results.story.incidents import Loss, identity
 from lockcheck.results.story.steps.cast import Cast
+from lockcheck.results.story.wording.acts import lane_of
 from lockcheck.results.story.wording.effects import over
-from lockcheck.words import amount, lock_name, plain
+from lockcheck.words import amount, fault_kind, lock_name, names, plain
 
 
 def data(cast: Cast, operation: Operation) -> str:
@@ -75,8 +76,16 @@ def released(terms: Terms, key: str, release: Operation | None, *, taken_away: b
     return f"asked to release {key}; whether it took is unknown: {error}"
 
 
+def struck(terms: Terms, fault: FaultSpan) -> str:
+    """Servers with their role; of a client its name is enough, beside the other steps."""
+    nodes = set(fault.nodes)
+    if nodes and nodes <= set(terms.lock_nodes):
+        return lane_of(terms, fault)
+    return names(fault.nodes) or "cluster"
+
+
 def healed(fault: FaultSpan, believed: Hold | None) -> str:
     if believed is None:
-        return f"{plain(fault.name)} healed"
+        return f"{fault_kind(fault)} healed"
     belief = f"still believing that it holds {lock_name(believed.key)}"
-    return f"{plain(fault.name)} healed: {over(fault)}, {belief}"
+    return f"{fault_kind(fault)} healed: {over(fault)}, {belief}"

@@ -188,7 +188,7 @@ def _guard_advice(history: History, incident: Incident) -> str:
             f"version{see}"
         )
     tokens = any(hold.token is not None for hold in history.holds)
-    with_tokens = "" if tokens else ", with a backend such as redis-fenced"
+    with_tokens = "" if tokens else ", for a lock that gives tokens, as redis-fenced does"
     return (
         f"a guard at the storage: a fencing token that it checks (--guard fence{with_tokens}), "
         "or compare-and-set on the version (--guard cas)"

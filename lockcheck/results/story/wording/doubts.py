@@ -7,7 +7,7 @@ from collections.abc import Callable
 from lockcheck.checker.doubt import TOO_SHORT, Doubt, DoubtCode
 from lockcheck.checker.finding import Judgement, Verdict
 from lockcheck.results.story.wording.clocks import how_far
-from lockcheck.words import moment, plain, sentence, span, times
+from lockcheck.words import amount, moment, plain, sentence, span, times
 
 
 def in_words(judgement: Judgement) -> dict[str, Doubt]:
@@ -94,10 +94,12 @@ def _machine_stalled(doubt: Doubt) -> str:
 
 
 _SHORT: dict[DoubtCode, Callable[[Doubt], str]] = {
-    DoubtCode.FEW_GRANTS: lambda d: f"the lock was granted {times(d.number)}, not {d.of}",
+    DoubtCode.FEW_GRANTS: lambda d: f"the lock was granted {times(d.number)}, and it takes {d.of}",
     DoubtCode.FEW_HOLDERS: lambda d: f"{d.number} of the clients held the lock",
     DoubtCode.NO_KEY_SHARED: lambda _: "no lock was ever held by two different clients",
-    DoubtCode.FEW_WRITES: lambda d: f"the storage accepted a write {times(d.number)}, not {d.of}",
+    DoubtCode.FEW_WRITES: lambda d: (
+        f"the storage accepted {amount(d.number, 'write')}, and it takes {d.of}"
+    ),
 }
 
 _WORDS: dict[DoubtCode, Callable[[Doubt], str]] = {
