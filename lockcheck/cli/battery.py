@@ -116,7 +116,7 @@ def _numbers(trial: Trial, record: Record) -> Iterator[str]:
         yield ", ".join(f"{code} ({number})" for code, number in found.most_common())
         yield f"to blame: {', '.join(BLAMED[culprit] for culprit in trial.culprits())}"
     if record.counts and (refused := record.counts.stale_writes_refused):
-        yield f"the storage refused {amount(refused, 'stale write')}"
+        yield f"the storage refused {amount(refused, 'late write')}"
     if record.counts and not tallies:
         yield amount(record.counts.acquisitions, "acquisition")
 

@@ -73,7 +73,7 @@ def test_the_title_is_about_the_incident(many: History) -> None:
 
 def test_the_headline_counts_incidents_not_pairs(many: History) -> None:
     assert story.detail(judge(many)) == (
-        "60 of 61 acknowledged writes lost (98 %), overwritten by 1 stale write (from a client "
+        "60 of 61 acknowledged writes lost (98 %), overwritten by 1 late write (from a client "
         "whose lock had gone to another), at 2.102 s. c1 slept through its lease on k1, then wrote "
         "at once, 1.003 s after its end, while others were let in 60 times (c2 first)."
     )
@@ -94,7 +94,7 @@ def test_sixty_others_are_summed_up_in_one_step(many: History) -> None:
         "c5 was granted k1 at attempt 2, c1 still held it",
         "c5 wrote c5-59, based on c4-58; accepted as write 60",
         "c1 pause healed: it runs again, still believing that it holds k1",
-        "c1 wrote late; accepted as write 61: stale, since a later holder had written already;",
+        "c1 wrote late; accepted as write 61: late, since a later holder had written already;",
         "c1 tried to release k1; the lock server refused: not-owner (it had lost it before)",
     ]
     places = [next(i for i, text in enumerate(texts) if text.startswith(t)) for t in in_order]
@@ -108,7 +108,7 @@ def test_harm_is_grouped(many: History) -> None:
     lost = "writes 1 to 60 of c2, c3, c4 and c5, overwritten by write 61 of c1"
     assert told.harm == (
         f"60 acknowledged writes lost: {lost}.",
-        "1 stale write accepted: write 61 of c1 (late, 1.001 s after its lease).",
+        "1 late write accepted: write 61 of c1 (late, 1.001 s after its lease).",
         "60 overlaps of c1 with c2, c3, c4 and c5: 4.8 to 11 ms each.",
     )
     text = words(report(many, judgement=judge(many)))
@@ -128,7 +128,7 @@ def test_behind_a_guard_the_refused_write_is_told() -> None:
     refused = [step.text for step in told.steps if step.kind is story.Kind.REFUSED]
     assert refused == ["tried to write late with token 40; refused: fenced: token 40 is below 100"]
     assert (
-        "holds overlapped 60 times in 1 incident; the guard refused the one stale write"
+        "holds overlapped 60 times in 1 incident; the guard refused the one late write"
         in story.detail(judge(history))
     )
     assert told.prevention.startswith("Nothing more")
@@ -181,7 +181,7 @@ def test_several_incidents_are_counted_and_the_first_is_told() -> None:
         outlived_lease(run, 100 + 2000 * number)
     history = run.history()
     text = story.detail(judge(history))
-    assert "overwritten by 3 stale writes" in text
+    assert "overwritten by 3 late writes" in text
     assert ". 3 incidents, the first at 1.401 s: c2 slept through its lease on k1" in text
     assert "Each time a client had outlived its lease (by up to 303 ms)" in text
 

@@ -112,13 +112,13 @@ def test_a_stale_write_that_is_lost_in_its_turn_is_told_as_one() -> None:
     told = history(IN_ITS_TURN, ledger=True, backend="redis-naive", ttl_ms=1000, stores=True)
     judged = judge(told)
     assert story.detail(judged).startswith(
-        "1 stale write accepted (from a client whose lock had gone to another), then overwritten "
+        "1 late write accepted (from a client whose lock had gone to another), then overwritten "
         "itself, at 1.111 s. n1 slept"
     )
     [incident] = story.incidents(judged.findings)
     *_, written, released = [step.text for step in story.tell_incident(told, incident).steps]
     assert written.endswith(
-        "the stale write 2 of n1 is lost in its turn, and what that overwrote is there again"
+        "the late write 2 of n1 is lost in its turn, and what that overwrote is there again"
     )
     assert released == "released k1, which had been taken from it"
 

@@ -91,7 +91,7 @@ def test_the_story_is_told_with_blame_and_cure() -> None:
         "was granted k1",
         "pause began, confirmed",
         "still held it: two holders",
-        "accepted as write 2: stale",
+        "accepted as write 2: late",
         "refused: not-own",
     ]
     places = [text.index(step) for step in steps]

@@ -236,7 +236,7 @@ def incident() -> tuple[History, Judgement]:
 def test_headline_of_a_violation_says_what_and_whose(incident: tuple[History, Judgement]) -> None:
     words = story.detail(incident[1])
     assert words == (
-        "1 acknowledged write lost, overwritten by 1 stale write (from a client whose lock had "
+        "1 acknowledged write lost, overwritten by 1 late write (from a client whose lock had "
         "gone to another), at 1.401 s. c2 slept through its lease on k1, then wrote at once, "
         "303 ms after its end, while c4 was let in."
     )
@@ -257,7 +257,7 @@ def test_headline_behind_a_guard_speaks_of_the_data() -> None:
     history = run.history()
     words = story.detail(judge(history, Verdict.OK))
     assert words.endswith(
-        "holds overlapped twice; the guard refused all 2 stale writes; no data was damaged."
+        "holds overlapped twice; the guard refused all 2 late writes; no data was damaged."
     )
 
 
@@ -295,7 +295,7 @@ def test_steps_are_told_in_order(incident: tuple[History, Judgement]) -> None:
     told = story.tell_incident(history, story.incidents(judgement.findings)[0])
     assert [step.time_ns for step in told.steps] == sorted(step.time_ns for step in told.steps)
     why = (
-        "stale, since a later holder had written already; built on an old value, so the "
+        "late, since a later holder had written already; built on an old value, so the "
         "acknowledged write 1 of c4 is lost"
     )
     expected = [
@@ -455,6 +455,6 @@ def test_a_stale_write_that_overwrote_nothing_is_counted_beside_the_lost_ones() 
     less = [f for f in judged.findings if f is not overwrote[-1]]
     words = story.detail(replace(judged, findings=tuple(less)))
     assert words.startswith(
-        "1 acknowledged write lost and 2 stale writes accepted (from a client whose lock had gone "
+        "1 acknowledged write lost and 2 late writes accepted (from a client whose lock had gone "
         "to another), 1 of which is what overwrote. "
     )

@@ -170,8 +170,8 @@ had only read by then, it is shown and does no harm by itself: a fence that look
 accepts it, and what that holder writes next may overwrite it.""",
     find=find,
     words=Words(
-        one="stale write",
-        many="stale writes",
+        one="late write",
+        many="late writes",
         kept="no late write accepted",
         by_holds=True,
         note=_note,

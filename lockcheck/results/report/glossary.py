@@ -27,9 +27,9 @@ _OF_LOCKS = {
         "that granted it to the sending of the release, whatever the network did. Each pair of "
         "holds counts once."
     ),
-    "Stale write": (
+    "Late write": (
         "A write from a client whose lock had gone to another: it reached the storage after one of "
-        "a later holder."
+        "a later holder. Its code is stale-write."
     ),
     "Lost write": (
         "An acknowledged write of which nothing is left: the final value was not computed from it, "
@@ -80,7 +80,7 @@ _FORMS = {
     "Hold": "holds?|held|holders?",
     "Lease": "leases?",
     "Overlap": "overlap(s|ped)?|two holders",
-    "Stale write": "stale",
+    "Late write": "late writes?|stale",
     "Lost write": "lost writes?|writes? .{0,40}lost",
     "Blind release": "blind releases?",
     "Fencing token": "tokens?",

@@ -54,7 +54,7 @@ def _of_a_lock(terms: Terms, counts: Counts) -> Iterator[Row]:
     if counts.updates_acknowledged:
         yield f"acknowledged writes lost{_percent(counts)}", _lost(counts)
     if terms.guard != "none" or counts.writes_refused:
-        yield _row(counts.stale_writes_refused, "stale write refused", "stale writes refused")
+        yield _row(counts.stale_writes_refused, "late write refused", "late writes refused")
     writes = counts.writes_accepted + counts.writes_refused
     if writes or (terms.stores and not counts.jobs_run):
         yield _row(counts.writes_accepted, "write accepted", "writes accepted")

@@ -176,11 +176,11 @@ def _refused(history: History, judgement: Judgement) -> str:
         return lost if late else "no change came too late"
     stale, taken = judgement.counts.stale_writes_refused, len(judgement.of(Code.STALE_WRITE))
     if taken:  # compare-and-set lets in what overwrites nothing
-        refused = amount(stale, "stale write")
+        refused = amount(stale, "late write")
         return f"the guard refused {refused} and let in {taken:,} that overwrote nothing"
     if stale <= 1:
-        return "the guard refused the one stale write" if stale else "no stale write came"
-    return f"the guard refused all {stale:,} stale writes"
+        return "the guard refused the one late write" if stale else "no late write came"
+    return f"the guard refused all {stale:,} late writes"
 
 
 def _kept_apart(history: History) -> str:

@@ -40,7 +40,7 @@ def writing(write: Operation) -> str:
 def _why(cast: Cast, write: Operation) -> str:
     why = []
     if identity(write) in cast.stale:
-        why.append("stale, since a later holder had written already")
+        why.append("late, since a later holder had written already")
     if (loss := cast.losses.get(identity(write))) is not None:
         why.append(f"built on an old value, so {_lost(cast, loss)}")
     return f": {'; '.join(why)}" if why else ""
@@ -53,7 +53,7 @@ def _lost(cast: Cast, loss: Loss) -> str:
     if len(loss.lost) == 1:
         lost, which = loss.lost[0], cast.numbers.write(loss.lost[0]).removeprefix("a ")
         if identity(lost) in cast.stale:
-            return f"the stale {which} is lost in its turn, and what that overwrote is there again"
+            return f"the late {which} is lost in its turn, and what that overwrote is there again"
         return f"the {acknowledged}{which} is lost"
     which = cast.numbers.range(loss.lost)
     many = amount(len(loss.lost), f"{acknowledged}write")

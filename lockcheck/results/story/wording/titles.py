@@ -123,7 +123,7 @@ def _stale(incident: Incident) -> str:
     main, key = incident.main, lock_name(incident.key)
     writer = next(iter(incident.stale)).node
     late = f", {span(main.length_ns)} too late" if main.length_ns else " after a later holder's"
-    return f"Stale write on {key}: the storage accepted a write of {plain(writer)}{late}"
+    return f"Late write on {key}: the storage accepted a write of {plain(writer)}{late}"
 
 
 def _lost(finding: Finding) -> str:
