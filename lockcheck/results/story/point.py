@@ -59,7 +59,8 @@ def point_of(history: History, judgement: Judgement, incidents: Sequence[Inciden
     if level is Level.OK or not incidents:
         return Point(level, _ok(history, judgement), guard=guard_name(history.terms))
     worst, counted = incidents[0], [i for i in incidents if i.effect is Verdict.VIOLATION]
-    fault = worst.main.blame.fault
+    began = worst.late[:1] if worst.foreign_releases else ()  # what made the release a wrong one
+    fault = next((f.blame.fault for f in (worst.main, *began) if f.blame.fault), None)
     violated = level is Level.VIOLATION
     return Point(
         level,
@@ -95,12 +96,20 @@ def _violation(
     damage, main = _damage(judgement, worst, counted), worst.main
     clients = () if by_evidence(main) else {hold.node for hold in main.holds}
     for cause in _causes(history, worst):
-        joined = "; " if ":" in cause and damage[:1].isdigit() else ": "
-        text = f"{cause}{', and ' if damage[:1].isalpha() else joined}{damage}" if damage else cause
+        text = _joined(cause, damage)
         for each in (_with_a_role(text, clients), text):
             if len(each.split()) <= MOST_WORDS:
                 return f"{_begun(each)}."
     return f"{_begun(' '.join(text.split()[: MOST_WORDS - 1]))} …"
+
+
+def _joined(cause: str, damage: str) -> str:
+    """What the same client did needs its name but once."""
+    if not damage[:1].isalpha():
+        return f"{cause}{'; ' if ':' in cause else ': '}{damage}" if damage else cause
+    who, _, act = damage.partition(" ")
+    clause = re.split(r"[;:,] ", cause)[-1]
+    return f"{cause} and {act}" if clause.startswith(f"{who} ") else f"{cause}, and {damage}"
 
 
 def _with_a_role(text: str, clients: Iterable[str]) -> str:
