@@ -16,6 +16,7 @@ from lockcheck.history.event import TRANSACTION, UNLIMITED_PERMITS
 from lockcheck.nemesis import ALL, NO_FAULT, Plan, draw, parse_nemesis
 from lockcheck.nemesis.base import Step
 from lockcheck.nemesis.fitting import check_fit, steps_of
+from lockcheck.nemesis.grammar import sequence_words
 from lockcheck.nodes.node import NodeSpec, Role, in_words
 from lockcheck.run.plan import RunPlan
 from lockcheck.run.validation import check, check_settings
@@ -64,7 +65,7 @@ def resolve(config: RunConfig) -> RunPlan:
     if any(step.kind.wants_faketime(step) for step in steps):
         nodes = under_faketime(nodes)
     return RunPlan(
-        config=config,
+        config=structs.replace(config, nemesis=tuple(map(sequence_words, nemesis))),
         lock=lock,
         workload=workload,
         storage=storage,

@@ -34,7 +34,7 @@ def report(history: History, *, judgement: Judgement | None = None, **changes: o
     facts = RunFacts(
         run_id="20251118-114302-a1b2c3",
         started_at="2025-11-18 11:43:02",
-        plan=(("faults", "pause of the holder"),),
+        plan=(("--backend", "redlock"), ("--workload", "register"), ("--nemesis", "pause:holder")),
         versions=(("Valkey", "9.1.0"),),
         rerun_command="lockcheck run --backend redlock --seed 7",
         check_command="lockcheck check results/20251118-114302-a1b2c3",
@@ -107,7 +107,7 @@ def test_no_value_is_broken_at_its_hyphen() -> None:
 def test_plan_versions_and_commands_are_there() -> None:
     text = words(report(of_one_incident(), problem="the agent went away"))
     for part in (
-        "pause of the holder",
+        "pause:holder",
         "Valkey",
         "lockcheck run --backend redlock --seed 7",
         "lockcheck check results/20251118-114302-a1b2c3",

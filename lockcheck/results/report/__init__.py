@@ -169,7 +169,8 @@ def _tested(history: History, judgement: Judgement, facts: RunFacts) -> Rows:
     """What was tested, by the names of the command line, and how it went."""
     whole = clients(history, judgement) is not None
     rows = (
-        *settings_of(history.terms, own_cause(judgement)),
+        *(facts.plan or settings_of(history.terms)),
+        ("cause", own_cause(judgement)),
         ("lasted", span(last_moment_ns(history)) if whole else ""),
         ("clocks", about_clocks(judgement)),
         ("ended early", ended_early(history, judgement, facts)),

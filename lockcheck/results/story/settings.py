@@ -8,15 +8,14 @@ from lockcheck.history import Terms
 Rows = tuple[tuple[str, str], ...]
 
 
-def settings_of(terms: Terms, cause: str = "") -> Rows:
-    """By the options of the command line. `cause`: of what happened, beside the faults."""
+def settings_of(terms: Terms) -> Rows:
+    """By the options of the command line."""
     rows = (
         ("--backend", terms.backend),
         ("--workload", terms.workload),
         ("--model", terms.model),
         ("--permits", str(terms.permits) if terms.permits > 1 and terms.excludes else ""),
         ("--nemesis", ", ".join(terms.faults) or ("none" if terms.backend else "")),
-        ("cause", cause),
         ("--guard", terms.guard if terms.stores else ""),
         ("--ttl", duration_words(terms.ttl_ms) if terms.ttl_ms else ""),
         ("--clients", str(terms.clients or "")),
