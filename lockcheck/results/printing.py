@@ -110,7 +110,7 @@ def _print_what_happened(console: Console, narrative: Narrative) -> None:
     console.print()
     _print_worst_incident(console, narrative)
     unknown = judgement.verdict is Verdict.UNKNOWN
-    mark = "[bold yellow]?[/]" if unknown else _label("besides")
+    mark = "[bold yellow]?[/]" if unknown else _label("also")
     _print_doubts(console, mark, beside_the_headline(judgement))
 
 

@@ -71,10 +71,10 @@ def test_a_holder_that_outlived_its_lease(effect: str) -> None:
         ("skews", "clock that can jump"),
         ("ends", "must not come back without the locks"),
         ("cuts", "cut off from the majority"),
-        ("stops", "before the lease that it promised has run out"),
-        ("slows", "before the lease that it promised has run out"),
+        ("stops", "a defect of the lock, and not of its use"),
+        ("slows", "a defect of the lock, and not of its use"),
         ("starves", "ends, or refuses, where that fails"),
-        ("", "before the lease that it promised has run out"),
+        ("", "a defect of the lock, and not of its use"),
     ],
 )
 def test_a_service_that_broke_its_promise(effect: str, cure: str) -> None:

@@ -32,8 +32,14 @@ BOTH = Definition("k2", "mutex", "sweep", Verdict.VIOLATION, 1)
 UNTOLD = Definition("k3", "mutex", "search", Verdict.UNKNOWN, 0, "no patience")
 FINE = Definition("k4", "mutex", "sweep", Verdict.OK, 0)
 REGISTER = Definition("x", "register", "zones", Verdict.VIOLATION, None)
-YET = "It disagrees: two clients held it at once, yet each grant came after the previous lease"
-TWO = "It agrees: two clients held it at once. No order of its operations explains the answers."
+YET = (
+    "The two checks disagree: two clients held it at once, yet each grant came after the previous "
+    "lease"
+)
+TWO = (
+    "Both checks agree: two clients held it at once. No order of its operations explains the "
+    "answers."
+)
 
 
 def many(operations: int, clients: int = 5) -> History:
@@ -212,7 +218,7 @@ def test_disagreements_come_first_and_the_rest_is_counted(
     assert f"k3 (lock that anybody may release): {undecided}" in text
     terminal = said(capsys, of, judged)
     assert f"cross-check {SECOND_LOOK} k1" in terminal
-    assert f"{YET} had ended or been released. k2 (lock that anybody may release): It" in terminal
+    assert f"{YET} had ended or been released. k2 (lock that anybody may release): Both" in terminal
     assert "k4 (lock that anybody may release): no overlap" in terminal
 
 

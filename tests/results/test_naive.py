@@ -112,8 +112,8 @@ def test_a_stale_write_that_is_lost_in_its_turn_is_told_as_one() -> None:
     told = history(IN_ITS_TURN, ledger=True, backend="redis-naive", ttl_ms=1000, stores=True)
     judged = judge(told)
     assert story.detail(judged).startswith(
-        "1 late write accepted (from a client whose lock had gone to another), then overwritten "
-        "itself, at 1.111 s. n1 slept"
+        "1 late write accepted (from a client whose lock had gone to another), which other "
+        "writes then overwrote, at 1.111 s. n1 slept"
     )
     [incident] = story.incidents(judged.findings)
     *_, written, released = [step.text for step in story.tell_incident(told, incident).steps]
@@ -149,7 +149,7 @@ def test_what_makes_it_short_is_told_once_beside_a_violation(
     text = words(report(told, judgement=judged))
     assert text.count("The run was short: enough for a violation, but not for an OK (the lock") == 1
     assert "Too few operations" not in text
-    assert "Besides" in text
+    assert "Also to know" in text
 
 
 def test_commands_break_between_options_only(naive: tuple[History, Judgement]) -> None:

@@ -432,7 +432,7 @@ def test_its_words_are_explained_once_and_not_before_the_picture() -> None:
     assert text.count("A write from a client whose lock") == 1
     assert text.index("Timeline") < text.index("What the words mean")
     assert text.index("What the words mean") < text.index("A write from a client whose lock")
-    assert text.index("What the words mean") < text.index("What a client believes")
+    assert text.index("What the words mean") < text.index("The time in which a client believes")
     for name in ("Backend", "Workload", "Register", "c2", "k1"):
         assert f">{name}</dt>" in report(of_one_incident())
     assert ">r9</dt>" not in report(of_one_incident(), plan=(("results", "a/r9"),))

@@ -69,7 +69,7 @@ def test_both_definitions_are_there() -> None:
         {
             "key": "k", "model": "mutex", "engine": "sweep", "linearizable": "violation",
             "overlaps": 0,
-            "sentence": "It disagrees: no two clients held it at once, yet no order "
+            "sentence": "The two checks disagree: no two clients held it at once, yet no order "
             "explains the answers: so it is.",
         }
     ]  # fmt: skip

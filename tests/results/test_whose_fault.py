@@ -49,7 +49,7 @@ CASES: dict[str, tuple[str, dict[str, Any], str, str]] = {
         EARLY,
         {"server": "Redis"},
         "The lock server (Redis): it let n2 in",
-        "A lock server must not grant",
+        "That is a defect of the lock",
     ),
     "not known: it waited": (WAITED, {}, "Not known: n1 waited for the lock", "Record when"),
     "two clocks": (

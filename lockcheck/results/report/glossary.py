@@ -15,8 +15,8 @@ _OF_LOCKS = {
     "Backend": "The lock that is tested: its servers, its client's code, and what it promises.",
     "Workload": "What the clients do: read and write a value under a lock, run jobs, share it.",
     "Hold": (
-        "What a client believes: from the answer that granted it the lock to its own release, "
-        "or until it learned that it had lost it."
+        "The time in which a client believes that it has the lock: from the answer that granted "
+        "it to its own release, or until it learned that it had lost it."
     ),
     "Lease": (
         "A lock for a limited time (its TTL). Its promise is counted from the moment the client "
@@ -48,8 +48,8 @@ _OF_LOCKS = {
         "helps."
     ),
     "Guard": (
-        "What the storage checks at each write. --guard none: nothing; --guard fence: that its "
-        "fencing token is not below the highest that any read or write came with; --guard cas: "
+        "What the storage checks at each write. --guard none: nothing; --guard fence: its fencing "
+        "token, and a write is refused once a read or write came with a higher one; --guard cas: "
         "that it replaces the current version."
     ),
 }
@@ -61,7 +61,7 @@ _OF_ALL = {
         "operation comes before another that had been answered before it was sent."
     ),
     "In evidence": "The operations that a finding stands on, from invocation to answer.",
-    "Incident": "All that was found and has one cause, such as one pause.",
+    "Incident": "Findings that have one cause, such as one pause.",
     "Operation": (
         "From its invocation to its answer. Somewhere in between it takes effect, at one "
         "moment. Without an answer it is unknown whether, and when, it did."

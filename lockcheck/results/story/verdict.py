@@ -83,8 +83,7 @@ def _damage(judgement: Judgement, counted: Sequence[Incident]) -> str:
         return f"{lost}, overwritten by {late} ({whose})"
     losses = [loss for incident in counted for loss in incident.losses if loss.lost]
     if stale and {identity(write) for loss in losses for write in loss.lost} == stale:
-        themselves = "itself" if len(stale) == 1 else "themselves"
-        return f"{late} accepted ({whose}), then overwritten {themselves}"
+        return f"{late} accepted ({whose}), which other writes then overwrote"
     if not stale and found == len(losses) == 1:
         by, whose = plain(losses[0].overwriting.node), plain(losses[0].lost[0].node)
         return f"{lost}: {by} overwrote {whose}'s"

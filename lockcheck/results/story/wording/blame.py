@@ -25,13 +25,15 @@ from lockcheck.words import amount, fault_name, lock_server, node_of, plain, spa
 
 def blame_of(history: History, incident: Incident) -> str:
     terms, main = history.terms, incident.main
-    parts = [_first_late(incident), _culprit(terms, incident, main), _chain(incident), _under(main)]
+    injected = any(fault.proven_ns is not None for fault in history.faults)
+    parts = [_first_late(incident), _culprit(terms, incident, main), _chain(incident)]
+    parts.append(_under(main, injected=injected))
     known = [main.blame.fault]
     for finding, number in separate_causes(incident):
         has = "has" if number == 1 else "have"
         what = upper_first(the_anomalies(finding.code, number))
         parts.append(f"{what} {has} a separate cause. {_culprit(terms, incident, finding)}")
-        parts += [] if finding.blame.fault in known else [_under(finding)]
+        parts += [] if finding.blame.fault in known else [_under(finding, injected=injected)]
         known.append(finding.blame.fault)
     return " ".join(filter(None, parts))
 
@@ -186,12 +188,12 @@ def _first_late(incident: Incident) -> str:
     )
 
 
-def _under(finding: Finding) -> str:
+def _under(finding: Finding, *, injected: bool) -> str:
     blame = finding.blame
     if blame.fault is not None:
         proven = "" if blame.fault.proven_ns is not None else " (not confirmed)"
         return f"Injected at the time: {fault_name(blame.fault)}{proven}."
-    unexplained = blame.who is Culprit.SERVICE and blame.release is None
+    unexplained = injected and blame.who is Culprit.SERVICE and blame.release is None
     return "No injected fault explains it." if unexplained and by_holds(finding) else ""
 
 

@@ -7,10 +7,15 @@ from lockcheck.checker.judges.stale_read import CURE
 from lockcheck.history import Effect, History, Terms
 from lockcheck.history.event import TRANSACTION
 from lockcheck.results.story.incidents import Incident
+from lockcheck.results.story.wording.acts import FAILOVER
 from lockcheck.results.story.wording.blame import separate_causes
 from lockcheck.results.story.wording.codes import about_a_lock, by_evidence, the_anomalies, words_of
 from lockcheck.words import lock_server, upper_first
 
+_OF_A_FAILOVER = (
+    "A grant must be on the replicas before it is answered: asynchronous replication forgets locks "
+    "at failover. Redis can wait for them (WAIT), which makes it rarer; consensus rules it out."
+)
 _SERVICE_CURES: dict[Effect | None, str] = {
     Effect.SKEWS: (
         "Leases must not hang on a clock that can jump: slew instead of stepping it, and "
@@ -18,9 +23,7 @@ _SERVICE_CURES: dict[Effect | None, str] = {
     ),
     Effect.ENDS: (
         "A server must not come back without the locks that it granted: persist each grant before "
-        "it is answered, or keep a restarted server out for longer than the longest lease. And a "
-        "grant must be on a majority before it is answered: asynchronous replication forgets locks "
-        "at failover."
+        "it is answered, or keep a restarted server out for longer than the longest lease."
     ),
     Effect.CUTS: (
         "A server cut off from the majority must not grant or forget locks: choose a lock "
@@ -83,6 +86,10 @@ _CURES = {
         "shows whose fault it was. What helps in any case is {guard}."
     ),
 }
+_OF_A_DEFECT = (
+    "That is a defect of the lock, and not of its use: show this page to its maintainers, or use "
+    "another lock."
+)
 _ANY_HOLDER = (
     "No lock server can prevent this: it cannot stop a client whose lease has run out. What "
     "helps is {guard}. A longer lease only makes it rarer."
@@ -201,9 +208,9 @@ def _service_cure(terms: Terms, blame: Blame) -> str:
             f"{upper_first(lock_server(terms))} must not let a client in while another one holds "
             "the lock. Test what it stands on alone, too: where that holds, the rest is to blame."
         )
+    if blame.fault is not None and blame.fault.name == FAILOVER:
+        return _OF_A_FAILOVER
     effect = blame.fault.effect if blame.fault else None
     if effect in _SERVICE_CURES:
         return _SERVICE_CURES[effect]
-    if blame.promised_until_ns is None:
-        return "A lock server must not grant a lock before its holder has released it."
-    return "A lock server must not grant a lock before the lease that it promised has run out."
+    return _OF_A_DEFECT

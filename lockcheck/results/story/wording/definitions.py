@@ -12,7 +12,7 @@ from lockcheck.checker.modelling import SEMAPHORES
 from lockcheck.words import amount, listed, plain, sentence
 
 NAMED_AT_MOST = 3
-SECOND_LOOK = "Answers alone. Consistent answers do not clear the clients."
+SECOND_LOOK = "By the answers alone. That they fit together does not mean that no client was late."
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +47,13 @@ def comparison(definition: Definition) -> str:
     several = "more clients than it admits" if definition.model in SEMAPHORES else "two clients"
     together = f"{several} held it at once"
     if overlaps and explained:
-        return f"It disagrees: {together}, yet {KEPT}"
+        return f"The two checks disagree: {together}, yet {KEPT}"
     if overlaps:
-        return f"It agrees: {together}. {NO_ORDER}"
+        return f"Both checks agree: {together}. {NO_ORDER}"
     if explained:
-        return f"It agrees: no {together}, and an order explains all answers."
+        return f"Both checks agree: no {together}, and an order explains all answers."
     no_order = f"no order explains the answers: {definition.reason}."
-    return f"It disagrees: no {together}, yet {no_order}"
+    return f"The two checks disagree: no {together}, yet {no_order}"
 
 
 BY_HOLDS = (
