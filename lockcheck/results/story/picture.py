@@ -25,6 +25,7 @@ MEANINGS = {
 }
 MOST_TICKS = 6
 BEFORE, AFTER = 1.0, 0.4  # shown around the overlap, as shares of it
+LONGEST_WAIT = 2  # from the lease's end to the next grant: a longer one is not shown in full
 SHORTEST_NS = 2_000_000
 
 
@@ -96,6 +97,9 @@ def picture_of(case: Case, incident: Incident) -> Picture | None:
     until_ns = max(late)
     long_ns = until_ns - let_in_ns
     start_ns = max(let_in_ns - round(BEFORE * long_ns), holder.acquire.start_ns - long_ns // 5)
+    over_ns = lease_end_ns(incident.main) or let_in_ns
+    if 0 < let_in_ns - over_ns < LONGEST_WAIT * long_ns:
+        start_ns = min(start_ns, over_ns - long_ns // 5)
     empty = Picture(start_ns, until_ns + round(AFTER * long_ns), (), deleted=deleted)
     refused = (w for w in refused_writes(case) if let_in_ns <= w.time_ns <= until_ns)
     draw = _Drawing(case, incident, empty, tuple(refused))
@@ -184,4 +188,6 @@ class _Drawing:
         return Bar(self.frame.share(start_ns), self.frame.share(end_ns), kind)
 
     def _mark(self, ns: int, kind: str, text: str) -> Mark:
+        if ns < self.frame.start_ns:
+            text = f"← {text}, at {moment(ns)}"
         return Mark(self.frame.share(ns), kind, text)

@@ -21,6 +21,7 @@ OF_A_SERVICE = {
     Effect.STARVES: "Use a lock that answers only after it has written the grant down.",
 }
 OF_A_FAILOVER = "Wait until replicas have the grant (Redis: WAIT), or use a lock with consensus."
+OF_A_DEFECT = "Show this page to the lock's maintainers, or use another lock."
 OF_A_HOLDER = {
     Effect.CUTS: "Count the lease by the client's own monotonic clock, and stop when it is over.",
     Effect.SKEWS: "Count the lease by a monotonic clock, which cannot be set.",
@@ -71,7 +72,9 @@ def _direct(history: History, incident: Incident) -> Iterator[str]:
 def _of_the_service(terms: Terms, fault: FaultSpan | None) -> Iterator[str]:
     if terms.accused and (terms.instead or fault is None):
         yield terms.instead or OF_A_LIBRARY
-    if fault is not None and fault.name == FAILOVER:
+    if fault is None and not terms.accused:
+        yield OF_A_DEFECT
+    elif fault is not None and fault.name == FAILOVER:
         yield OF_A_FAILOVER
     elif fault is not None and fault.effect in OF_A_SERVICE:
         yield OF_A_SERVICE[fault.effect]
