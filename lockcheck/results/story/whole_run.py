@@ -13,7 +13,7 @@ from lockcheck.results.story.wording.acts import lane_of, upon
 from lockcheck.words import amount, natural, span
 
 MOST_CLIENTS = 6
-FINEST = 1 / 800  # bars closer to each other than this share of the picture are one
+FINEST = 1 / 400  # bars closer to each other than this share of the picture are one
 WORTH_A_LANE = 0.03  # of the run, without a grant
 
 
