@@ -10,7 +10,7 @@ DRIVERS := etcd consul zookeeper postgres mariadb
 
 FUZZED := tests/checker tests/formats tests/history tests/production tests/simulation
 
-.PHONY: demo test test-clients test-museum lint lock table test-faults mixes torture damage endurance bench fuzz clean
+.PHONY: demo test test-long test-clients test-museum lint lock table test-faults mixes torture damage endurance bench fuzz clean
 
 demo: $(STAMP)  ## See a Redlock lose its lock, and why
 	@$(BIN)/lockcheck run --backend redlock --nemesis pause; code=$$?; \
@@ -18,7 +18,10 @@ demo: $(STAMP)  ## See a Redlock lose its lock, and why
 
 test: $(STAMP) lint  ## Everything; clusters one at a time, since they need the machine for themselves
 	$(BIN)/python -m pytest --numprocesses=auto -m "not cluster"
-	$(BIN)/python -m pytest -m cluster
+	$(BIN)/python -m pytest -m "cluster and not long"
+
+test-long: $(STAMP)  ## What takes long, and is covered in part by shorter tests
+	$(BIN)/python -m pytest -m long
 
 test-clients: $(STAMP)  ## Clients to begin with and examples, in all languages: what is missing fails
 	$(BIN)/python -m pip install --quiet --group clients

@@ -380,6 +380,7 @@ def _imported(path: Path) -> set[str]:
 
 @pytest.mark.cluster
 @pytest.mark.docker
+@pytest.mark.long
 def test_containers_have_it_too(tmp_path: Path) -> None:
     need("docker")
     asked = ("--backend", "counted", "--workload", "scribble", "--nemesis", "blink")

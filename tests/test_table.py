@@ -19,11 +19,20 @@ from tests.tools.table import ROWS, Row, short, try_row
 def _cases() -> list[object]:
     return [
         pytest.param(
-            row, *parameter.values, marks=parameter.marks, id=f"{row.name}-{parameter.values[0]}"
+            row,
+            *parameter.values,
+            marks=[*parameter.marks, *_long(row, str(parameter.values[0]))],
+            id=f"{row.name}-{parameter.values[0]}",
         )
         for parameter in RUNTIMES
         for row in short(ROWS, str(parameter.values[0]))
     ]
+
+
+def _long(row: Row, runtime: str) -> list[pytest.MarkDecorator]:
+    """In containers: each kind of server has an image of its own, which takes long to make."""
+    usual = all(kind.name.startswith(("redis", "etcd")) for kind in row.plan().kinds)
+    return [pytest.mark.long] if runtime == "docker" and not usual else []
 
 
 @pytest.mark.parametrize(("row", "runtime"), _cases())

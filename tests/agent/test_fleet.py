@@ -131,6 +131,7 @@ def test_an_etcd_member_comes_back_with_its_data_and_is_refused_without(
         assert nodes.look(leader).down
 
 
+@pytest.mark.long
 def test_zookeeper_elects_another_leader_and_heals_a_member_that_lost_its_data(
     runtime: str, tmp_path: Path
 ) -> None:

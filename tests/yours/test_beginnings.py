@@ -149,6 +149,7 @@ def test_what_is_no_answer_of_the_lock_may_have_happened(
 
 
 @pytest.mark.cluster
+@pytest.mark.long
 @EACH
 def test_it_passes_and_a_quiet_run_is_ok(build: Build, language: str, tmp_path: Path) -> None:
     need_servers("redis")

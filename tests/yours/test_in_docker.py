@@ -11,6 +11,7 @@ import subprocess
 import tarfile
 from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import docker
@@ -99,12 +100,14 @@ def proofs(folder: Path) -> list[str]:
     return [str(each["value"]) for each in nemesis if each["type"] == "ok" and "value" in each]
 
 
+LONG = partial(pytest.param, marks=pytest.mark.long)
+
 # --- from a folder of this host ------------------------------------------------------------------
 
 
 @pytest.mark.cluster
 @pytest.mark.docker
-@pytest.mark.parametrize("client", ["locks:lock", "./mylock.sh"])
+@pytest.mark.parametrize("client", [LONG("locks:lock"), "./mylock.sh"])
 def test_a_client_in_a_folder_of_this_host(client: str, tmp_path: Path) -> None:
     need("docker")
     (tmp_path / "locks.py").write_text(CAREFUL)
@@ -144,9 +147,9 @@ def test_the_same_command_in_a_container() -> None:
     ("fault", "proof"),
     [
         ("pause", r"threads of 2 processes in state T"),
-        ("kill:holder", r"2 processes were killed, and none is left"),
-        ("clock:client", r"in 2 processes, by vDSO"),
-        ("partition", r"2 links silent"),
+        LONG("kill:holder", r"2 processes were killed, and none is left"),
+        LONG("clock:client", r"in 2 processes, by vDSO"),
+        LONG("partition", r"2 links silent"),
     ],
 )
 def test_each_fault_of_a_client_strikes_what_is_in_its_image(
@@ -167,6 +170,7 @@ def test_each_fault_of_a_client_strikes_what_is_in_its_image(
 
 @pytest.mark.cluster
 @pytest.mark.docker
+@pytest.mark.long
 def test_an_image_is_validated(static: str, tmp_path: Path) -> None:
     valid = lockcheck("validate", "--image", static, cwd=tmp_path)
     assert valid.returncode == OK, valid.stdout + valid.stderr
@@ -176,6 +180,7 @@ def test_an_image_is_validated(static: str, tmp_path: Path) -> None:
 @pytest.mark.cluster
 @pytest.mark.docker
 @pytest.mark.usefixtures("images")
+@pytest.mark.long
 def test_a_program_in_an_image_that_does_whatever_it_wants_is_outlived(tmp_path: Path) -> None:
     naughty = ("--image", PYTHON, "--client", "naughty:Naughty", "--nemesis", "none")
     done = run(tmp_path, *naughty)

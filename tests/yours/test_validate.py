@@ -160,6 +160,7 @@ class Lock:
 
 
 @pytest.mark.cluster
+@pytest.mark.long
 def test_what_a_killed_client_started_is_killed_with_it(tmp_path: Path) -> None:
     """As in a run: a lock that a process of its own keeps alive is free afterwards."""
     need("local")

@@ -155,6 +155,7 @@ def test_a_right_lock_of_others_is_not_accused(tmp_path: Path) -> None:
         assert done.returncode in (OK, VIOLATION), (nemesis, result["doubts"])
 
 
+@pytest.mark.long
 def test_a_client_that_renews_its_lease_itself_works_for_longer(tmp_path: Path) -> None:
     need("local")
     (tmp_path / "locks.py").write_text(CAREFUL)
@@ -272,6 +273,7 @@ def test_what_cannot_be_used_is_named(
     assert not (tmp_path / "results").exists()
 
 
+@pytest.mark.long
 def test_what_does_not_answer_is_an_error_with_its_cause(tmp_path: Path) -> None:
     """It may be a program that does something else."""
     done = run(tmp_path, "--client", "cat", "--promises", "lease", "--servers", "redis")
