@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import msgspec
 import pytest
@@ -24,8 +23,9 @@ from lockcheck.results.story.wording.definitions import SECOND_LOOK
 from lockcheck.runs.facts import RunFacts
 from tests.checker.dsl import history
 from tests.results import story
+from tests.results.conftest import Opened
 from tests.results.made_up import found, judgement, not_linearizable, somebody_elses
-from tests.results.test_report import ATTACK, CHROMIUM, _Page, in_a_browser, report, words
+from tests.results.test_report import ATTACK, _Page, report, words
 
 DISAGREEING = Definition("k1", "mutex", "sweep", Verdict.OK, 2)
 BOTH = Definition("k2", "mutex", "sweep", Verdict.VIOLATION, 1)
@@ -124,16 +124,12 @@ def test_the_picture_shows_calls_as_they_were() -> None:
     assert len(data["marks"]["lane"]) == 7
 
 
-@pytest.mark.skipif(
-    CHROMIUM is None, reason="no browser here to open the page with: apt-get install chromium"
-)
-def test_a_browser_draws_it(tmp_path: Path) -> None:
+def test_a_browser_draws_it(opened: Opened) -> None:
     case = not_linearizable()
-    judged = judgement(case.history, case.finding)
-    seen = in_a_browser(tmp_path, elsewhere(case.history, judged))
-    assert 'data-ready="1"' in seen
-    assert "data-error" not in seen[: seen.index("<body")]
-    assert "Incident 1 of 1" in seen
+    tab = opened(elsewhere(case.history, judgement(case.history, case.finding)))
+    assert tab.js("document.documentElement.dataset.ready") == "1"
+    assert "Incident 1 of 1" in tab.text("#finding-label")
+    assert tab.errors == []
 
 
 # --- bounds ------------------------------------------------------------------------------------

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
-import subprocess
 import time
 from dataclasses import replace
 from html.parser import HTMLParser
-from pathlib import Path
 
 import msgspec
 import pytest
@@ -27,7 +24,6 @@ from tests.results import story
 from tests.results.test_story import Recording, judge, outlived_lease, simulate
 
 ATTACK = "</script><img src=x onerror=alert(1)>"
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
 
 def report(history: History, *, judgement: Judgement | None = None, **changes: object) -> str:
@@ -274,71 +270,6 @@ def test_numbers_beyond_reason_are_no_trouble() -> None:
 
 def test_an_empty_history_has_a_report() -> None:
     assert "What was found Nothing." in words(report(History.of([])))
-
-
-def in_a_browser(folder: Path, html: str, link: str = "") -> str:
-    """What became of the page when its script had run."""
-    page = folder / "report.html"
-    page.write_text(html, encoding="utf-8")
-    assert CHROMIUM is not None
-    options = ["--headless=new", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=2000"]
-    command = [CHROMIUM, *options, f"--user-data-dir={folder / 'profile'}", "--dump-dom"]
-    return subprocess.run(
-        [*command, f"{page.as_uri()}{link}"],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
-    ).stdout
-
-
-@pytest.mark.skipif(
-    CHROMIUM is None, reason="no browser here to open the page with: apt-get install chromium"
-)
-def test_a_link_to_an_incident_opens_it(tmp_path: Path) -> None:
-    run = Recording(terms={"guard": "fence"})
-    simulate(run, 8, trouble=4, guard=True)
-    html = report(run.history(), judgement=judge(run.history(), Verdict.OK))
-    for link, shown in (("", "Incident 1 of 2"), ("#incident-2", "Incident 2 of 2")):
-        (tmp_path / shown).mkdir()
-        seen = in_a_browser(tmp_path / shown, html, link)
-        label = re.search(r'id="finding-label".*?</p>', seen)
-        assert label is not None
-        assert shown in label[0]
-        story = re.search(r'<details[^>]*id="incident-2"[^>]*>', seen)
-        assert story is not None
-        assert ("open" in story[0]) == bool(link)
-
-
-@pytest.mark.skipif(
-    CHROMIUM is None, reason="no browser here to open the page with: apt-get install chromium"
-)
-def test_each_step_has_a_link(tmp_path: Path) -> None:
-    html = report(of_one_incident())
-    links = re.findall(r'href="#(step-1-\d+)"', html)
-    assert len(links) == len(set(links)) > 5
-    assert all(f'id="{link}"' in html for link in links)
-    seen = in_a_browser(tmp_path, html, f"#{links[3]}")
-    assert "Incident 1 of 1" in seen
-    assert "data-error" not in seen
-
-
-@pytest.mark.skipif(
-    CHROMIUM is None, reason="no browser here to open the page with: apt-get install chromium"
-)
-@pytest.mark.parametrize("attacked", [False, True])
-def test_a_browser_draws_the_timeline(tmp_path: Path, attacked: bool) -> None:
-    history = of_an_attacker() if attacked else of_one_incident()
-    seen = in_a_browser(tmp_path, report(history))
-    root = re.search(r"<html[^>]*>", seen)
-    assert root is not None
-    assert 'data-ready="1"' in root[0], root[0]
-    assert "data-error" not in root[0]
-    assert f'data-holds="{len(history.holds)}"' in root[0]
-    canvas = re.search(r'<canvas id="canvas"[^>]*style="height: (\d+)px', seen)
-    assert canvas is not None
-    assert int(canvas[1]) > 100
-    assert "Incident 1 of " in seen
 
 
 def test_what_a_fault_waited_for_and_whether_anybody_felt_it() -> None:
