@@ -101,8 +101,7 @@ class Browser:
         tab.call("Emulation.setFocusEmulationEnabled", enabled=True)
         tab.resize(*size)
         tab.prefer(**{"prefers_reduced_motion": "reduce", **media})
-        tab.call("Page.navigate", url=f"{page.resolve().as_uri()}{link}")
-        tab.until("document.readyState === 'complete'")
+        tab.load("Page.navigate", url=f"{page.resolve().as_uri()}{link}")
         return tab
 
     def call(self, method: str, session: str | None = None, **parameters: object) -> Any:
@@ -144,12 +143,20 @@ class Tab:
     _target: str
     errors: list[str] = field(default_factory=list)  # exceptions, and all that the console shows
     requests: list[str] = field(default_factory=list)  # every address that was asked for
+    _loads: int = 0
 
     def call(self, method: str, **parameters: object) -> Any:
         return self._browser.call(method, self._session, **parameters)
 
+    def load(self, method: str = "Page.reload", **parameters: object) -> None:
+        before = self._loads
+        self.call(method, **parameters)
+        wait_for(lambda: self.call("Page.getFrameTree") and self._loads > before, "the page loads")
+
     def happened(self, event: str, what: dict[str, Any]) -> None:
-        if event == "Runtime.exceptionThrown":
+        if event == "Page.loadEventFired":
+            self._loads += 1
+        elif event == "Runtime.exceptionThrown":
             details = what["exceptionDetails"]
             self.errors.append(details.get("exception", {}).get("description") or details["text"])
         elif event == "Runtime.consoleAPICalled":
