@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -35,12 +36,26 @@ class History:
     programs_ended: tuple[Event, ...] = ()  # of programs that clients work through
     quiet_ns: int | None = None  # when all faults were healed and clients went on
     known_clients: frozenset[str] = frozenset()  # of a part of a history: those of the whole
+    known_rows: tuple[int, ...] = field(default=(), compare=False)  # likewise, of its operations
     known_table: Table | None = field(default=None, compare=False)  # if it exists already
 
     @cached_property
     def clients(self) -> frozenset[str]:
         """The nodes of all operations."""
         return self.known_clients or frozenset(operation.node for operation in self.operations)
+
+    def number_of(self, operation: Operation) -> int | None:
+        """How a reader finds it again: 512 is the 512th operation that clients invoked, as
+        `jq -c 'select(.type == "invoke" and .process != "nemesis")' history.jsonl | sed -n 512p`
+        shows it. None: it is not in this history."""
+        first = bisect_left(self.operations, operation.start_ns, key=lambda o: o.start_ns)
+        for row in range(first, len(self.operations)):
+            other = self.operations[row]
+            if other == operation:
+                return (self.known_rows[row] if self.known_rows else row) + 1
+            if other.start_ns > operation.start_ns:
+                break
+        return None
 
     @property
     def end_ns(self) -> int:

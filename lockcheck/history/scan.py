@@ -78,7 +78,8 @@ class Scan:
         at += [] if ledger_rows is None else [columns.ledger.at[ledger_rows]]
         read = self.events.at(np.concatenate(at))
         part = History.of(read.values(), source=self.source, terms=self.terms)
-        return replace(part, known_clients=self.clients)
+        rows_read = tuple(np.unique(chosen).tolist())
+        return replace(part, known_clients=self.clients, known_rows=rows_read)
 
     @cached_property
     def clients(self) -> frozenset[str]:

@@ -219,6 +219,7 @@ def test_some_of_the_operations_are_read_again_and_their_holds_are_whole(tmp_pat
     around = found.around([np.array([500])])
     assert [(hold.start_ns, hold.end_ns) for hold in around.holds] == [(1001, 1002)]
     assert len(around.operations) < 10
+    assert around.number_of(operation) == found.rows().number_of(operation) == 501
     assert found.rows().operations == History.of(events_in(path.open("rb"), "h")).operations
 
 

@@ -10,7 +10,7 @@ function stretch(start, end, least = 1.2) {
 // Of the labels the first that fits up to `until`, a place on the screen, is shown.
 function band(lane, start, end, labels, style, until = toX(end)) {
   const part = stretch(start, end);
-  if (!part) return;
+  if (!part || !layout.heights[lane]) return;
   const top = layout.tops[lane] + 1, height = layout.heights[lane] - 1;
   pen.fillStyle = style.fill;
   pen.fillRect(part.left, top, part.width, height);
@@ -39,6 +39,7 @@ function drawFaults() {
 function drawFault(fault, next) {
   const end = fault.healed < 0 ? data.end : fault.healed;
   const style = { edge: colours['fault-edge'], ink: colours['fault-ink'] };
+  if (stretch(fault.since, end) && fault.lanes.some((lane) => layout.heights[lane])) count('faults');
   for (const lane of fault.lanes) {
     const until = next[lane] ?? layout.width;
     next[lane] = toX(fault.since);
@@ -120,8 +121,9 @@ const barTop = (hold) =>
   layout.tops[data.holds.lane[hold]] + LANE.fault + data.holds.row[hold] * LANE.row + 1;
 
 function drawHold(i) {
-  const { key, asked, start, end, until, gone, token, shared } = data.holds;
+  const { lane, key, asked, start, end, until, gone, token, shared } = data.holds;
   if (!wanted(key[i]) || gone[i] < view.from || asked[i] > view.to) return;
+  if (layout.heights[lane[i]]) count('holds');
   const full = LANE.row - 5, height = shared[i] ? full / 2 : full;
   const top = barTop(i) + (full - height) / 2, colour = keyColour(key[i]);
   const leaseEnd = until[i] < 0 ? end[i] : Math.min(end[i], Math.max(start[i], until[i]));

@@ -43,7 +43,11 @@ function prepare(target, width, height) {
   return ink;
 }
 
+let drawn = {}; // how many of each kind are in view
+const count = (kind) => { drawn[kind] = (drawn[kind] || 0) + 1; };
+
 function draw() {
+  drawn = {};
   canvas.style.height = `${layout.height}px`;
   pen = prepare(canvas, layout.width, layout.height);
   pen.fillStyle = colours.panel;
@@ -54,18 +58,21 @@ function draw() {
   pen.rect(layout.gutter, 0, plotWidth(), layout.height);
   pen.clip();
   drawAxis();
-  drawFaults();
-  drawQuiet();
+  if (shows('faults')) { drawFaults(); drawQuiet(); }
   data.stalls.forEach(drawStall);
-  drawOverlaps();
-  drawTries();
-  for (let i = 0; i < data.holds.lane.length; i++) drawHold(i);
-  drawOverlapBars();
+  if (shows('holds')) drawOverlaps();
+  if (shows('attempts')) drawTries();
+  if (shows('holds')) {
+    for (let i = 0; i < data.holds.lane.length; i++) drawHold(i);
+    drawOverlapBars();
+  }
   drawMarks();
   drawEvidence();
   drawCursor();
   pen.restore();
   drawOverview();
+  Object.assign(document.documentElement.dataset,
+    { from: Math.round(view.from), to: Math.round(view.to), drawn: JSON.stringify(drawn) });
 }
 
 function drawLanes() {
@@ -125,7 +132,7 @@ function drawOverview() {
   ink.fillStyle = colours.soft;
   ink.fillRect(0, 0, width, height);
   const each = Math.min(6, (height - 12) / Math.max(1, data.lanes.length));
-  for (const fault of data.faults) {
+  for (const fault of shows('faults') ? data.faults : []) {
     const end = fault.healed < 0 ? data.end : fault.healed;
     ink.fillStyle = colours.fault;
     ink.fillRect(at(fault.since), 0, Math.max(1, at(end) - at(fault.since)), height);
@@ -133,7 +140,7 @@ function drawOverview() {
   const { lane, key, start, end } = data.holds;
   ink.globalAlpha = 0.7;
   for (let i = 0; i < lane.length; i++) {
-    if (!wanted(key[i])) continue;
+    if (!wanted(key[i]) || !drawnOn(lane[i]) || !shows('holds')) continue;
     ink.fillStyle = keyColour(key[i]);
     ink.fillRect(at(start[i]), 6 + lane[i] * each, Math.max(0.8, at(end[i]) - at(start[i])), each - 1);
   }
@@ -161,7 +168,7 @@ function drawMarksOfAll(ink, at, each) {
   ink.fillStyle = colours.accepted;
   for (let i = 0; i < lane.length; i++) {
     const x = Math.round(at(start[i]));
-    if (!wanted(key[i]) || last[lane[i]] === x) continue;
+    if (!wanted(key[i]) || !drawnOn(lane[i]) || last[lane[i]] === x) continue;
     last[lane[i]] = x;
     ink.fillRect(x, 6 + lane[i] * each, 1, Math.max(0.6, each - 1));
   }

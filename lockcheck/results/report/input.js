@@ -54,7 +54,8 @@ function pinch(id, before, now) {
 canvas.addEventListener('pointerup', (event) => {
   const tapped = fingers.size === 1 && travelled <= 4;
   fingers.delete(event.pointerId);
-  if (tapped) point(place(event), event.pointerType === 'mouse' ? 0 : 8);
+  const found = tapped && point(place(event), event.pointerType === 'mouse' ? 0 : 8);
+  if (found && found.op > 0) addressed(`#op-${found.op}`);
 });
 canvas.addEventListener('pointercancel', (event) => fingers.delete(event.pointerId));
 canvas.addEventListener('pointerleave', (event) => { if (event.pointerType === 'mouse') hideTip(); });
@@ -66,7 +67,7 @@ const KEYS = {
   '+': () => zoom(0.6), '=': () => zoom(0.6), '-': () => zoom(1 / 0.6), _: () => zoom(1 / 0.6),
   0: () => glide(WHOLE.from, WHOLE.to), Home: () => look(WHOLE.from, WHOLE.from + view.to - view.from),
   End: () => look(WHOLE.to - view.to + view.from, WHOLE.to),
-  n: () => step(1), p: () => step(-1), Escape: () => hideTip(),
+  n: () => step(1), p: () => step(-1), Escape: () => { hideTip(); view.cursor = -1; redraw(); },
 };
 canvas.addEventListener('keydown', (event) => {
   const action = KEYS[event.key.length === 1 ? event.key.toLowerCase() : event.key];
@@ -92,58 +93,69 @@ overview.addEventListener('pointermove', (event) => { if (event.buttons) steer(e
 
 function point(where, reach = 0) {
   const lane = layout.tops.findIndex((top, i) => where.y >= top && where.y < top + layout.heights[i]);
-  const lines = lane < 0 || where.x < layout.gutter ? null
-    : evidenceAt(where, lane, 4 + reach) || markAt(where, lane, 7 + reach) || holdAt(where, lane, 3 + reach / 2) || bandAt(where, lane);
-  if (lines) showTip(where, lines); else hideTip();
+  const found = lane < 0 || where.x < layout.gutter ? null
+    : evidenceAt(where, lane, 4 + reach) || markAt(where, lane, 7 + reach)
+      || holdAt(where, lane, 3 + reach / 2) || tryAt(where, lane, 3 + reach) || bandAt(where, lane);
+  if (found) showTip(where, found.lines); else hideTip();
+  return found;
 }
 
 function markAt(where, lane, reach) {
   const { lane: lanes, key, state } = data.marks;
   let best = -1, nearest = reach;
   for (let i = 0; i < lanes.length; i++) {
-    if (lanes[i] !== lane || !wanted(key[i]) || Math.abs(where.y - heightOf(i)) > reach + 4) continue;
+    if (lanes[i] !== lane || !wanted(key[i]) || !shows(kindOf(state[i]))) continue;
+    if (Math.abs(where.y - heightOf(i)) > reach + 4) continue;
     const distance = Math.abs(toX(markTime(i)) - where.x) + (state[i] === READ ? 1 : 0)
       - (state[i] === READ || state[i] === ACCEPTED ? 0 : 2);
     if (distance < nearest) { nearest = distance; best = i; }
   }
-  return best < 0 ? null : aboutMark(best);
+  return best < 0 ? null : { lines: aboutMark(best), op: data.marks.op[best] };
 }
 
 function evidenceAt(where, lane, reach) {
   if (!data.lanes[lane].evidence || where.y < evidenceTop(lane) - 2) return null;
-  const { lane: lanes, key, start, end, text, finding } = data.evidence;
+  const { lane: lanes, key, op, start, end } = data.evidence;
   for (let i = lanes.length - 1; i >= 0; i--) {
     if (lanes[i] !== lane || !wanted(key[i])) continue;
     const until = toX(end[i] < 0 ? data.end : end[i]);
     if (where.x < toX(start[i]) - reach || where.x > until + reach) continue;
-    const took = end[i] < 0 ? 'no answer' : `answered after ${span(end[i] - start[i])}`;
-    return [data.texts[text[i]], `${data.lanes[lane].name}, sent at ${moment(start[i])}, ${took}`,
-      `evidence of incident ${finding[i] + 1}`];
+    return { lines: aboutEvidence(i), op: op[i] };
   }
   return null;
 }
 
 function holdAt(where, lane, reach) {
-  const { lane: lanes, key, asked, gone } = data.holds;
-  for (let i = lanes.length - 1; i >= 0; i--) {
+  const { lane: lanes, key, op, asked, gone } = data.holds;
+  for (let i = shows('holds') ? lanes.length - 1 : -1; i >= 0; i--) {
     if (lanes[i] !== lane || !wanted(key[i])) continue;
     const top = barTop(i);
     if (where.y < top - reach || where.y > top + LANE.row + reach) continue;
-    if (where.x >= toX(asked[i]) - reach && where.x <= toX(gone[i]) + reach) return aboutHold(i);
+    if (where.x >= toX(asked[i]) - reach && where.x <= toX(gone[i]) + reach) {
+      return { lines: aboutHold(i), op: op[i] };
+    }
   }
   return null;
+}
+
+function tryAt(where, lane, reach) {
+  const { lane: lanes, key, op, start } = data.tries;
+  if (!shows('attempts') || where.y < layout.tops[lane] + layout.heights[lane] - 6 - reach) return null;
+  const i = lanes.findIndex((other, n) => other === lane && wanted(key[n])
+    && Math.abs(toX(start[n]) - where.x) <= reach);
+  return i < 0 ? null : { lines: aboutTry(i), op: op[i] };
 }
 
 function bandAt(where, lane) {
   const time = toTime(where.x);
   const stall = data.stalls.find((s) => s.lane === lane && s.start <= time && time <= s.end);
   if (stall) {
-    return ['The machine stalled', `${data.lanes[lane].name} did not run for ${stall.long}`,
-      `from ${moment(stall.start)} to ${moment(stall.end)}`];
+    return { lines: ['The machine stalled', `${data.lanes[lane].name} did not run for ${stall.long}`,
+      `from ${moment(stall.start)} to ${moment(stall.end)}`] };
   }
-  const fault = data.faults.find((f) => f.lanes.includes(lane) && f.since <= time
+  const fault = shows('faults') && data.faults.find((f) => f.lanes.includes(lane) && f.since <= time
     && (f.healed < 0 || time <= f.healed));
-  return fault ? aboutFault(fault) : null;
+  return fault ? { lines: aboutFault(fault) } : null;
 }
 
 function aboutFault(fault) {
@@ -157,8 +169,23 @@ function aboutFault(fault) {
   return [title, ...cut, begun, healed, fault.proof, ...idle];
 }
 
+const numbered = (op) => (op > 0 ? `operation ${op}` : '');
+
+function aboutEvidence(i) {
+  const { lane, op, start, end, text, finding } = data.evidence;
+  const took = end[i] < 0 ? 'no answer' : `answered after ${span(end[i] - start[i])}`;
+  return [data.texts[text[i]], `${data.lanes[lane[i]].name}, sent at ${moment(start[i])}, ${took}`,
+    `evidence of incident ${finding[i] + 1}`, numbered(op[i])];
+}
+
+function aboutTry(i) {
+  const { lane, key, op, start } = data.tries;
+  const title = `${data.lanes[lane[i]].name} asked for ${data.keys[key[i]]} in vain`;
+  return [title, `sent at ${moment(start[i])}`, numbered(op[i])];
+}
+
 function aboutHold(i) {
-  const { lane, key, asked, start, end, until, token, shared, how } = data.holds;
+  const { op, release, lane, key, asked, start, end, until, token, shared, how } = data.holds;
   const over = until[i] >= 0 && end[i] > until[i];
   return [
     `${data.lanes[lane[i]].name} ${shared[i] ? 'shares' : 'holds'} ${data.keys[key[i]]}${token[i] < 0 ? '' : `, token ${token[i]}`}`,
@@ -166,6 +193,7 @@ function aboutHold(i) {
     `held ${span(end[i] - start[i])}, until ${moment(end[i])} (${data.endings[how[i]]})`,
     until[i] < 0 ? 'a lock without a lease' : `lease promised until ${moment(until[i])}`,
     over ? `believed ${span(end[i] - until[i])} longer than promised` : '',
+    numbered(op[i]) + (release[i] > 0 ? `, released by ${numbered(release[i])}` : ''),
   ];
 }
 
@@ -175,6 +203,10 @@ const STATES = ['accepted', 'refused by the storage', 'accepted although stale',
   'accepted; it overwrote another client\'s unseen, without being at fault', 'it took the lock away from its holder'];
 
 function aboutMark(i) {
+  return [...whatMark(i), numbered(data.marks.op[i])];
+}
+
+function whatMark(i) {
   const { lane, key, state, start, end, number, value, base, token, why, call } = data.marks;
   const node = data.lanes[lane[i]].name, lock = data.keys[key[i]];
   const took = end[i] < 0 ? 'no answer' : `answered after ${span(end[i] - start[i])}`;

@@ -10,6 +10,7 @@ function drawTries() {
     const x = Math.round(toX(start[i]));
     if (last[lane[i]] === x) continue;
     last[lane[i]] = x;
+    if (layout.heights[lane[i]]) count('attempts');
     pen.fillRect(x, layout.tops[lane[i]] + layout.heights[lane[i]] - 4, 1, 3);
   }
   pen.globalAlpha = 1;
@@ -29,8 +30,9 @@ function drawMarks() {
   const late = [], last = {};
   for (let i = 0; i < lane.length; i++) {
     const time = markTime(i);
-    if (!wanted(key[i]) || time < view.from || time > view.to) continue;
+    if (!wanted(key[i]) || !shows(kindOf(state[i])) || time < view.from || time > view.to) continue;
     const x = toX(time);
+    if (layout.heights[lane[i]]) count(kindOf(state[i]));
     if (state[i] !== READ && state[i] !== ACCEPTED && state[i] !== UNKNOWN) { late.push([i, x]); continue; }
     const slot = lane[i] * 9 + state[i];
     if (Math.abs(last[slot] - x) < 0.7) continue;

@@ -32,8 +32,11 @@ KINDS = ("accepted", "refused", "stale", "unknown", "read", "overwrote", "lost",
 
 def marks(sheet: Sheet, narrative: Narrative) -> Table:
     """Operations under the lock, as points on the lane of the client that sent them."""
-    names = ("lane", "key", "state", "start", "end", "number", "value", "base", "token", "why")
-    table: Table = {name: [] for name in (*names, "call")}
+    names = (
+        *("lane", "key", "op", "state", "start", "end"),
+        *("number", "value", "base", "token", "why", "call"),
+    )
+    table: Table = {name: [] for name in names}
     harmful = _harmful(narrative.judgement, sheet.incidents)
     numbers = narrative.numbers
     many = len(sheet.history.operations) > MANY_OPERATIONS
@@ -45,6 +48,7 @@ def marks(sheet: Sheet, narrative: Narrative) -> Table:
         values = (
             sheet.lanes[operation.node],
             sheet.key(operation.key),
+            sheet.number(operation),
             _state(operation, harmful),
             us(operation.start_ns),
             us(answer.time) if answer else -1,
@@ -55,7 +59,7 @@ def marks(sheet: Sheet, narrative: Narrative) -> Table:
             sheet.text(answer.error if answer else None),
             sheet.text(call(operation)) if other else -1,
         )
-        append(table, (*names, "call"), values)
+        append(table, names, values)
     return table
 
 
@@ -74,7 +78,7 @@ def _marked(sheet: Sheet) -> Sequence[Operation]:
 
 
 def tries(sheet: Sheet) -> Table:
-    names = ("lane", "key", "start")
+    names = ("lane", "key", "op", "start")
     table: Table = {name: [] for name in names}
     attempts = [
         o
@@ -82,14 +86,19 @@ def tries(sheet: Sheet) -> Table:
         if o.f == F.ACQUIRE and not o.ok and o.node in sheet.lanes
     ]
     for operation in sheet.choose(attempts, lambda operation: operation.start_ns):
-        key = sheet.key(operation.key)
-        append(table, names, (sheet.lanes[operation.node], key, us(operation.start_ns)))
+        values = (
+            sheet.lanes[operation.node],
+            sheet.key(operation.key),
+            sheet.number(operation),
+            us(operation.start_ns),
+        )
+        append(table, names, values)
     return table
 
 
 def evidence(sheet: Sheet) -> Table:
     """The operations of findings that no hold can show, each with its whole length."""
-    names = ("lane", "key", "start", "end", "text", "finding")
+    names = ("lane", "key", "op", "start", "end", "text", "finding")
     table: Table = {name: [] for name in names}
     for number, incident in enumerate(sheet.incidents):
         for operation in evidence_of(incident)[:MOST_EVIDENCE]:
@@ -99,6 +108,7 @@ def evidence(sheet: Sheet) -> Table:
             values = (
                 sheet.lanes[operation.node],
                 sheet.key(operation.key),
+                sheet.number(operation),
                 us(operation.start_ns),
                 us(operation.answer.time) if operation.answer else -1,
                 sheet.text(label(operation), LONGEST_LABEL),

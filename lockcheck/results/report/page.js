@@ -25,7 +25,10 @@ function show(number, at) {
   if (!finding) return;
   view.finding = number;
   view.cursor = at === undefined ? -1 : at;
-  if (!wanted(finding.key)) { view.key = -1; byId('key').value = '-1'; }
+  choose({
+    key: wanted(finding.key) ? view.key : -1,
+    lane: finding.lanes.includes(view.lane) ? view.lane : -1,
+  });
   nameFinding();
   if (at === undefined) return glide(finding.from, finding.to);
   const quarter = (finding.to - finding.from) / 4;
@@ -50,38 +53,81 @@ function wireTools() {
   byId('zoom-in').addEventListener('click', () => zoom(0.6));
   byId('zoom-out').addEventListener('click', () => zoom(1 / 0.6));
   byId('whole').addEventListener('click', whole);
+  byId('unfold').addEventListener('click', () => choose({ unfolded: !view.unfolded }));
   for (const link of document.querySelectorAll('a[data-finding]')) {
     link.addEventListener('click', (event) => {
       event.preventDefault();
       const { finding, at } = link.dataset;
       show(Number(finding), at === undefined ? undefined : Number(at));
+      addressed(link.hash);
       byId('timeline').scrollIntoView();
       canvas.focus({ preventScroll: true });
     });
   }
 }
 
-function wireFilter() {
-  if (data.keys.length < 2) return;
-  const select = byId('key');
-  ['all', ...data.keys].forEach((name, index) => {
+function options(select, names) {
+  ['all', ...names].forEach((name, index) => {
     const option = document.createElement('option');
     option.value = String(index - 1);
     option.textContent = name;
     select.append(option);
   });
-  select.addEventListener('change', () => { view.key = Number(select.value); redraw(); });
-  byId('key-filter').hidden = false;
 }
 
-function wireFolding() {
-  const rest = data.lanes.filter((lane, number) => lane.client && number >= data.unfolded).length;
-  if (!rest) return;
-  const button = byId('unfold');
-  const name = () => { button.textContent = view.unfolded ? 'Fewer clients' : `${rest} more clients`; };
-  button.addEventListener('click', () => { view.unfolded = !view.unfolded; name(); measure(); redraw(); });
-  button.hidden = false;
-  name();
+// Lanes of clients come first, so that a client's number is its lane's.
+const CLIENTS = data.lanes.filter((lane) => lane.client).map((lane) => lane.name);
+
+function wireFilters() {
+  const lists = [['key', data.keys], ['lane', CLIENTS]].filter(([, names]) => names.length > 1);
+  for (const [what, names] of lists) {
+    const select = byId(what);
+    options(select, names);
+    select.addEventListener('change', () => choose({ [what]: Number(select.value) }));
+    byId(`${what}-filter`).hidden = false;
+  }
+  if (KINDS.length < 2) return;
+  for (const [kind, name] of KINDS) {
+    const button = document.createElement('button');
+    button.type = 'button';
+    button.id = `kind-${kind}`;
+    button.textContent = name;
+    button.setAttribute('aria-pressed', 'true');
+    button.addEventListener('click', () => choose({ off: { ...view.off, [kind]: !view.off[kind] } }));
+    byId('kinds').append(button);
+  }
+  byId('kinds').hidden = false;
+}
+
+// Changes what is drawn, and has the tools show it.
+function choose(changes) {
+  Object.assign(view, changes);
+  byId('key').value = String(view.key);
+  byId('lane').value = String(view.lane);
+  for (const button of byId('kinds').children) {
+    button.setAttribute('aria-pressed', String(!view.off[button.id.slice('kind-'.length)]));
+  }
+  nameFolding();
+  hideTip();
+  measure();
+  redraw();
+}
+
+// Undoes the filters that would hide it.
+function reveal({ lane, key, kind }) {
+  const folded = lane >= data.unfolded && data.lanes[lane].client;
+  choose({
+    key: wanted(key) ? view.key : -1,
+    lane: view.lane === lane ? lane : -1,
+    off: { ...view.off, [kind]: false },
+    unfolded: view.unfolded || folded,
+  });
+}
+
+function nameFolding() {
+  const rest = CLIENTS.length - data.unfolded, button = byId('unfold');
+  button.hidden = rest <= 0 || view.lane >= 0;
+  button.textContent = view.unfolded ? 'Fewer clients' : `${rest} more clients`;
 }
 
 async function copy(text, button) {
@@ -133,17 +179,6 @@ function wireThemesAndPaper() {
   }).observe(canvas);
 }
 
-// A link to an incident, or to one of its steps.
-function follow() {
-  const [, number, step] = /^#(?:incident|step)-(\d+)(-\d+)?$/.exec(location.hash) || [];
-  const story = number && byId(`incident-${number}`);
-  if (!story) return;
-  story.open = true;
-  const link = step && document.querySelector(`#step-${number}${step} a`);
-  show(Number(number) - 1, link ? Number(link.dataset.at) : undefined);
-  (link || story).scrollIntoView();
-}
-
 function leftOut() {
   const parts = [[data.omitted, 'operations'], [data.hidden, 'clients']].filter(([many]) => many);
   const named = parts.map(([many, what]) => `${many.toLocaleString('en')} ${what}`).join(' and ');
@@ -155,8 +190,8 @@ try {
   root.dataset.ready = '1'; // shows the timeline's place: it must have a width to be measured
   readColours();
   wireTools();
-  wireFilter();
-  wireFolding();
+  wireFilters();
+  nameFolding();
   wireCopying();
   wireThemesAndPaper();
   byId('omitted').textContent = leftOut();

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
-from lockcheck.history import FaultSpan, History
+from lockcheck.history import FaultSpan, History, Operation
 from lockcheck.results.report.choice import chosen
 from lockcheck.results.report.columns import Numbered
 from lockcheck.results.story.incidents import Incident
@@ -51,6 +51,10 @@ class Sheet:
 
     def text(self, value: object, longest: int = LONGEST_TEXT) -> int:
         return -1 if value is None else self.texts.number(plain(value, longest))
+
+    def number(self, operation: Operation | None) -> int:
+        """-1: there is none, or the history has it not."""
+        return -1 if operation is None else self.history.number_of(operation) or -1
 
     def key(self, key: str) -> int:
         return self.keys.number(plain(key))

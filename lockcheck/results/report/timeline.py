@@ -52,15 +52,10 @@ def timeline(narrative: Narrative, shown: Iterable[Incident], windows: Iterable[
         "overlaps": drawing.overlaps(),
         "evidence": evidence(sheet),
         "findings": [
-            {
-                "from": us(window.start),
-                "to": us(window.stop),
-                "at": us(incident.start_ns),
-                "key": sheet.key(incident.main.key),
-                "effect": incident.effect.value,
-            }
+            _finding(sheet, incident, window)
             for incident, window in zip(incidents, looks, strict=True)
         ],
+        "operations": len(history.operations) + unseen,
         "omitted": sheet.omitted + unseen,
         "hidden": sheet.hidden,
         "unfolded": sheet.unfolded,
@@ -72,6 +67,19 @@ def timeline(narrative: Narrative, shown: Iterable[Incident], windows: Iterable[
     }
     json = safe_in_script(msgspec.json.encode(data).decode())
     return Timeline(json, frozenset(_kinds(history, incidents, data)), tuple(sheet.lanes))
+
+
+def _finding(sheet: Sheet, incident: Incident, window: range) -> dict[str, object]:
+    nodes = {hold.node for hold in incident.holds}
+    nodes |= {o.node for finding in incident.findings for o in finding.operations}
+    return {
+        "from": us(window.start),
+        "to": us(window.stop),
+        "at": us(incident.start_ns),
+        "key": sheet.key(incident.main.key),
+        "effect": incident.effect.value,
+        "lanes": sorted(sheet.lanes[node] for node in nodes if node in sheet.lanes),
+    }
 
 
 def _kinds(
@@ -119,7 +127,7 @@ class _Lasting:
 
     def holds(self) -> Table:
         names = (
-            *("lane", "row", "key", "asked", "start", "end"),
+            *("lane", "row", "key", "op", "release", "asked", "start", "end"),
             *("until", "gone", "token", "shared", "how"),
         )
         table: Table = {name: [] for name in names}
@@ -132,6 +140,8 @@ class _Lasting:
                 self.sheet.lanes[hold.node],
                 self._row(hold, busy.setdefault(hold.node, [])),
                 self.sheet.key(hold.key),
+                self.sheet.number(hold.acquire),
+                self.sheet.number(release),
                 us(hold.acquire.start_ns),
                 us(hold.start_ns),
                 us(hold.end_ns),

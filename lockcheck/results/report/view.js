@@ -14,7 +14,18 @@ const AXIS = 30, FOOT = 20; // above and below the lanes: times, and from when o
 const LANE = { fault: 18, row: 24, marks: 26, evidence: 26, server: 40 };
 const ACCEPTED = 0, REFUSED = 1, STALE = 2, UNKNOWN = 3, READ = 4, OVERWROTE = 5, LOST = 6, UNAWARES = 7, TOOK = 8;
 
-const view = { from: WHOLE.from, to: WHOLE.to, key: -1, finding: -1, cursor: -1, unfolded: false };
+const kindOf = (state) => (state === TOOK ? 'holds' : state === READ ? 'reads' : 'writes');
+const anyMark = (is) => data.marks.state.some((state, i) => is(kindOf(state), i));
+const othersThanWrites = anyMark((kind, i) => kind === 'writes' && data.marks.call[i] >= 0);
+const KINDS = [ // what can be hidden, of what there is
+  ['holds', 'Holds', data.holds.lane.length > 0],
+  ['writes', othersThanWrites ? 'Operations' : 'Writes', anyMark((kind) => kind === 'writes')],
+  ['reads', 'Reads', anyMark((kind) => kind === 'reads')],
+  ['attempts', 'Attempts', data.tries.lane.length > 0],
+  ['faults', 'Faults', data.faults.length > 0],
+].filter(([, , there]) => there);
+
+const view = { from: WHOLE.from, to: WHOLE.to, key: -1, lane: -1, off: {}, finding: -1, cursor: -1, unfolded: false };
 const layout = { width: 600, height: 200, gutter: 56, tops: [], heights: [] };
 
 function measure() {
@@ -25,7 +36,8 @@ function measure() {
   layout.gutter = Math.min(Math.ceil(widest) + 26, Math.max(48, layout.width * 0.22));
   let top = AXIS;
   data.lanes.forEach((lane, number) => {
-    const folded = lane.client && number >= data.unfolded && !view.unfolded;
+    const folded = lane.client
+      && (view.lane < 0 ? number >= data.unfolded && !view.unfolded : number !== view.lane);
     layout.tops[number] = folded ? -9999 : top; // out of sight, with all that is drawn in it
     if (folded) { layout.heights[number] = 0; return; }
     layout.heights[number] = !lane.client ? LANE.server
@@ -38,6 +50,8 @@ function measure() {
 const plotWidth = () => layout.width - layout.gutter;
 const toX = (time) => layout.gutter + (time - view.from) / (view.to - view.from) * plotWidth();
 const toTime = (x) => view.from + (x - layout.gutter) / plotWidth() * (view.to - view.from);
+const drawnOn = (lane) => view.lane < 0 || lane === view.lane || !data.lanes[lane].client;
+const shows = (kind) => !view.off[kind];
 const wanted = (key) => view.key < 0 || view.key === key;
 
 function look(from, to) {
