@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
+from typing import Any
 
 import pytest
 
 from lockcheck.checker.finding import Verdict
 from lockcheck.history import History
-from tests.results.browser import Tab
+from tests.results.browser import DESK, PHONE, Tab
 from tests.results.conftest import Opened
 from tests.results.test_report import of_an_attacker, of_one_incident, report
 from tests.results.test_story import Recording, judge, outlived_lease, simulate
@@ -179,3 +181,80 @@ def test_what_goes_wrong_in_the_browser_is_noticed(opened: Opened) -> None:
     assert "Content Security Policy" in tab.errors[1]
     assert tab.errors[2].startswith("TypeError")
     assert tab.requests[1:] == ["http://192.0.2.1/x.png"]
+
+
+def labels(tab: Tab) -> list[dict[str, Any]]:
+    """The texts that stand out on the lanes, each with its kind and its box."""
+    tab.js("new Promise(requestAnimationFrame)")
+    placed: list[dict[str, Any]] = json.loads(tab.js("document.documentElement.dataset.labels"))
+    return placed
+
+
+def legible(tab: Tab) -> bool:
+    """No label is cut at an edge, or covers another."""
+    width = tab.js("document.querySelector('#canvas').clientWidth")
+    boxes = [[box[edge] for edge in ("left", "right", "top", "bottom")] for box in labels(tab)]
+    cut = [box for box in boxes if box[0] < 48 or box[1] > width]
+    covered = [
+        (one, other)
+        for one, other in itertools.combinations(boxes, 2)
+        if one[0] < other[1] and other[0] < one[1] and one[2] < other[3] and other[2] < one[3]
+    ]
+    return not cut and not covered
+
+
+@pytest.mark.parametrize("size", [DESK, PHONE])
+def test_what_an_incident_is_about_is_labelled_in_the_words_of_its_picture(
+    opened: Opened, size: tuple[int, int]
+) -> None:
+    run = Recording()
+    simulate(run, 12, trouble=3)
+    tab = opened(report(run.history()), size=size)
+    for _ in range(4):
+        assert labels(tab)[0]["text"] == "still believes it"
+        assert {"granted", "harm", "fault"} <= {label["kind"] for label in labels(tab)}
+        assert labels(tab)[1]["text"] in tab.js("document.querySelector('svg.picture').textContent")
+        assert legible(tab)
+        tab.js("document.querySelector('#canvas').focus()")
+        for key in ("+", "ArrowLeft", "-", "-", "ArrowRight", "ArrowRight"):
+            tab.press(key)
+            assert legible(tab)
+        tab.press("n")
+
+
+def test_the_fault_that_is_blamed_stays_in_view(opened: Opened) -> None:
+    tab = opened(report(of_one_incident()))
+    tab.js("document.querySelector('#canvas').focus()")
+    for key in "+" * 8:
+        tab.press(key)
+    for key, text in (("Home", "paused, at 0.103 s ▸"), ("End", "◂ paused, at 0.103 s")):
+        tab.press(key)
+        assert [label["text"] for label in labels(tab) if label["kind"] == "fault"] == [text]
+        assert legible(tab)
+    tab.click_on("#kind-faults")
+    assert labels(tab) == []
+
+
+# Which share of a column, at three quarters, is not as at the left edge of the lanes.
+UNLIKE_THE_EDGE = """(() => {
+  const canvas = document.querySelector('#canvas');
+  const column = (x) => new Uint32Array(
+    canvas.getContext('2d').getImageData(x, 0, 1, canvas.height).data.buffer);
+  const edge = column(60), middle = column(Math.round(canvas.width * 0.75));
+  return middle.filter((pixel, y) => pixel !== edge[y]).length / canvas.height;
+})()"""
+
+
+@pytest.mark.parametrize("harmless", [False, True])
+def test_only_violations_are_shaded_from_top_to_bottom(opened: Opened, harmless: bool) -> None:
+    run = Recording({"guard": "fence"} if harmless else {})
+    run.acquire(100, 1)
+    run.acquire(1110, 2)
+    run.release(1500, 1)
+    run.release(1600, 2)
+    for client in range(3, 9):
+        run.held(100, client)
+    history = run.history()
+    html = report(history, judgement=judge(history, Verdict.OK if harmless else Verdict.VIOLATION))
+    share = opened(html).js(UNLIKE_THE_EDGE)
+    assert share < 0.2 if harmless else share > 0.8

@@ -334,7 +334,7 @@ def test_behind_a_guard_nothing_is_red_but_what_was_refused_is_told() -> None:
     assert "guard stopped it" in html
     assert html.count('class="step step-harm"') == 0
     assert html.count('class="step step-refused"') == 2
-    assert "two holders at once, no violation" in html
+    assert "line above the lanes: two holders at once, no violation" in html
     assert html.count(" open>") == 1
 
 

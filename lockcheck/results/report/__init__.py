@@ -52,7 +52,16 @@ from lockcheck.runs.facts import RunFacts
 from lockcheck.words import full_stop, moment, plain, sentence, span
 
 HERE = Path(__file__).parent
-SCRIPTS = ("view.js", "draw.js", "bands.js", "marks.js", "input.js", "links.js", "page.js")
+SCRIPTS = (
+    "view.js",
+    "draw.js",
+    "bands.js",
+    "marks.js",
+    "flags.js",
+    "input.js",
+    "links.js",
+    "page.js",
+)
 SHOWN_FULLY = 20
 LISTED_BRIEFLY = 200
 REFUSED_LISTED = 200

@@ -27,7 +27,7 @@ function band(lane, start, end, labels, style, until = toX(end)) {
   pen.fillStyle = style.ink;
   const room = Math.min(until, layout.width) - part.left - 8;
   const label = labels.find((words) => pen.measureText(words).width < room);
-  if (label) pen.fillText(label, part.left + 5, top + 10);
+  if (label && claim(boxAt(part.left, top + 10, widthOf(label)))) pen.fillText(label, part.left + 5, top + 10);
 }
 
 // From the last to the first: the label of a short one may go on behind it, up to the next one.
@@ -44,11 +44,12 @@ function drawFault(fault, next) {
     const until = next[lane] ?? layout.width;
     next[lane] = toX(fault.since);
     if (fault.proven < 0) {
-      const labels = [`${fault.name}, not confirmed`, fault.name];
+      const labels = fault === blamed() ? [] : [`${fault.upon}, not confirmed`, fault.upon];
       band(lane, fault.since, end, labels, { ...style, fill: 'transparent', dashed: true }, until);
       continue;
     }
-    const labels = fault.felt ? [fault.name] : [`${fault.name}, made no difference`, fault.name];
+    const labels = fault === blamed() ? []
+      : [...(fault.felt ? [] : [`${fault.upon}, made no difference`]), fault.upon];
     band(lane, fault.since, end, labels, { ...style, fill: colours.fault }, until);
     pen.fillStyle = colours['fault-edge'];
     pen.fillRect(toX(fault.proven), layout.tops[lane] + 1, 1, layout.heights[lane] - 1);
@@ -89,28 +90,35 @@ function drawStall(stall) {
   }
 }
 
+const CLOSE = 8; // overlaps that are so near each other are shaded as one
+
+const overlapsWith = (i) => wanted(data.overlaps.key[i])
+  && (drawnOn(data.overlaps.first[i]) || drawnOn(data.overlaps.second[i]));
+
+// Only violations have bands: what does no harm is quieter than who held the lock.
 function drawOverlaps() {
-  const { key, start, end, counts } = data.overlaps;
-  const shaded = {}; // what several overlaps share is shaded once; they are in order of their starts
+  const { key, start, end, counts } = data.overlaps; // in the order of their starts
+  let band = null;
+  const paint = () => { if (band) pen.fillRect(band.left, AXIS - 6, band.right - band.left, layout.height); };
+  pen.fillStyle = colours.overlap;
   for (let i = 0; i < key.length; i++) {
-    pen.fillStyle = counts[i] ? colours.overlap : colours.stall;
-    const from = Math.max(start[i], shaded[key[i]] ?? start[i]);
-    if (from >= end[i] && start[i] < end[i]) continue;
-    shaded[key[i]] = end[i];
-    const part = wanted(key[i]) && stretch(from, end[i]);
+    const part = counts[i] && overlapsWith(i) && stretch(start[i], end[i]);
     if (!part) continue;
-    pen.fillRect(part.left, AXIS - 6, part.width, layout.height);
+    const right = part.left + part.width;
+    if (band && part.left - band.right < CLOSE) band.right = Math.max(band.right, right);
+    else { paint(); band = { left: part.left, right }; }
   }
+  paint();
 }
 
 function drawOverlapBars() {
   const { key, first, second, start, end, counts } = data.overlaps;
   for (let i = 0; i < key.length; i++) {
     pen.fillStyle = colours[counts[i] ? 'overlap-bar' : 'stall-edge'];
-    const part = wanted(key[i]) && stretch(start[i], end[i]);
+    const part = overlapsWith(i) && stretch(start[i], end[i]);
     if (!part) continue;
-    pen.fillRect(part.left, AXIS - 6, part.width, 4);
-    for (const lane of [first[i], second[i]]) {
+    pen.fillRect(part.left, AXIS - 6, part.width, counts[i] ? 4 : 2);
+    for (const lane of counts[i] ? [first[i], second[i]] : []) {
       const y = layout.tops[lane] + LANE.fault + data.lanes[lane].rows * LANE.row - 3;
       pen.fillRect(part.left, y, part.width, 4);
     }

@@ -52,6 +52,7 @@ function draw() {
   pen = prepare(canvas, layout.width, layout.height);
   pen.fillStyle = colours.panel;
   pen.fillRect(0, 0, layout.width, layout.height);
+  placeFlags();
   drawLanes();
   pen.save();
   pen.beginPath();
@@ -68,11 +69,13 @@ function draw() {
   }
   drawMarks();
   drawEvidence();
+  drawFlags();
   drawCursor();
   pen.restore();
   drawOverview();
   Object.assign(document.documentElement.dataset,
-    { from: Math.round(view.from), to: Math.round(view.to), drawn: JSON.stringify(drawn) });
+    { from: Math.round(view.from), to: Math.round(view.to), drawn: JSON.stringify(drawn),
+      labels: JSON.stringify(flags.map(({ kind, text, box }) => ({ kind, text, ...box }))) });
 }
 
 function drawLanes() {

@@ -198,7 +198,7 @@ function aboutHold(i) {
 }
 
 const DONE = ['done', 'did not happen', 'done', 'unknown whether it happened'];
-const STATES = ['accepted', 'refused by the storage', 'accepted although stale', 'outcome unknown', '',
+const STATES = ['accepted', 'refused by the storage', 'accepted although late', 'outcome unknown', '',
   'accepted; it overwrote another client\'s unseen', 'accepted, and lost later',
   'accepted; it overwrote another client\'s unseen, without being at fault', 'it took the lock away from its holder'];
 
@@ -219,7 +219,7 @@ function whatMark(i) {
   if (call[i] >= 0) {
     return [`${node}: ${textOf(call[i])}`, DONE[state[i]], sent, textOf(why[i])];
   }
-  const title = `${state[i] === STALE ? 'Stale: ' : ''}${node} wrote ${textOf(value[i])}`;
+  const title = `${state[i] === STALE ? 'Late: ' : ''}${node} wrote ${textOf(value[i])}`;
   return [title, STATES[state[i]].replace(/^accepted/, `accepted${which}`), base[i] < 0 ? '' : `based on ${textOf(base[i])}`,
     token[i] < 0 ? '' : `with token ${token[i]}`, lock ? `${lock}, ${sent}` : sent, textOf(why[i])];
 }
@@ -227,7 +227,7 @@ function whatMark(i) {
 function showTip(where, [title, ...lines]) {
   const heading = document.createElement('b');
   heading.textContent = title;
-  heading.classList.toggle('bad', title.startsWith('Stale'));
+  heading.classList.toggle('bad', title.startsWith('Late'));
   const others = lines.filter(Boolean).map((line) => {
     const row = document.createElement('div');
     row.textContent = line;

@@ -77,6 +77,11 @@ def places(fault: FaultSpan) -> tuple[str, ...]:
     return fault.nodes or ("",)
 
 
+def faults_drawn(sheet: Sheet) -> list[FaultSpan]:
+    faults = sheet.history.faults[:MOST_MARKS]
+    return [fault for fault in faults if any(node in sheet.lanes for node in places(fault))]
+
+
 def _drawn(about: list[str], clients: list[str]) -> tuple[list[str], int]:
     """The clients that have a lane, the worst first, and how many of them show at first."""
     if len(clients) <= LANES_AT_ONCE:

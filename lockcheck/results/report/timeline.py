@@ -12,18 +12,22 @@ from typing import Any
 
 import msgspec
 
+from lockcheck.checker.case import Case
 from lockcheck.checker.finding import Code, Judgement, Verdict
 from lockcheck.history import Ending, History, Hold
 from lockcheck.results.report.columns import Table, append, or_none, safe_in_script, us
 from lockcheck.results.report.marks import KINDS, evidence, marks, tries
-from lockcheck.results.report.sheet import MOST_MARKS, Sheet, places
+from lockcheck.results.report.sheet import LONGEST_TEXT, MOST_MARKS, Sheet, faults_drawn, places
 from lockcheck.results.story.incidents import Incident
 from lockcheck.results.story.narrative import Narrative
+from lockcheck.results.story.picture import MEANINGS, picture_of
 from lockcheck.results.story.seen import last_moment_ns
 from lockcheck.results.story.steps.cuts import cut_apart
+from lockcheck.results.story.wording.acts import upon
 from lockcheck.words import fault_name, plain, span
 
 MOST_ROWS_PER_LANE = 4
+MOST_LABELLED = 20  # incidents
 
 _ENDINGS = list(Ending)
 
@@ -37,8 +41,7 @@ class Timeline:
 
 def timeline(narrative: Narrative, shown: Iterable[Incident], windows: Iterable[range]) -> Timeline:
     history, judgement = narrative.history, narrative.judgement
-    incidents, looks = list(shown), list(windows)
-    sheet = Sheet(history, incidents, looks)
+    sheet = Sheet(history, list(shown), list(windows))
     drawing = _Lasting(sheet, judgement)
     unseen = max(0, judgement.counts.operations - len(history.operations))
     data = {
@@ -51,10 +54,7 @@ def timeline(narrative: Narrative, shown: Iterable[Incident], windows: Iterable[
         "stalls": drawing.stalls(),
         "overlaps": drawing.overlaps(),
         "evidence": evidence(sheet),
-        "findings": [
-            _finding(sheet, incident, window)
-            for incident, window in zip(incidents, looks, strict=True)
-        ],
+        "findings": list(_findings(sheet, narrative)),
         "operations": len(history.operations) + unseen,
         "omitted": sheet.omitted + unseen,
         "hidden": sheet.hidden,
@@ -66,20 +66,47 @@ def timeline(narrative: Narrative, shown: Iterable[Incident], windows: Iterable[
         "texts": sheet.texts.texts,
     }
     json = safe_in_script(msgspec.json.encode(data).decode())
-    return Timeline(json, frozenset(_kinds(history, incidents, data)), tuple(sheet.lanes))
+    return Timeline(json, frozenset(_kinds(history, sheet.incidents, data)), tuple(sheet.lanes))
 
 
-def _finding(sheet: Sheet, incident: Incident, window: range) -> dict[str, object]:
-    nodes = {hold.node for hold in incident.holds}
-    nodes |= {o.node for finding in incident.findings for o in finding.operations}
-    return {
-        "from": us(window.start),
-        "to": us(window.stop),
-        "at": us(incident.start_ns),
-        "key": sheet.key(incident.main.key),
-        "effect": incident.effect.value,
-        "lanes": sorted(sheet.lanes[node] for node in nodes if node in sheet.lanes),
-    }
+def _findings(sheet: Sheet, narrative: Narrative) -> Iterator[dict[str, object]]:
+    drawn = {fault.id: number for number, fault in enumerate(faults_drawn(sheet))}
+    for number, (incident, window) in enumerate(zip(sheet.incidents, sheet.windows, strict=True)):
+        nodes = {hold.node for hold in incident.holds}
+        nodes |= {o.node for finding in incident.findings for o in finding.operations}
+        fault = incident.main.blame.fault
+        labelled = number < MOST_LABELLED
+        yield {
+            "from": us(window.start),
+            "to": us(window.stop),
+            "at": us(incident.start_ns),
+            "key": sheet.key(incident.main.key),
+            "effect": incident.effect.value,
+            "lanes": sorted(sheet.lanes[node] for node in nodes if node in sheet.lanes),
+            "fault": drawn.get(fault.id, -1) if fault else -1,
+            "flags": list(_flags(sheet, narrative.case, incident)) if labelled else [],
+        }
+
+
+def _flags(sheet: Sheet, case: Case, incident: Incident) -> Iterator[dict[str, object]]:
+    """The words at the marks of the incident's small picture; for the end of a lease that its
+    holder did not notice, what it believed then."""
+    picture = picture_of(case, incident)
+    if picture is None:
+        return
+    for lane in picture.lanes:
+        late = any(bar.kind == "after" for bar in lane.bars)
+        for mark in lane.marks if lane.node in sheet.lanes else ():
+            after = late and mark.kind == "lease"
+            outside = not picture.start_ns <= mark.ns <= picture.end_ns
+            if mark.kind == "fault" or (outside and not after):
+                continue
+            yield {
+                "lane": sheet.lanes[lane.node],
+                "at": us(mark.ns),
+                "kind": "after" if after else mark.kind,
+                "text": MEANINGS["after"] if after else plain(mark.text, LONGEST_TEXT),
+            }
 
 
 def _kinds(
@@ -173,6 +200,7 @@ class _Lasting:
                 "lanes": drawn_in,
                 "name": plain(fault.name, 24),
                 "title": fault_name(fault),
+                "upon": plain(upon(fault), LONGEST_TEXT),
                 "apart": cut_apart(fault),
                 "when": plain(fault.waited_for, 40),
                 "felt": fault.id not in idle,
@@ -182,7 +210,7 @@ class _Lasting:
                 "healed": or_none(fault.healed_ns),
                 "proof": plain(fault.proof or fault.why_unproven, 160),
             }
-            for fault in self.history.faults[:MOST_MARKS]
+            for fault in faults_drawn(self.sheet)
             if (drawn_in := [lanes[node] for node in places(fault) if node in lanes])
         ]
 

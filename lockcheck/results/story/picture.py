@@ -41,6 +41,7 @@ class Mark:
     at: float
     kind: str  # early, lease, harm, refused
     text: str
+    ns: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,7 @@ class Lane:
     name: str
     bars: tuple[Bar, ...] = ()
     marks: tuple[Mark, ...] = ()
+    node: str = ""  # whose marks they are
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +134,9 @@ class _Drawing:
         if self.frame.deleted:
             release = self.incident.foreign_releases[0]
             marks.append(self._mark(release.last_ns, "harm", "deletes the lock"))
-        return Lane(client_lane(hold.node), tuple(bars), (*marks, *self._harm(hold.node)))
+        return Lane(
+            client_lane(hold.node), tuple(bars), (*marks, *self._harm(hold.node)), hold.node
+        )
 
     def _until_ns(self, hold: Hold) -> int | None:
         """The end of its lease, also where what it did then is the cause."""
@@ -147,7 +151,7 @@ class _Drawing:
         early = self.incident.main.blame.who is Culprit.SERVICE
         kind, text = ("early", "granted too early") if early else ("granted", "granted")
         marks = (self._mark(first.start_ns, kind, text), *self._harm(first.node))
-        return Lane(name, bars, marks)
+        return Lane(name, bars, marks, first.node)
 
     def next(self) -> Iterator[Lane]:
         """Who was let in because the lock was gone."""
@@ -155,7 +159,8 @@ class _Drawing:
         if hold is not None:
             bars = (self._bar(hold.start_ns, hold.end_ns, "hold"),)
             let_in = self._mark(hold.start_ns, "early", "granted too early")
-            yield Lane(client_lane(hold.node), bars, (let_in, *self._harm(hold.node)))
+            marks = (let_in, *self._harm(hold.node))
+            yield Lane(client_lane(hold.node), bars, marks, hold.node)
 
     def of_the_fault(self, holder: Hold) -> Iterator[Lane]:
         fault = self.incident.main.blame.fault
@@ -190,4 +195,4 @@ class _Drawing:
     def _mark(self, ns: int, kind: str, text: str) -> Mark:
         if ns < self.frame.start_ns:
             text = f"← {text}, at {moment(ns)}"
-        return Mark(self.frame.share(ns), kind, text)
+        return Mark(self.frame.share(ns), kind, text, ns)
