@@ -128,13 +128,32 @@ function drawOverlapBars() {
 const barTop = (hold) =>
   layout.tops[data.holds.lane[hold]] + LANE.fault + data.holds.row[hold] * LANE.row + 1;
 
+let painted = {}; // by row of a lane, where the last hold was painted that is but a stroke
+
+function drawHolds() {
+  painted = {};
+  for (let i = 0; i < data.holds.lane.length; i++) drawHold(i);
+}
+
+// Of those that are but a stroke on the same pixel one is painted.
+function drawStroke(i, top, height) {
+  const { lane, row, key, asked } = data.holds;
+  const x = Math.round(toX(asked[i])), slot = lane[i] * 8 + row[i];
+  if (painted[slot] === x) return;
+  painted[slot] = x;
+  pen.fillStyle = keyColour(key[i]);
+  pen.fillRect(x, top, 2, height);
+}
+
 function drawHold(i) {
   const { lane, key, asked, start, end, until, gone, token, shared } = data.holds;
   if (!wanted(key[i]) || gone[i] < view.from || asked[i] > view.to) return;
-  if (layout.heights[lane[i]]) count('holds');
+  if (!layout.heights[lane[i]]) return;
+  count('holds');
   const full = LANE.row - 5, height = shared[i] ? full / 2 : full;
   const top = barTop(i) + (full - height) / 2, colour = keyColour(key[i]);
   const leaseEnd = until[i] < 0 ? end[i] : Math.min(end[i], Math.max(start[i], until[i]));
+  if (toX(gone[i]) - toX(asked[i]) < 2) return drawStroke(i, top, height);
   pen.fillStyle = colour;
   pen.globalAlpha = 0.45;
   const maybe = stretch(asked[i], gone[i]);

@@ -64,7 +64,7 @@ function draw() {
   if (shows('holds')) drawOverlaps();
   if (shows('attempts')) drawTries();
   if (shows('holds')) {
-    for (let i = 0; i < data.holds.lane.length; i++) drawHold(i);
+    drawHolds();
     drawOverlapBars();
   }
   drawMarks();
@@ -141,11 +141,15 @@ function drawOverview() {
     ink.fillRect(at(fault.since), 0, Math.max(1, at(end) - at(fault.since)), height);
   }
   const { lane, key, start, end } = data.holds;
+  const last = {}; // where something was painted last on a lane
   ink.globalAlpha = 0.7;
   for (let i = 0; i < lane.length; i++) {
     if (!wanted(key[i]) || !drawnOn(lane[i]) || !shows('holds')) continue;
+    const x = at(start[i]), width = at(end[i]) - x;
+    if (width < 1 && Math.abs(last[lane[i]] - x) < 0.8) continue;
+    last[lane[i]] = x;
     ink.fillStyle = keyColour(key[i]);
-    ink.fillRect(at(start[i]), 6 + lane[i] * each, Math.max(0.8, at(end[i]) - at(start[i])), each - 1);
+    ink.fillRect(x, 6 + lane[i] * each, Math.max(0.8, width), each - 1);
   }
   if (!lane.length) drawMarksOfAll(ink, at, each);
   ink.globalAlpha = 1;
