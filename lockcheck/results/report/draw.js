@@ -78,6 +78,13 @@ function draw() {
       labels: JSON.stringify(flags.map(({ kind, text, box }) => ({ kind, text, ...box }))) });
 }
 
+// As much of a text as there is room for.
+function cut(text, room) {
+  let long = text.length;
+  while (long > 1 && pen.measureText(text.slice(0, long) + (long < text.length ? '…' : '')).width > room) long--;
+  return long < text.length ? `${text.slice(0, long)}…` : text;
+}
+
 function drawLanes() {
   data.lanes.forEach((lane, number) => {
     const top = layout.tops[number], height = layout.heights[number];
@@ -88,7 +95,7 @@ function drawLanes() {
     pen.fillStyle = lane.client ? colours.ink : colours.quiet;
     pen.font = FONT.lane;
     pen.textBaseline = 'middle';
-    pen.fillText(lane.name, 14, top + height / 2, layout.gutter - 20);
+    pen.fillText(cut(lane.name, layout.gutter - 20), 14, top + height / 2);
     pen.fillStyle = colours.line;
     pen.fillRect(0, top, layout.width, 1);
   });

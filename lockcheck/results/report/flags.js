@@ -3,7 +3,7 @@
 
 const FLAG = 17; // height
 const RANK = ['early', 'after', 'harm', 'refused', 'granted', 'lease'];
-const MANY = 10; // of more incidents in view only the chosen one has labels
+const MANY = 10; // other incidents have one label each, if they are not more than these
 let taken = []; // the boxes of all labels so far
 let flags = [];
 
@@ -36,8 +36,9 @@ function placeFlags() {
   if (first) placeFlag(first, true);
   if (blamed() && shows('faults')) blamed().lanes.forEach((lane) => placeFault(blamed(), lane));
   rest.forEach((flag) => placeFlag(flag));
-  const others = data.findings.filter((finding) => finding !== chosen()).map(ranked).filter((all) => all.length);
-  if (others.length <= MANY) others.flat().forEach((flag) => placeFlag(flag));
+  const others = data.findings.filter((finding) => finding !== chosen()).map((finding) => ranked(finding)[0])
+    .filter(Boolean);
+  if (others.length <= MANY) others.forEach((flag) => placeFlag(flag));
 }
 
 const ofData = (flag) => flag.kind === 'refused' || flag.kind === 'harm';
