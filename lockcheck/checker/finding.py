@@ -13,6 +13,7 @@ from lockcheck.history import Effect, FaultSpan, Hold, Operation, Stall
 if TYPE_CHECKING:  # engines take numpy, which clients of a run do without
     from lockcheck.checker.case import Case
     from lockcheck.checker.linearizability import Answer, Model
+    from lockcheck.history.scan import Scan
 
 
 class Verdict(StrEnum):
@@ -185,6 +186,8 @@ class Judgement:
     clocks: Clocks | None = None  # None: the hosts share one, or nothing had to be explained
     # The history that was judged, or the part of it that was examined:
     case: Case = field(kw_only=True, compare=False, repr=False)
+    # The whole of it, as columns; None: the case has all.
+    scan: Scan | None = field(default=None, kw_only=True, compare=False, repr=False)
 
     def doubting(self, doubt: Doubt) -> Judgement:
         """The same judgement with one more doubt."""

@@ -94,6 +94,7 @@ def _judge_scan(scan: Scan, patience: Patience) -> Judgement:
         freed=freed(case),
         ungranted=longest_ungranted(scan.table),
         not_exercised=unfelt,
+        scan=scan,
     )
 
 

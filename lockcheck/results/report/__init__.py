@@ -23,7 +23,9 @@ from lockcheck.checker.finding import Judgement, Verdict
 from lockcheck.history import History
 from lockcheck.results.report.clocks import charts
 from lockcheck.results.report.glossary import glossary
+from lockcheck.results.report.over_time import over_time
 from lockcheck.results.report.picture import svg
+from lockcheck.results.report.plot import axis
 from lockcheck.results.report.timeline import timeline
 from lockcheck.results.story.incidents import Incident
 from lockcheck.results.story.narrative import Narrative, Story, again
@@ -131,8 +133,9 @@ def render(narrative: Narrative, facts: RunFacts) -> str:
             refused_total=len(refused),
             data=drawn.json,
             kinds=drawn.kinds,
+            over_time=over_time(judgement),
             clocks=charts(history),
-            lasted_ns=last_moment_ns(history),
+            axis=axis(last_moment_ns(history)),
             compared=side_by_side(judgement.definitions, COMPARED),
             about_locks=narrative.about_locks,
             doubts=doubts[:DOUBTS_LISTED],
