@@ -15,6 +15,8 @@ from lockcheck.cli.terminal import print_verdict
 from lockcheck.results.report import render
 from lockcheck.results.story.narrative import Narrative
 from tests.checker.dsl import history
+from tests.results.browser import PHONE
+from tests.results.conftest import Opened
 from tests.results.test_last_words import facts
 
 FEW = 100
@@ -102,3 +104,30 @@ def _work_of(lines: list[str]) -> dict[str, int]:
     draw()  # what is made once in a process is made by now
     narrative = Narrative(judge(of))
     return {"judged": work(lambda: judge(history(*lines))), "told": work(tell), "drawn": work(draw)}
+
+
+MANY = 8_000
+PAINTED = """(async () => {
+  const names = ['fillRect', 'fill', 'stroke', 'strokeRect', 'fillText', 'measureText'];
+  const paper = CanvasRenderingContext2D.prototype;
+  let calls = 0;
+  for (const name of names) {
+    const own = paper[name];
+    paper[name] = function (...given) { calls += 1; return own.apply(this, given); };
+  }
+  document.querySelector('#whole').click();
+  while (!calls) await new Promise(requestAnimationFrame);
+  return calls;
+})()"""
+
+
+@pytest.mark.parametrize("told", [reset_counter, rivals, chain])
+def test_what_shares_a_pixel_is_painted_once(
+    opened: Opened, told: Callable[[int], Iterator[str]]
+) -> None:
+    """The whole run is painted with about as many strokes, however much happened in it."""
+    few, many = (
+        opened(render(Narrative(judge(history(*told(often)))), facts()), size=PHONE).js(PAINTED)
+        for often in (MANY // 2, MANY)
+    )
+    assert many < 1.4 * few

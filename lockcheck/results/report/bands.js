@@ -113,10 +113,14 @@ function drawOverlaps() {
 
 function drawOverlapBars() {
   const { key, first, second, start, end, counts } = data.overlaps;
+  const covered = {}; // up to where, by colour and lanes
   for (let i = 0; i < key.length; i++) {
     pen.fillStyle = colours[counts[i] ? 'overlap-bar' : 'stall-edge'];
     const part = overlapsWith(i) && stretch(start[i], end[i]);
     if (!part) continue;
+    const right = part.left + part.width, row = `${counts[i]} ${first[i]} ${second[i]}`;
+    if (right - covered[row] < 0.5) continue;
+    covered[row] = right;
     pen.fillRect(part.left, AXIS - 6, part.width, counts[i] ? 4 : 2);
     for (const lane of counts[i] ? [first[i], second[i]] : []) {
       const y = layout.tops[lane] + LANE.fault + data.lanes[lane].rows * LANE.row - 3;
@@ -196,6 +200,7 @@ function drawLeaseEnd(x, top, height) {
 
 function barLabel(label, part, y) {
   const left = Math.max(part.left, layout.gutter) + 6;
+  if (part.left + part.width - left < 16) return; // not even for one letter: no need to measure
   pen.font = FONT.bar;
   if (pen.measureText(label).width + 8 > part.left + part.width - left) return;
   pen.fillStyle = colours['on-key'];
