@@ -28,6 +28,7 @@ from lockcheck.results.report.picture import svg
 from lockcheck.results.report.plot import axis
 from lockcheck.results.report.timeline import timeline
 from lockcheck.results.story.incidents import Incident
+from lockcheck.results.story.log import about_log
 from lockcheck.results.story.narrative import Narrative, Story, again
 from lockcheck.results.story.properties import properties
 from lockcheck.results.story.refused import refused_writes
@@ -110,6 +111,7 @@ def render(narrative: Narrative, facts: RunFacts) -> str:
         .render(
             facts=facts,
             terms=history.terms,
+            log=() if facts.started_at else about_log(judgement),
             judgement=judgement,
             verdict=judgement.verdict,
             detail=narrative.detail,
