@@ -65,6 +65,7 @@ SCRIPTS = (
     "links.js",
     "page.js",
 )
+STYLES = ("page.css", "print.css")
 SHOWN_FULLY = 20
 LISTED_BRIEFLY = 200
 REFUSED_LISTED = 200
@@ -87,6 +88,12 @@ class _Shown:
     @property
     def effect(self) -> Verdict:
         return self.incident.effect
+
+    @property
+    def opened(self) -> bool:
+        """Whether its steps show at first, and on paper."""
+        worst = self.number <= OPEN_AT_FIRST and self.effect is Verdict.VIOLATION
+        return self.number == 1 or worst
 
     @property
     def harm(self) -> list[str]:
@@ -128,6 +135,7 @@ def render(narrative: Narrative, facts: RunFacts) -> str:
             counts=list(counted(history, judgement)),
             properties=properties(history, judgement),
             shown=shown,
+            folded=next((each.number for each in shown if not each.opened), None),
             above=narrative.in_detail,
             brief=list(enumerate(incidents[SHOWN_FULLY:], SHOWN_FULLY + 1)),
             unlisted=len(narrative.incidents) - len(incidents),
@@ -227,7 +235,7 @@ def _words(command: str) -> Markup:
 def _environment() -> jinja2.Environment:
     script = "\n".join((HERE / name).read_text("utf-8") for name in SCRIPTS)
     script = f"'use strict';\n(() => {{\n{script}\n}})();"
-    style = (HERE / "page.css").read_text("utf-8")
+    style = "\n".join((HERE / name).read_text("utf-8") for name in STYLES)
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(HERE),
         autoescape=True,
@@ -245,7 +253,6 @@ def _environment() -> jinja2.Environment:
             f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
             "base-uri 'none'; form-action 'none'"
         ),
-        open_at_first=OPEN_AT_FIRST,
         words_below=WORDS_BELOW,
     )
     return environment

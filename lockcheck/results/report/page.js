@@ -162,16 +162,19 @@ function wireCopying() {
 function wireThemesAndPaper() {
   const repaint = () => { readColours(); draw(); };
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', repaint);
-  let closed = [];
+  let closed = [], moved = [];
   addEventListener('beforeprint', () => {
     document.documentElement.classList.add('printing');
-    closed = [...document.querySelectorAll('details:not([open])')];
-    for (const story of closed) story.open = true;
+    moved = [...document.querySelectorAll('.verdict details.how')].map((fold) => [fold, fold.nextSibling]);
+    for (const [fold] of moved) byId(fold.dataset.onPaper).append(fold); // page 1 has no room for it
+    closed = [...document.querySelectorAll('details.how:not([open]), details.fold:not([open])')];
+    for (const fold of closed) fold.open = true; // incidents stay as they are: they may be many
     repaint();
   });
   addEventListener('afterprint', () => {
     document.documentElement.classList.remove('printing');
-    for (const story of closed) story.open = false;
+    for (const [fold, next] of moved.reverse()) next.parentNode.insertBefore(fold, next);
+    for (const fold of closed) fold.open = false;
     repaint();
   });
   new ResizeObserver(() => {
