@@ -1,8 +1,9 @@
 """The report of a run: one HTML file that needs nothing but itself.
 
-`render` puts words (results.story) and the timeline's data (report.timeline) into page.html. The
-page's content security policy has the browser load nothing, and run and apply only the script and
-style written here, by their hashes. What comes from the history is escaped text.
+`render` puts words (results.story) and the data of the timeline (report.timeline) into what is in
+the folder page/. The page's content security policy has the browser load nothing, and run and apply
+only the script and style written here, by their hashes. What comes from the history is escaped
+text.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ from lockcheck.results.ticket import ticket
 from lockcheck.runs.facts import RunFacts
 from lockcheck.words import full_stop, moment, plain, sentence, span
 
-HERE = Path(__file__).parent
+PAGE = Path(__file__).parent / "page"
 SCRIPTS = (
     "view.js",
     "draw.js",
@@ -233,11 +234,11 @@ def _words(command: str) -> Markup:
 
 @cache
 def _environment() -> jinja2.Environment:
-    script = "\n".join((HERE / name).read_text("utf-8") for name in SCRIPTS)
+    script = "\n".join((PAGE / name).read_text("utf-8") for name in SCRIPTS)
     script = f"'use strict';\n(() => {{\n{script}\n}})();"
-    style = "\n".join((HERE / name).read_text("utf-8") for name in STYLES)
+    style = "\n".join((PAGE / name).read_text("utf-8") for name in STYLES)
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(HERE),
+        loader=jinja2.FileSystemLoader(PAGE),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
