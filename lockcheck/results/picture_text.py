@@ -13,7 +13,9 @@ BARS = {"hold": "━", "after": "╍", "fault": "░", "gap": "·"}
 
 def lines_of_picture(picture: Picture) -> list[str]:
     lanes = [line for lane in picture.lanes for line in _lane(lane)]
-    key = "   ".join(f"{BARS[kind]} {meaning}" for kind, meaning in picture.key)
+    drawn = set("".join(lanes))  # a bar may be wholly behind another
+    known = ((BARS[kind], meaning) for kind, meaning in picture.key)
+    key = "   ".join(f"{bar} {meaning}" for bar, meaning in known if bar in drawn)
     return [*lanes, _axis(picture), key]
 
 

@@ -288,7 +288,8 @@ def test_it_has_a_time_axis_and_a_key() -> None:
     assert "0.110 s" in drawn
     assert "still believes it" in drawn
     assert "0.110 s" in lines[-2]
-    assert "injected fault" in lines[-1]
+    assert lines[-1] == "━ holds the lock   ╍ still believes it"  # the pause is behind these
+    assert "injected fault" in drawn
 
 
 def test_without_two_holders_it_is_of_the_whole_run() -> None:
@@ -348,7 +349,7 @@ def test_of_a_register_only_what_was_tested_is_listed() -> None:
 
 
 def test_faults_of_another_tools_test_are_not_lockchecks() -> None:
-    assert told(*OVERWROTE, PAUSED, backend="").point.did == "the test paused n1 for 115 ms."
+    assert told(*OVERWROTE, PAUSED, backend="").point.did == "The test paused n1 for 115 ms."
 
 
 def test_a_guard_that_let_some_in_did_not_refuse_all() -> None:

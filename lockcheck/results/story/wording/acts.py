@@ -55,7 +55,7 @@ def did(terms: Terms, fault: FaultSpan) -> str:
             who=who, long=long, what=plain(fault.name)
         )
     proven = "" if fault.proven_ns is not None else ", but that was not confirmed"
-    return f"{'lockcheck' if terms.backend else 'the test'} {act}{proven}."
+    return f"{'lockcheck' if terms.backend else 'The test'} {act}{proven}."
 
 
 def upon(fault: FaultSpan) -> str:
