@@ -96,11 +96,10 @@ def _print_what_happened(console: Console, narrative: Narrative) -> None:
     badge = f"[bold reverse {COLOURS[point.level]}] {point.title.upper()} [/]"
     _print_beside(console, badge, f"[bold]{plain(point.sentence)}[/]")
     if point.whose:
-        asked = "whose fault" if point.level is Level.VIOLATION else "cause"
-        whose, under = f"{asked}: [bold]{plain(point.whose)}[/].", " " * (len(point.title) + 2)
-        _print_beside(console, under, f"{whose} {plain(point.why)}")
+        whose, under = f"whose fault: [bold]{plain(point.whose)}[/].", " " * (len(point.title) + 2)
         if point.did:
             _print_beside(console, under, plain(point.did))
+        _print_beside(console, under, f"{whose} {plain(point.why)}")
     console.print()
     if narrative.picture:
         for line in lines_of_picture(narrative.picture):

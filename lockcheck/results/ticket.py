@@ -17,7 +17,7 @@ def _parts(narrative: Narrative, facts: RunFacts) -> Iterator[str]:
     point = narrative.point
     yield f"**{point.title}**: {point.sentence}"
     if point.whose:
-        yield " ".join(filter(None, (f"Whose fault: {point.whose}.", point.why, point.did)))
+        yield " ".join(filter(None, (point.did, f"Whose fault: {point.whose}.", point.why)))
     if narrative.picture:
         yield _block(lines_of_picture(narrative.picture))
     if contrast := narrative.contrast:

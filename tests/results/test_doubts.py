@@ -67,7 +67,7 @@ SENTENCES = [
     ),
     (
         Doubt(DoubtCode.FEW_GRANTS, number=1, of=10),
-        "too few operations to tell: the lock was granted once, and it takes 10",
+        "too few operations to tell: the lock was granted once, with at least 10 needed",
     ),
     (
         Doubt(DoubtCode.FEW_HOLDERS, number=1),
@@ -79,7 +79,7 @@ SENTENCES = [
     ),
     (
         Doubt(DoubtCode.FEW_WRITES, number=9, of=10),
-        "too few operations to tell: the storage accepted 9 writes, and it takes 10",
+        "too few operations to tell: the storage accepted 9 writes, with at least 10 needed",
     ),
     (
         Doubt(DoubtCode.PERMITS_UNUSED, number=2, of=3),
@@ -279,7 +279,7 @@ def test_why_it_is_short_is_one_sentence_beside_a_violation() -> None:
     assert beside_the_headline(judgement(Verdict.VIOLATION, SHORT[0], MISSING, SHORT[1])) == (
         (
             "The run was short: enough for a violation, but not for an OK (the lock was granted"
-            " once, and it takes 10; no lock was ever held by two different clients)."
+            " once, with at least 10 needed; no lock was ever held by two different clients)."
         ),
         "The storage's ledger is missing, so the fate of unanswered writes is unknown.",
     )

@@ -211,7 +211,7 @@ def test_what_an_incident_is_about_is_labelled_in_the_words_of_its_picture(
     simulate(run, 12, trouble=3)
     tab = opened(report(run.history()), size=size)
     for _ in range(4):
-        assert labels(tab)[0]["text"] == "still believes it"
+        assert labels(tab)[0]["text"] == "thinks it still has it"
         assert {"granted", "harm", "fault"} <= {label["kind"] for label in labels(tab)}
         assert labels(tab)[1]["text"] in tab.js("document.querySelector('svg.picture').textContent")
         assert legible(tab)

@@ -62,8 +62,8 @@ def test_what_wraps_stays_aligned(capsys: pytest.CaptureFixture[str]) -> None:
     lines = last_words(capsys, meets_many())
     head = next(i for i, line in enumerate(lines) if line.startswith(" VIOLATION   Client c1 was"))
     assert lines[head + 1].startswith(" " * 13 + "writes lost.")
-    assert lines[head + 2].startswith(
-        " " * 13 + "whose fault: no one's: every lease has this limit. A paused client"
+    assert lines[head + 3].startswith(
+        " " * 13 + "whose fault: no one's: the limit of leases. A paused client cannot"
     )
     step = next(i for i, line in enumerate(lines) if " others  58 more holds" in line)
     assert lines[step + 1].index("came") == lines[step].index("58 more")

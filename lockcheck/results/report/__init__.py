@@ -214,7 +214,9 @@ def _asks_whose_fault(judgement: Judgement) -> bool:
 def _options(text: str) -> Markup:
     """Marks up the command line's options, so that none is broken in two."""
     html = re.sub(
-        r"--[a-z-]+( (fence|cas|none|redis|\d+))?", r"<code>\g<0></code>", str(escape(text))
+        r"--[a-z-]+( (fence|cas|none|redis|\d+|(?<=nemesis )[a-z]+(:[a-z]+)?))?",
+        r"<code>\g<0></code>",
+        str(escape(text)),
     )
     return Markup(html)  # noqa: S704 - escaped before
 

@@ -73,39 +73,46 @@ class _Drawing:
         yield from self._marks(lane, middle)
 
     def _marks(self, lane: Lane, middle: int) -> Iterator[str]:
-        free = {middle - BAR / 2 - 4: -1.0, middle + BAR / 2 + 12: -1.0}  # from where on, by height
-        for mark in sorted(lane.marks, key=lambda mark: mark.at):
+        taken: dict[float, list[tuple[float, float]]]  # by the height of the text
+        taken = {middle - BAR / 2 - 4: [], middle + BAR / 2 + 12: []}
+        for mark in sorted(lane.marks, key=lambda mark: (mark.kind != "lease", mark.at)):
             x, long = self._x(mark.at), CHARACTER * len(mark.text)
             left = mark.at <= TURNS and x + 5 + long < self.width
             begins = x + 5 if left else x - 5 - long
             anchor = "start" if left else "end"
             yield f'<path class="p-mark p-{mark.kind}" d="M{x} {middle - 12}v24"/>'
-            y = next((y for y, from_x in free.items() if begins >= from_x), None)
+            ends = begins + long + 8
+            free = (
+                y for y, texts in taken.items() if all(ends < a or b < begins for a, b in texts)
+            )
+            y = next(free, None)
             if y is None:  # on a phone: what there is no room for is in the steps
                 continue
-            free[y] = begins + long + 8
+            taken[y].append((begins, ends))
             yield (
                 f'<text class="p-text p-{mark.kind}" x="{x + 5 if left else x - 5}" y="{y}" '
                 f'text-anchor="{anchor}">{escape(mark.text)}</text>'
             )
 
     def _taken(self) -> str:
-        """From who took the lock to who lost it."""
+        """From who took the lock to who lost it; or where it rightly went."""
         if self.picture.taken_at is None:
             return ""
         x, one, other = self._x(self.picture.taken_at), TOP + LANE * 1.5 - 6, TOP + LANE / 2 + 14
-        back = 6
-        if self.picture.deleted:
+        back, kind = 6, "p-passed" if self.picture.rightly else "p-took"
+        if self.picture.deleted or self.picture.rightly:
             one, other, back = other, one, -back
         head = f"M{x - 4} {other + back}L{x} {other}L{x + 4} {other + back}"
-        return f'<path class="p-took" d="M{x} {one}V{other}"/><path class="p-took" d="{head}"/>'
+        return f'<path class="{kind}" d="M{x} {one}V{other}{head}"/>'
 
     def _axis(self, bottom: int) -> str:
         parts, free = [], 0.0
         for share, text in self.picture.ticks:
             x = self._x(share)
+            if share >= LAST_TICK:
+                continue
             parts.append(f'<path class="p-line" d="M{x} {TOP}V{bottom}"/>')
-            if free <= x and share < LAST_TICK:
+            if free <= x:
                 y, free = bottom + 14, x + TIME
                 parts.append(f'<text class="p-note" x="{x}" y="{y}" text-anchor="middle">{text}')
                 parts.append("</text>")

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TypeVar
 
 from lockcheck.checker.finding import Code, Culprit, Finding, Verdict
-from lockcheck.history import Effect, F, Hold, Operation
+from lockcheck.history import Effect, F, FaultSpan, Hold, Operation
 from lockcheck.results.story.wording.codes import (
     by_evidence,
     by_holds,
@@ -160,6 +160,20 @@ def lease_end_ns(finding: Finding) -> int | None:
     until_ns = finding.blame.promised_until_ns
     late = until_ns is not None and len(finding.holds) > 1 and until_ns <= finding.holds[0].start_ns
     return finding.holds[1].start_ns if late else until_ns
+
+
+def fault_behind(incident: Incident) -> FaultSpan | None:
+    """The fault that is to blame; of a wrong release, the one that made its client late."""
+    began = incident.late[:1] if incident.foreign_releases else ()
+    return next((f.blame.fault for f in (incident.main, *began) if f.blame.fault), None)
+
+
+def crossed(finding: Finding) -> bool:
+    """The second holder had its answer before the first one: which of them was let in first is
+    the server's secret."""
+    if len(finding.holds) < 2 or finding.blame.promised_until_ns is not None:
+        return False
+    return finding.holds[1].start_ns < finding.holds[0].start_ns
 
 
 def begun_in_time(incident: Incident) -> tuple[Operation, ...]:

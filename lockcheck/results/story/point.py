@@ -12,18 +12,19 @@ from lockcheck.checker.check import GUARDS
 from lockcheck.checker.finding import Code, Culprit, Finding, Judgement, Verdict
 from lockcheck.history import Effect, History, Terms
 from lockcheck.history.event import TRANSACTION
-from lockcheck.results.story.incidents import Incident, identity, slept
+from lockcheck.results.story.incidents import Incident, crossed, fault_behind, identity, slept
 from lockcheck.results.story.refused import rolled_back
 from lockcheck.results.story.seen import about_locks, injected
-from lockcheck.results.story.wording.acts import befell, did
+from lockcheck.results.story.wording.acts import befell, did, nothing_done
 from lockcheck.results.story.wording.codes import by_evidence, words_of
 from lockcheck.results.story.wording.doubts import in_words
 from lockcheck.results.story.wording.guards import guard_name
 from lockcheck.results.story.wording.titles import first_release
-from lockcheck.results.story.wording.whose import whose, why
+from lockcheck.results.story.wording.whose import LIMIT, whose, why
 from lockcheck.words import amount, lock_server, names, node_of, plain, sentence, upper_first
 
 MOST_WORDS = 20
+UNHARMED = "no data was damaged this time"
 OUR_OPENINGS = frozenset({"client", "the", "too", "no", "process", "your", "without"})
 
 
@@ -46,6 +47,10 @@ class Point:
     guard: str = ""  # what kept it right, by its name
 
     @property
+    def blameless(self) -> bool:
+        return self.whose == LIMIT
+
+    @property
     def title(self) -> str:
         """The verdict, with the name of the guard that it hangs on."""
         return f"OK only with {self.guard}" if self.level is Level.GUARDED else self.level
@@ -59,15 +64,14 @@ def point_of(history: History, judgement: Judgement, incidents: Sequence[Inciden
     if level is Level.OK or not incidents:
         return Point(level, _ok(history, judgement), guard=guard_name(history.terms))
     worst, counted = incidents[0], [i for i in incidents if i.effect is Verdict.VIOLATION]
-    began = worst.late[:1] if worst.foreign_releases else ()  # what made the release a wrong one
-    fault = next((f.blame.fault for f in (worst.main, *began) if f.blame.fault), None)
+    fault = fault_behind(worst)
     violated = level is Level.VIOLATION
     return Point(
         level,
         _violation(history, judgement, worst, counted) if violated else _ok(history, judgement),
         whose(history.terms, worst),
         why(history.terms, worst),
-        did(history.terms, fault) if fault else "",
+        did(history.terms, fault) if fault else nothing_done(history),
         guard_name(history.terms),
     )
 
@@ -109,7 +113,9 @@ def _joined(cause: str, damage: str) -> str:
         return f"{cause}{'; ' if ':' in cause else ': '}{damage}" if damage else cause
     who, _, act = damage.partition(" ")
     clause = re.split(r"[;:,] ", cause)[-1]
-    return f"{cause} and {act}" if clause.startswith(f"{who} ") else f"{cause}, and {damage}"
+    if clause.startswith(f"{who} "):
+        return f"{cause} and {act}"
+    return f"{cause}, {'but' if damage == UNHARMED else 'and'} {damage}"
 
 
 def _with_a_role(text: str, clients: Iterable[str]) -> str:
@@ -172,6 +178,8 @@ def _of_the_service(history: History, main: Finding, earlier: str, later: str) -
     terms, fault = history.terms, main.blame.fault
     server = lock_server(terms) if terms.accused else plain(terms.server) or "the lock server"
     beside = f"{server} gave {later} the lock that {earlier} held"
+    if crossed(main):
+        beside = f"{server} gave {earlier} and {later} the lock at once"
     if fault is None:
         calm = terms.backend and not any(f.proven_ns is not None for f in history.faults)
         return [f"without any disturbance, {beside}" if calm else beside, beside]
@@ -215,9 +223,8 @@ def _damage(judgement: Judgement, worst: Incident, counted: Sequence[Incident]) 
         [loss] = worst.losses
         return f"{plain(loss.overwriting.node)} overwrote {plain(loss.lost[0].node)}'s write"
     if lost:
-        many = f" in {len(counted):,} incidents" if len(counted) > 1 else ""
         which = f"{lost:,} of {of:,} writes" if of else amount(lost, "write")
-        return f"{which} lost{many}"
+        return f"{which} lost"
     if late:
         [one, *others] = (write for i in counted for write in i.stale)
         if worst.main.blame.who is Culprit.SERVICE and not others:  # it was in its lease
@@ -226,7 +233,7 @@ def _damage(judgement: Judgement, worst: Incident, counted: Sequence[Incident]) 
         return f"the storage took {writes}"
     if by_evidence(worst.main):
         return ""
-    return "no data was damaged this time" if counts.writes_accepted else ""
+    return UNHARMED if counts.writes_accepted else ""
 
 
 # --- no violation --------------------------------------------------------------------------------

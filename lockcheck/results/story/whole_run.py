@@ -13,6 +13,7 @@ from lockcheck.results.story.wording.acts import lane_of, upon
 from lockcheck.words import amount, natural, span
 
 MOST_CLIENTS = 6
+FEW = 3  # faults in a lane: each has its name
 FINEST = 1 / 400  # bars closer to each other than this share of the picture are one
 WORTH_A_LANE = 0.03  # of the run, without a grant
 
@@ -27,7 +28,9 @@ def whole_run(history: History, judgement: Judgement) -> Picture | None:
     lanes = [_client(empty, history, {node}, client_lane(node)) for node in single]
     if rest:
         lanes.append(_client(empty, history, set(rest), f"{amount(len(rest), 'more client')}"))
-    return replace(empty, lanes=(*lanes, *_servers(empty, history), *_ungranted(empty, judgement)))
+    lanes += _servers(empty, history)
+    lanes += _ungranted(empty, judgement) if _proven(history) else ()  # else others held it
+    return replace(empty, lanes=tuple(lanes))
 
 
 def _client(frame: Picture, history: History, nodes: set[str], name: str) -> Lane:
@@ -51,8 +54,8 @@ def _ungranted(frame: Picture, judgement: Judgement) -> Iterator[Lane]:
         return
     start, end = (frame.share(longest.since_ns + ns) for ns in (0, longest.length_ns))
     if end - start >= WORTH_A_LANE:
-        mark = Mark(end, "gap", span(longest.length_ns))
-        yield Lane("longest wait", (Bar(start, end, "gap"),), (mark,))
+        mark = Mark(end, "gap", f"for {span(longest.length_ns)}")
+        yield Lane("no grant", (Bar(start, end, "gap"),), (mark,))
 
 
 def _proven(history: History) -> list[FaultSpan]:
@@ -66,11 +69,10 @@ def _bars(frame: Picture, faults: Iterable[FaultSpan]) -> Iterator[Bar]:
 
 
 def _first(frame: Picture, faults: Iterable[FaultSpan]) -> tuple[Mark, ...]:
-    """The name of each fault where it strikes first."""
-    named: dict[str, float] = {}
-    for fault in faults:
-        named.setdefault(upon(fault), frame.share(fault.worked_from_ns))
-    return tuple(Mark(at, "fault", text) for text, at in named.items())
+    """The name of each fault where it strikes first; of a few, everywhere."""
+    every = [(upon(fault), frame.share(fault.worked_from_ns)) for fault in faults]
+    named = every if len(every) <= FEW else [*dict(reversed(every)).items()]
+    return tuple(Mark(at, "fault", text) for text, at in named)
 
 
 def _merged(frame: Picture, held: Iterable[tuple[int, int]]) -> Iterator[Bar]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from lockcheck.history import Effect, FaultSpan, Terms
+from lockcheck.history import Effect, FaultSpan, History, Terms
 from lockcheck.words import in_letters, listed, names, plain, span
 
 FAILOVER = "failover"
@@ -56,6 +56,12 @@ def did(terms: Terms, fault: FaultSpan) -> str:
         )
     proven = "" if fault.proven_ns is not None else ", but that was not confirmed"
     return f"{'lockcheck' if terms.backend else 'The test'} {act}{proven}."
+
+
+def nothing_done(history: History) -> str:
+    """Of a run in which nothing was injected; of others it goes without saying."""
+    proven = any(fault.proven_ns is not None for fault in history.faults)
+    return "" if proven or not history.terms.backend else "lockcheck injected no fault."
 
 
 def upon(fault: FaultSpan) -> str:

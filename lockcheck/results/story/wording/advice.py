@@ -31,10 +31,10 @@ TOO_LONG = "Make the lease longer than the work, or renew it meanwhile."
 OF_A_LIBRARY = "Try the library's newest version, and show its maintainers this page."
 READ_FIRST = "Read under the lock, and write only while it is held."
 GUARD_FAILED = "Look at how the storage compares: it accepted what it was to refuse."
-REFUSE = "Let the storage refuse writes of former holders"
-GUARDED = f"{REFUSE}: a fencing token (try --guard fence) or compare-and-set (try --guard cas)."
-CAS = f"{REFUSE}: by compare-and-set on the version (try --guard cas)."
-ANY_GUARD = "Let what the lock protects refuse former holders: by a token, or by compare-and-set."
+REFUSE = "Have the storage refuse a write once the lock has gone to another client"
+GUARDED = f"{REFUSE}: by a fencing token (test it: --guard fence) or compare-and-set (--guard cas)."
+CAS = f"{REFUSE}: by compare-and-set on the version (test it: --guard cas)."
+ANY_GUARD = f"{REFUSE}: by a fencing token, or by compare-and-set."
 
 
 def advice_of(history: History, incident: Incident) -> tuple[str, ...]:

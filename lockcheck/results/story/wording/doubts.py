@@ -94,11 +94,13 @@ def _machine_stalled(doubt: Doubt) -> str:
 
 
 _SHORT: dict[DoubtCode, Callable[[Doubt], str]] = {
-    DoubtCode.FEW_GRANTS: lambda d: f"the lock was granted {times(d.number)}, and it takes {d.of}",
+    DoubtCode.FEW_GRANTS: lambda d: (
+        f"the lock was granted {times(d.number)}, with at least {d.of} needed"
+    ),
     DoubtCode.FEW_HOLDERS: lambda d: f"{d.number} of the clients held the lock",
     DoubtCode.NO_KEY_SHARED: lambda _: "no lock was ever held by two different clients",
     DoubtCode.FEW_WRITES: lambda d: (
-        f"the storage accepted {amount(d.number, 'write')}, and it takes {d.of}"
+        f"the storage accepted {amount(d.number, 'write')}, with at least {d.of} needed"
     ),
 }
 

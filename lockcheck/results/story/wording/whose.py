@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from lockcheck.checker.finding import Code, Culprit, Finding
 from lockcheck.history import Effect, Terms
-from lockcheck.results.story.incidents import Incident, begun_in_time, slept
+from lockcheck.results.story.incidents import Incident, begun_in_time, crossed, slept
 from lockcheck.results.story.wording.codes import about_a_lock, by_evidence, what_went_wrong
-from lockcheck.words import node_of, plain, sentence, span
+from lockcheck.words import node_of, plain, sentence, span, upper_first
 
-LIMIT = "no one's: every lease has this limit"
+LIMIT = "no one's: the limit of leases"
 STOPPED = frozenset({Effect.STOPS, Effect.ENDS, Effect.STARVES})
 
 
@@ -21,7 +21,7 @@ def whose(terms: Terms, incident: Incident) -> str:
         return _holder(incident)
     if blame.who is Culprit.CLIENT:
         if blame.release is not None or main.code == Code.FOREIGN_RELEASE:
-            return "lock client: its release"
+            return "lock client: no owner check"
         return "client" if by_evidence(main) else "application"
     return {Culprit.STORAGE: "storage"}.get(blame.who, "not known")
 
@@ -47,7 +47,7 @@ def why(terms: Terms, incident: Incident) -> str:
     """Empty: not known."""
     main, blame = incident.main, incident.main.blame
     if incident.foreign_releases or blame.release is not None:
-        return "It released the lock without a look at whose it was."
+        return "It released the lock without checking whose it was."
     if by_evidence(main):
         return sentence(what_went_wrong(main))
     match blame.who:
@@ -69,10 +69,13 @@ def _wrote(main: Finding) -> str:
 def _let_in(main: Finding) -> str:
     earlier, later = node_of(main.holds, 0, "a client"), node_of(main.holds, 1, "another client")
     if main.blame.promised_until_ns is None:
+        if crossed(main):
+            return f"It let {earlier} and {later} in at once."
         return f"It let {later} in before {earlier} had released the lock."
-    early = f"It let {later} in {span(main.blame.by_ns)} before {earlier}'s lease ended"
-    skewed = main.blame.fault is not None and main.blame.fault.effect is Effect.SKEWS
-    return f"{early}: it counts leases by clocks that can jump." if skewed else f"{early}."
+    early = f"it let {later} in while {earlier}'s lease had {span(main.blame.by_ns)} to go"
+    if main.blame.fault is not None and main.blame.fault.effect is Effect.SKEWS:
+        return f"It counts leases by clocks that can jump: {early}."
+    return f"{upper_first(early)}."
 
 
 _LATE = {
