@@ -67,19 +67,19 @@ SENTENCES = [
     ),
     (
         Doubt(DoubtCode.FEW_GRANTS, number=1, of=10),
-        "too few operations to tell: the lock was granted once, with at least 10 needed",
+        "too little happened to tell: the lock was granted once, with at least 10 needed",
     ),
     (
         Doubt(DoubtCode.FEW_HOLDERS, number=1),
-        "too few operations to tell: 1 of the clients held the lock",
+        "too little happened to tell: 1 of the clients held the lock",
     ),
     (
         Doubt(DoubtCode.NO_KEY_SHARED),
-        "too few operations to tell: no lock was ever held by two different clients",
+        "too little happened to tell: no lock was ever held by two different clients",
     ),
     (
         Doubt(DoubtCode.FEW_WRITES, number=9, of=10),
-        "too few operations to tell: the storage accepted 9 writes, with at least 10 needed",
+        "too little happened to tell: the storage accepted 9 writes, with at least 10 needed",
     ),
     (
         Doubt(DoubtCode.PERMITS_UNUSED, number=2, of=3),
@@ -271,7 +271,7 @@ MISSING = Doubt(DoubtCode.LEDGER_MISSING)
 
 def test_the_first_of_an_unknown_is_in_its_headline() -> None:
     assert beside_the_headline(judgement(Verdict.UNKNOWN, *SHORT)) == (
-        "Too few operations to tell: no lock was ever held by two different clients.",
+        "Too little happened to tell: no lock was ever held by two different clients.",
     )
 
 

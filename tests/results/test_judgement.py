@@ -48,7 +48,7 @@ def test_a_violation_is_told_with_its_story_and_its_page(
 
 def test_an_unknown_is_not_ok_and_says_what_would_settle_it(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
-    with pytest.raises(AssertionError, match=r"^UNKNOWN   Too few operations to tell") as failed:
+    with pytest.raises(AssertionError, match=r"^UNKNOWN   Too little happened to tell") as failed:
         lockcheck.judge(ONE).require_ok(page)
     settled = "Let clients be granted the lock 2 times or more"
     assert f"do this        1. {settled}" in str(failed.value)

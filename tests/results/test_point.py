@@ -47,6 +47,7 @@ OVERWROTE = (
     "1 release 123-124",
 )
 WITH_49_TO_GO = "it let n2 in while n1's lease had 49 ms to go."
+BOTH = "and both took it for theirs."
 ENDED_EARLY = "client n1's lock ended early, n2 got it too."
 BLIND = (
     "1 acquire 0-1",
@@ -89,7 +90,7 @@ def told(*lines: str, **terms: Any) -> Narrative:
         (
             (*OUTLIVED, "fault partition n1 5-120 effect=cuts"),
             {},
-            "Client n1, cut off, worked past its lease; n2 got the lock.",
+            f"Client n1, cut off, worked past its lease; n2 got the lock, {BOTH}",
             "lock client: it did not stop",
         ),
         (

@@ -80,7 +80,8 @@ class _Drawing:
             left = mark.at <= TURNS and x + 5 + long < self.width
             begins = x + 5 if left else x - 5 - long
             anchor = "start" if left else "end"
-            yield f'<path class="p-mark p-{mark.kind}" d="M{x} {middle - 12}v24"/>'
+            if self.picture.start_ns <= mark.ns <= self.picture.end_ns:
+                yield f'<path class="p-mark p-{mark.kind}" d="M{x} {middle - 12}v24"/>'
             ends = begins + long + 8
             free = (
                 y for y, texts in taken.items() if all(ends < a or b < begins for a, b in texts)

@@ -34,7 +34,8 @@ def _sources(history: History | Scan, hosts: Hosts) -> Iterator[tuple[str, str]]
     clients = _clients(history)
     if hosts.named and set(hosts.names) != set(clients):
         yield "hosts" if len(hosts.names) > 1 else "host", _named(hosts.names)
-    yield "clients" if len(clients) > 1 else "client", _named(clients)
+    if not all(client.startswith("process ") for client in clients):  # else by their nodes
+        yield "clients" if len(clients) > 1 else "client", _named(clients)
 
 
 def _clients(history: History | Scan) -> list[str]:

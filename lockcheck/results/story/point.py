@@ -99,7 +99,7 @@ def _violation(
 ) -> str:
     damage, main = _damage(judgement, worst, counted), worst.main
     clients = () if by_evidence(main) else {hold.node for hold in main.holds}
-    for cause in _causes(history, worst):
+    for cause in _causes(history, worst, harmed=damage not in ("", UNHARMED)):
         text = _joined(cause, damage)
         for each in (_with_a_role(text, clients), text):
             if len(each.split()) <= MOST_WORDS:
@@ -132,7 +132,7 @@ def _begun(text: str) -> str:
     return upper_first(text) if text.partition(" ")[0] in OUR_OPENINGS else text
 
 
-def _causes(history: History, incident: Incident) -> list[str]:
+def _causes(history: History, incident: Incident, *, harmed: bool) -> list[str]:
     """Cause and act, in ever fewer words."""
     main = incident.main
     if incident.foreign_releases:
@@ -144,16 +144,19 @@ def _causes(history: History, incident: Incident) -> list[str]:
         permits = f"the {len(main.holds) - 1} permits of the lock"
         return [f"{who} all held one of {permits}", f"too many clients held {permits}"]
     earlier, later = node_of(main.holds, 0, "a client"), node_of(main.holds, 1, "another client")
-    return _by_culprit(history, main, earlier, later)
+    return _by_culprit(history, main, earlier, later, harmed=harmed)
 
 
-def _by_culprit(history: History, main: Finding, earlier: str, later: str) -> list[str]:
+def _by_culprit(
+    history: History, main: Finding, earlier: str, later: str, *, harmed: bool
+) -> list[str]:
     match main.blame.who:
         case Culprit.SERVICE:
             return _of_the_service(history, main, earlier, later)
         case Culprit.HOLDER:
             cause = _outlived(history.terms, main, earlier)
-            return [f"{cause}; {later} got the lock", cause]
+            got = f"{cause}; {later} got the lock"
+            return [got, cause] if harmed else [f"{got}, and both took it for theirs", got]
         case Culprit.CLIENT:
             writer = main.operations[-1].node if main.operations else earlier
             return [f"{plain(writer)} wrote without holding the lock"]

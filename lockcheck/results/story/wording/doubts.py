@@ -34,7 +34,7 @@ def beside_the_headline(judgement: Judgement) -> tuple[str, ...]:
 
 def words_of(doubt: Doubt) -> str:
     if doubt.code in TOO_SHORT:
-        return f"too few operations to tell: {_SHORT[doubt.code](doubt)}"
+        return f"too little happened to tell: {_SHORT[doubt.code](doubt)}"
     return _WORDS[doubt.code](doubt)
 
 
