@@ -55,6 +55,7 @@ FLOORS = (
     "library",
     "pytest_plugin",
     "yours",
+    "matrix",
     "python_client",
     "cli",
     "__main__",

@@ -1,0 +1,1 @@
+"""Campaigns: many runs with an expectation each, and what they come to."""
