@@ -39,12 +39,12 @@ lock: $(STAMP)  ## The newest versions of what the client image holds, with the 
 	  $(addprefix --extra ,$(DRIVERS)) --output-file $(LOCK) pyproject.toml
 
 table: $(STAMP)  ## How each lock is expected to fare, by runs: make table RUNTIME=docker SEEDS=20 BACKEND="etcd redis"
-	$(BIN)/python -m tests.tools.table --runtime $(or $(RUNTIME),local) --seeds $(or $(SEEDS),20) \
-	  --jobs $(or $(JOBS),1) $(addprefix --backend ,$(BACKEND)) $(if $(OUT),--out $(OUT))
+	$(BIN)/lockcheck matrix --own --runtime $(or $(RUNTIME),local) --seeds $(or $(SEEDS),20) \
+	  --jobs $(or $(JOBS),1) $(addprefix --backend ,$(BACKEND)) --out $(or $(OUT),results)
 
 test-faults: $(STAMP)  ## Who fails under which fault, and who does not, ten times on each runtime
-	$(BIN)/python -m tests.tools.table --faults --runtime local --seeds $(or $(SEEDS),10)
-	$(BIN)/python -m tests.tools.table --faults --runtime docker --seeds $(or $(SEEDS),10)
+	$(BIN)/lockcheck matrix --own -k "not ::none" --runtime local --seeds $(or $(SEEDS),10)
+	$(BIN)/lockcheck matrix --own -k "not ::none" --runtime docker --seeds $(or $(SEEDS),10)
 
 mixes: $(STAMP)  ## Right locks under any fault and any three, which must not be accused: make mixes SEEDS=100
 	$(BIN)/python -m tests.tools.mixes --runtime $(or $(RUNTIME),local) --seeds $(or $(SEEDS),100) $(if $(OUT),--out $(OUT))

@@ -1,19 +1,22 @@
-"""The promises, a short selection of them; `make table` runs all, as often as one likes."""
+"""What is expected of our own locks, a short selection of it; `make table` runs all of it."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from lockcheck.backends import BACKENDS
 from lockcheck.backends.expected import Expected
 from lockcheck.checker import CHECKS
 from lockcheck.checker.finding import Culprit, Verdict
-from tests import demands
-from tests.demands import demands_of
+from lockcheck.matrix import demands
+from lockcheck.matrix.demands import demands_of
+from lockcheck.matrix.judging import deviations, standing_of
+from lockcheck.matrix.model import Found, Result, Standing
+from tests.own_rows import ROWS, Row, short, tried
 from tests.running import RUNTIMES, need
-from tests.tools.table import ROWS, Row, short, try_row
 
 
 def _cases() -> list[object]:
@@ -38,7 +41,7 @@ def _long(row: Row, runtime: str) -> list[pytest.MarkDecorator]:
 @pytest.mark.parametrize(("row", "runtime"), _cases())
 def test_it_is_as_promised(row: Row, runtime: str, tmp_path: Path) -> None:
     need(runtime, *row.plan().kinds)
-    assert try_row(row, runtime, 1, tmp_path) == []
+    assert tried(row, runtime, tmp_path) == []
 
 
 # --- what backends expect ------------------------------------------------------------------------
@@ -106,15 +109,13 @@ def counting(**counts: int) -> demands.Result:
     ("expected", "result", "says"),
     [
         (CONTROL, SHOWN, ""),
-        (CONTROL, BROKEN, "verdict violation; 1 findings"),
+        (CONTROL, SHOWN | {"findings": [FOUND]}, "1 findings"),
         (CONTROL, counting(acquisitions=99), "only 99 acquisitions of 100"),
         (AMID_FAULTS, counting(acquisitions=30), ""),
         (AMID_FAULTS, counting(acquisitions=29), "only 29 acquisitions of 30"),
         (PAUSED, BROKEN, ""),
-        (PAUSED, SHOWN, "verdict ok; not found: overlap; blame; first violation"),
-        (PAUSED, BROKEN | {"findings": [FOUND | {"blame": "service"}]}, "blame"),
-        (PAUSED, BROKEN | {"findings": [FOUND | {"fault": None}]}, "blame"),
-        (PAUSED, BROKEN | {"findings": [FOUND | {"fault": "kill of c1"}]}, "blame"),
+        (PAUSED, BROKEN | {"findings": [FOUND | {"fault": None}]}, "the holder is to blame"),
+        (PAUSED, BROKEN | {"findings": [FOUND | {"fault": "kill of c1"}]}, "the holder is to"),
         (PAUSED, BROKEN | {"findings": [FOUND | {"at_ms": 10_000.0}]}, "first violation"),
         (PAUSED, BROKEN | {"counts": {"faults": 0}}, "no fault was proven"),
         (FENCED, SHOWN, ""),
@@ -128,8 +129,9 @@ def counting(**counts: int) -> demands.Result:
     ],
 )
 def test_a_demand_can_fail(expected: Expected, result: demands.Result, says: str) -> None:
-    plan = Row("redis-fenced", expected).plan()
-    told = [text for demand in demands_of(expected, plan) if (text := demand(result))]
+    row = Row("redis-fenced", expected)
+    asked = demands_of(row.cell().expectation, row.plan())
+    told = [text for demand in asked if (text := demand(result))]
     wanted = says.split("; ") if says else []
     assert len(told) == len(wanted), told
     assert all(text.startswith(want) for text, want in zip(told, wanted, strict=True)), told
@@ -146,7 +148,8 @@ def test_a_demand_can_fail(expected: Expected, result: demands.Result, says: str
 def test_what_a_lock_is_for_has_to_be_seen(
     backend: str, name: str, enough: list[int], not_enough: list[int]
 ) -> None:
-    asked = list(demands_of(CONTROL, Row(backend, CONTROL).plan()))
+    row = Row(backend, CONTROL)
+    asked = list(demands_of(row.cell().expectation, row.plan()))
     for number in (*enough, *not_enough):
         told = [text for demand in asked if (text := demand(counting(**{name: number})))]
         assert told == ([f"{name} is {number}"] if number in not_enough else [])
@@ -156,18 +159,20 @@ def test_overlaps_may_be_told_of_where_transactions_keep_the_data_safe() -> None
     paused = Expected("pause", "ok")
     told = SHOWN | {"findings": [FOUND]}
     for lock, wrong in (("postgres-row", []), ("redis", ["1 findings"])):
-        plan = Row(lock, paused).plan()
-        assert [text for demand in demands_of(paused, plan) if (text := demand(told))] == wrong
+        row = Row(lock, paused)
+        asked = demands_of(row.cell().expectation, row.plan())
+        assert [text for demand in asked if (text := demand(told))] == wrong
 
 
 def test_it_must_be_free_when_its_servers_have_let_go() -> None:
     """Not before: Consul's sessions lapse after three of their TTLs at most."""
-    plan = Row("consul", KILLED).plan()
+    row = Row("consul", KILLED)
+    plan, expected = row.plan(), row.cell().expectation
     assert plan.lock.promises.lapses_after == 3
 
     def told(after_ms: float) -> list[str]:
         result = SHOWN | {"freed": [{"after_ms": after_ms}]}
-        return [text for demand in demands_of(KILLED, plan) if (text := demand(result))]
+        return [text for demand in demands_of(expected, plan) if (text := demand(result))]
 
     assert told(4499.0) == []
     assert "free again later than 4500 ms" in told(4501.0)[0]
@@ -176,3 +181,29 @@ def test_it_must_be_free_when_its_servers_have_let_go() -> None:
 def test_a_shorter_run_is_asked_for_less() -> None:
     assert [demands.fewest(100, ms, 10) for ms in (4000, 10_000, 60_000)] == [40, 100, 100]
     assert [demands.fewest(30, 15_000, ms) for ms in (0, 10, 500, 1000)] == [30, 30, 10, 5]
+
+
+def test_a_verdict_of_another_kind_is_not_as_expected() -> None:
+    cell = Row("redis-fenced", PAUSED).cell()
+    overlap = Found(code="overlap", effect="violation", fault="pause", blame="holder")
+    broken = Result(
+        trial=f"{cell.id}[1]",
+        cell=cell.id,
+        seed=1,
+        verdict=Verdict.VIOLATION,
+        exit_code=1,
+        seconds=1.0,
+        found=(overlap,),
+    )
+    changed = msgspec.structs.replace
+    for result, standing in (
+        (broken, Standing.AS_EXPECTED),
+        (changed(broken, verdict=Verdict.OK, found=()), Standing.MISSED),
+        (changed(broken, verdict=Verdict.UNKNOWN), Standing.UNKNOWN),
+        (changed(broken, verdict=None), Standing.ERROR),
+        (changed(broken, found=(changed(overlap, blame="service"),)), Standing.VIOLATION),
+        (changed(broken, found=(changed(overlap, code="stuck"),)), Standing.VIOLATION),
+        (changed(broken, wanting=("only 3 acquisitions of 100",)), Standing.VIOLATION),
+    ):
+        assert standing_of(cell, result) is standing
+    assert list(deviations(cell, broken)) == []

@@ -13,6 +13,12 @@ from lockcheck.cli.battery import battery_command
 from lockcheck.cli.gate import as_json as json_of
 from lockcheck.cli.gate import print_error, printable, say
 from lockcheck.cli.history_commands import check_command, export_command
+from lockcheck.cli.matrix import (
+    compare_command,
+    matrix_command,
+    merge_command,
+    trial_command,
+)
 from lockcheck.cli.museum import museum_command
 from lockcheck.cli.options import LateChoice, read_config_file
 from lockcheck.cli.run_options import RunCommand, config_from, out_of_runs, stored_config
@@ -162,6 +168,10 @@ main.add_command(validate_command)
 main.add_command(battery_command)
 main.add_command(init_command)
 main.add_command(museum_command)
+main.add_command(matrix_command)
+main.add_command(trial_command)
+main.add_command(merge_command)
+main.add_command(compare_command)
 
 
 @main.group("images")

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
@@ -18,19 +19,32 @@ from lockcheck.sizes import parse_size
 from lockcheck.trust import doubt_about, trusted_users
 
 MUSEUM = "museum:"  # how a lock's name begins that is an exhibit
+MATRIX = "matrix"  # the table of a campaign
 CLIENTS = "client"  # the tables of the user's own locks: [client.NAME]
 
 
 def read_config_file(path: Path, commands: Mapping[str, click.Command]) -> dict[str, object]:
+    """[matrix] is a command's own file, which only that reads."""
+    try:
+        tables = read_toml(path)
+    except FileNotFoundError:
+        return {}
+    tables.pop(MATRIX, None)
+    clients = _clients(commands, tables.pop(CLIENTS, {}), path)
+    read: dict[str, object] = {CLIENTS: clients} if clients else {}
+    return read | {name: _by_parameter(commands, name, t, path) for name, t in tables.items()}
+
+
+def read_toml(path: Path) -> dict[str, Any]:
     """Refuses what another user may have written: it acts with the rights of the current one."""
     try:
         with opened(path, follow=True) as file:
             import tomllib
 
             _refuse_foreign(os.fstat(file.fileno()), path)
-            tables = tomllib.loads(bounded(file, path).decode())
+            return tomllib.loads(bounded(file, path).decode())
     except FileNotFoundError:
-        return {}
+        raise
     except (OSError, ValueError, RecursionError) as error:  # all that TOML can fail by
         reason = error.strerror if isinstance(error, OSError) else error
         if isinstance(error, RecursionError):
@@ -38,9 +52,6 @@ def read_config_file(path: Path, commands: Mapping[str, click.Command]) -> dict[
         raise UserError(
             f"{path} cannot be read: {reason}", cure="correct it, or start lockcheck elsewhere"
         ) from error
-    clients = _clients(commands, tables.pop(CLIENTS, {}), path)
-    read: dict[str, object] = {CLIENTS: clients} if clients else {}
-    return read | {name: _by_parameter(commands, name, t, path) for name, t in tables.items()}
 
 
 def _clients(
@@ -125,6 +136,8 @@ CHOICES = {
     "exhibit": ("lockcheck.yours.museum.exhibits", "EXHIBITS"),
     "language": ("lockcheck.yours.beginnings", "LANGUAGES"),
     "section": ("lockcheck.cli.listing", "SECTIONS"),
+    "lock": ("lockcheck.backends", "BACKENDS"),
+    "runtime": ("lockcheck.config", "RUNTIMES"),
 }
 
 

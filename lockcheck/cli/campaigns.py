@@ -1,0 +1,333 @@
+"""What `lockcheck matrix` and `lockcheck merge` do: plan, carry out, report."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from lockcheck.cli.gate import print_error, printable, say
+from lockcheck.cli.options import read_toml
+from lockcheck.cli.run_options import config_from
+from lockcheck.errors import UserError
+from lockcheck.matrix.baseline import read_baseline
+from lockcheck.matrix.choosing import chosen
+from lockcheck.matrix.concluding import concluded, exit_code_of, last_of
+from lockcheck.matrix.folder import TRIALS, Folder, Plan, unfinished
+from lockcheck.matrix.judging import deviations, standing_of, standing_of_cell
+from lockcheck.matrix.model import Cell, Result, Standing, Trial
+from lockcheck.matrix.own import SOURCE, own_table
+from lockcheck.matrix.planning import SEEDS, Asked, asked_by
+from lockcheck.matrix.report.html import page
+from lockcheck.matrix.report.junit import junit_xml
+from lockcheck.matrix.report.lines import cell_lines, held_in_words, sentence, tick
+from lockcheck.matrix.report.markdown import annotation_lines, summary
+from lockcheck.matrix.report.ndjson import ndjson
+from lockcheck.matrix.running import Runner, usual_jobs
+from lockcheck.matrix.thresholds import parse
+from lockcheck.signals import INTERRUPTED
+from lockcheck.words import amount
+
+if TYPE_CHECKING:
+    from lockcheck.config import RunConfig
+    from lockcheck.matrix.campaign import Campaign
+
+COLOURS = {
+    Standing.VIOLATION: "red",
+    Standing.MISSED: "red",
+    Standing.AS_EXPECTED: "green",
+}
+STARTING_MS = 4_000  # what a trial takes beside its time limit, about
+SHOWN = 20  # cells that were not as expected; the page has all
+_SHARD = re.compile(r"([1-9]\d*)/([1-9]\d*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The options of the command."""
+
+    file: Path
+    own: bool
+    backends: tuple[str, ...]
+    words: str
+    seeds: int | None
+    runtime: str | None
+    jobs: int | None
+    shard: str | None
+    last_failed: bool
+    fresh: bool
+    only_list: bool
+    unknown: str
+    against: Path | None
+    baseline: Path | None
+    out: Path
+    report_dir: Path | None
+
+
+def conduct(context: click.Context, choice: Choice) -> int:
+    plan = _plan(context, choice)
+    jobs = choice.jobs or usual_jobs()
+    if choice.only_list:
+        _list(plan, jobs)
+        return 0
+    if choice.baseline:
+        read_baseline(choice.baseline)  # as of the thresholds: what is wrong shows at once
+    earlier = Folder.at(choice.against) if choice.against else last_of(choice.out, plan)
+    begun = None if choice.fresh else unfinished(choice.out, plan)
+    folder = begun or Folder.begin(choice.out, plan)
+    plan = folder.plan()
+    _announce(plan, folder, jobs, again=begun is not None)
+    cut_short = _carry_out(plan, folder, jobs)
+    campaign = concluded(plan, [folder], earlier, choice.baseline)
+    _conclude(campaign, folder, choice.report_dir)
+    if cut_short:
+        print_error("cut short", "the same command goes on where it ended")
+        return INTERRUPTED
+    folder.finish(campaign.results)
+    return exit_code_of(campaign, fail_unknown=choice.unknown == "fail")
+
+
+def _announce(plan: Plan, folder: Folder, jobs: int, *, again: bool) -> None:
+    trials = plan.trials
+    left = [trial for trial in trials if folder.result(trial) is None]
+    runs, cells = amount(len(trials), "run"), amount(len(plan.cells), "cell")
+    print_error(f"{runs} of {cells}, {jobs} at once, {_about(_time_ms(left), jobs)}: {folder.path}")
+    if again:
+        done = len(trials) - len(left)
+        print_error(f"it goes on where it was cut short: {done:,} are done (--fresh begins anew)")
+    for line in plan.left_out:
+        print_error(f"left out: {line}")
+
+
+def merged(paths: Sequence[Path], out: Path) -> int:
+    """The shards' own folders stay as they are."""
+    shards = [Folder.at(path) for path in paths]
+    plans = [shard.plan() for shard in shards]
+    if len({plan.digest for plan in plans}) > 1:
+        raise UserError(
+            "these are shards of different campaigns", cure="name those of one, with --shard each"
+        )
+    whole = Folder.begin(out, msgspec.structs.replace(plans[0], shard=""))
+    plan = whole.plan()
+    missing = 0
+    for trial in plan.trials:
+        known = next((each for each in shards if each.result(trial) is not None), None)
+        if known is None:
+            missing += 1
+        else:
+            shutil.copytree(known.of_trial(trial), whole.of_trial(trial), symlinks=True)
+    campaign = concluded(plan, [whole], None, None)
+    _conclude(campaign, whole, None)
+    if missing:
+        print_error(f"{amount(missing, 'run')} of {len(plan.trials):,} are in none of them")
+    whole.finish(campaign.results)
+    return exit_code_of(campaign, fail_unknown=False)
+
+
+# --- what is to run ------------------------------------------------------------------------------
+
+
+def _plan(context: click.Context, choice: Choice) -> Plan:
+    source, table = _table(choice)
+    if choice.runtime:
+        table = table | {"run": table.get("run", {}) | {"runtime": choice.runtime}}
+    asked = asked_in(context, source, table, own=choice.own)
+    for text in asked.thresholds:
+        parse(text)  # what is wrong with it shows before hours of runs
+    cells = chosen(asked.cells, choice.words)
+    if choice.seeds:
+        of_all = tuple(range(1, choice.seeds + 1))
+        cells = tuple(msgspec.structs.replace(cell, seeds=of_all) for cell in cells)
+    plan = Plan(
+        source=source,
+        cells=cells,
+        thresholds=asked.thresholds,
+        left_out=asked.left_out,
+        shard=_shard(choice.shard),
+    )
+    if not choice.last_failed:
+        return plan
+    return msgspec.structs.replace(plan, cells=_failed_last(cells, choice.out, plan))
+
+
+def _table(choice: Choice) -> tuple[str, dict[str, Any]]:
+    if choice.own:
+        return SOURCE, own_table(choice.backends, choice.seeds or SEEDS)
+    if choice.backends:
+        raise UserError("--backend goes with --own", cure="-k chooses among the cells of a FILE")
+    try:
+        table = read_toml(choice.file)
+    except FileNotFoundError as error:
+        raise UserError(
+            f"there is no {choice.file}", cure="see lockcheck matrix --help for how one looks"
+        ) from error
+    if not isinstance(table.get("matrix"), dict):
+        raise UserError(
+            f"{choice.file} has no [matrix]", cure='[[matrix.row]], with backend = "redis" below it'
+        )
+    return str(choice.file), table["matrix"]
+
+
+def asked_in(context: click.Context, source: str, table: dict[str, Any], *, own: bool) -> Asked:
+    from lockcheck.cli.commands import run_command
+    from lockcheck.compose.choose import choose_runtime
+    from lockcheck.config import option_of, settings
+    from lockcheck.run.resolve import planned
+
+    def configured(words: Sequence[str]) -> RunConfig:
+        try:
+            with run_command.make_context("run", list(words), parent=context.find_root()) as of_run:
+                return config_from(of_run, of_run.params, None)
+        except click.UsageError as error:
+            raise UserError(error.format_message(), cure="see lockcheck run --help") from error
+
+    def possible(config: RunConfig) -> None:
+        """Of our own locks, those whose servers can be had here."""
+        plan = planned(config)
+        if own:
+            choose_runtime("docker" if config.image else config.runtime, plan.kinds)
+
+    known = [option_of(name).removeprefix("--") for name in settings()]
+    return asked_by(source, table, known, configured, possible, demanding=own)
+
+
+def _failed_last(cells: Sequence[Cell], out: Path, plan: Plan) -> tuple[Cell, ...]:
+    last = last_of(out, plan)
+    if last is None:
+        raise UserError(
+            f"{out} has no campaign of {plan.source} that has ended", cure="run all of it first"
+        )
+    failed = {
+        outcome.cell.id
+        for outcome in last.outcomes()
+        if standing_of_cell(outcome) is not Standing.AS_EXPECTED
+    }
+    again = tuple(cell for cell in cells if cell.id in failed)
+    if not again:
+        raise UserError(f"all of these were as expected in {last.path}", cure="run all of it")
+    return again
+
+
+def _shard(text: str | None) -> str:
+    if text is None:
+        return ""
+    matched = _SHARD.fullmatch(text)
+    if matched is None or int(matched[1]) > int(matched[2]):
+        raise UserError(f"--shard {text} is none", cure="as in --shard 2/4: the second of four")
+    return text
+
+
+def _list(plan: Plan, jobs: int) -> None:
+    for cell in plan.cells:
+        seeds = amount(len(cell.seeds), "run")
+        say(f"{cell.id:<60} {cell.expectation.words:<24} {seeds}")
+    for line in plan.left_out:
+        say(f"left out: {line}")
+    trials = plan.trials
+    click.echo(f"{amount(len(trials), 'run')}, {_about(_time_ms(trials), jobs)}")
+
+
+def _time_ms(trials: Iterable[Trial]) -> int:
+    return sum(trial.config.time_limit_ms + STARTING_MS for trial in trials)
+
+
+def _about(ms: float, jobs: int) -> str:
+    """Runs that break end sooner."""
+    seconds = ms / jobs / 1000
+    minutes, hours = round(seconds / 60), seconds / 3600
+    if hours > 1.5:
+        return f"{hours:.1f} hours at most"
+    return f"{minutes} min at most" if minutes > 1 else f"{seconds:.0f} s at most"
+
+
+# --- carrying it out -----------------------------------------------------------------------------
+
+
+def _carry_out(plan: Plan, folder: Folder, jobs: int) -> bool:
+    """Whether it was cut short."""
+    cells, trials = {cell.id: cell for cell in plan.cells}, plan.trials
+    planned = {trial.id: _time_ms([trial]) for trial in trials}
+    new = {trial.id for trial in trials if folder.result(trial) is None}
+    left_ms, done = sum(planned[name] for name in new), len(trials) - len(new)
+    try:
+        with closing(Runner(folder, jobs).results(trials)) as results:
+            for result in results:
+                if result.trial not in new:
+                    continue
+                left_ms, done = left_ms - planned[result.trial], done + 1
+                left = f"({_about(left_ms, jobs)})" if left_ms else ""
+                _show(cells[result.cell], result, f"{done}/{len(trials)}", left)
+    except KeyboardInterrupt:
+        return True
+    return False
+
+
+def _show(cell: Cell, result: Result, place: str, left: str) -> None:
+    standing = standing_of(cell, result)
+    mark = click.style(f"{standing.value:<12}", fg=COLOURS.get(standing, "yellow"))
+    click.echo(f"{place:>9} {mark}{result.seconds:6.1f} s  {printable(result.trial)}  {left}")
+    if standing is not Standing.AS_EXPECTED:
+        why = "; ".join(deviations(cell, result))
+        say(f"{'':>22}{result.problem or why or result.headline}")
+
+
+# --- what it comes to ----------------------------------------------------------------------------
+
+
+def _conclude(campaign: Campaign, folder: Folder, elsewhere: Path | None) -> None:
+    reports = {
+        "index.html": page(campaign).encode(),
+        "junit.xml": junit_xml(campaign).encode(),
+        "summary.md": summary(campaign).encode(),
+    }
+    for name, content in reports.items():
+        folder.write(name, content)
+    if elsewhere is not None:
+        _copy(reports | {"results.ndjson": ndjson(campaign.results)}, folder, elsewhere)
+    if path := os.environ.get("GITHUB_STEP_SUMMARY"):
+        with Path(path).open("ab") as job:
+            job.write(reports["summary.md"])
+    if os.environ.get("GITHUB_ACTIONS"):
+        for line in annotation_lines(campaign):
+            say(line)
+    for line in _in_short(campaign):
+        say(line)
+    say(f"page           {folder.path / 'index.html'}")
+
+
+def _copy(reports: dict[str, bytes], folder: Folder, elsewhere: Path) -> None:
+    """With the pages of all runs, to which they link."""
+    elsewhere.mkdir(parents=True, exist_ok=True)
+    for name, content in reports.items():
+        (elsewhere / name).write_bytes(content)
+    for report in folder.path.glob(f"{TRIALS}/*/*/report.html"):
+        if not report.parent.is_symlink():
+            there = elsewhere / report.relative_to(folder.path)
+            there.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(report, there)
+
+
+def _in_short(campaign: Campaign) -> Iterator[str]:
+    yield ""
+    yield sentence(campaign)
+    lines = [each for each in cell_lines(campaign) if each.standing is not Standing.AS_EXPECTED]
+    for line in lines[:SHOWN]:
+        expected = line.outcome.cell.expectation.words
+        yield f"  {line.standing.value:<11} {line.id}: expected {expected}"
+    if len(lines) > SHOWN:
+        yield f"  and {len(lines) - SHOWN:,} more on the page"
+    for threshold in campaign.thresholds:
+        held = f"{tick(threshold.held)} {threshold.text}: {held_in_words(threshold.held)}"
+        yield f"threshold      {held}, {threshold.measured}"
+    yield from (f"blind          {each}" for each in campaign.blind)
+    if campaign.news:
+        for name in ("new", "ongoing", "resolved"):
+            yield from (f"{name:<15}{each}" for each in getattr(campaign.news, name))
