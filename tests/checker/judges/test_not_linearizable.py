@@ -261,7 +261,7 @@ def test_where_a_refused_release_explains_it_nobody_is_accused() -> None:
     assert judgement.doubts == (Doubt(DoubtCode.MAYBE_LEASED, "k"),)
     [definition] = judgement.definitions
     assert definition.linearizable is Verdict.VIOLATION
-    assert comparison(definition).startswith("It disagrees: no two clients held it at once, yet")
+    assert comparison(definition).startswith("The two checks disagree: no two clients held it at once, yet")
 
 
 def test_with_its_lease_known_that_is_explained_or_not() -> None:
@@ -348,15 +348,15 @@ def definitions(lines: str, **terms: Any) -> dict[str, Definition]:
 def test_both_definitions_stand_side_by_side() -> None:
     agreed = definitions("1 acquire 0-1 \n 1 release 2-3 \n 2 acquire 4-5")["k"]
     assert (agreed.model, agreed.engine, agreed.overlaps) == ("owner-mutex", "sweep", 0)
-    assert comparison(agreed).startswith("It agrees: no two")
+    assert comparison(agreed).startswith("Both checks agree: no two")
     wrong = definitions("1 acquire 0-1 \n 2 acquire 2-3 \n 1 release 5-6 \n 2 release 7-8")["k"]
     assert (wrong.linearizable, wrong.overlaps) == (Verdict.VIOLATION, 1)
-    assert comparison(wrong).startswith("It agrees: two clients held it at once.")
+    assert comparison(wrong).startswith("Both checks agree: two clients held it at once.")
     outlived = definitions(
         "1 acquire 0-1 \n 2 acquire 2-12 \n 1 lost 20 \n 2 release 30-31", ttl_ms=10
     )
     assert (outlived["k"].linearizable, outlived["k"].overlaps) == (Verdict.OK, 1)
-    assert comparison(outlived["k"]).startswith("It disagrees: two clients held it at once, yet")
+    assert comparison(outlived["k"]).startswith("The two checks disagree: two clients held it at once, yet")
 
 
 def test_objects_with_nothing_to_tell_are_one_line() -> None:
