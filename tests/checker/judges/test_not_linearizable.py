@@ -261,7 +261,9 @@ def test_where_a_refused_release_explains_it_nobody_is_accused() -> None:
     assert judgement.doubts == (Doubt(DoubtCode.MAYBE_LEASED, "k"),)
     [definition] = judgement.definitions
     assert definition.linearizable is Verdict.VIOLATION
-    assert comparison(definition).startswith("The two checks disagree: no two clients held it at once, yet")
+    assert comparison(definition).startswith(
+        "The two checks disagree: no two clients held it at once, yet"
+    )
 
 
 def test_with_its_lease_known_that_is_explained_or_not() -> None:
@@ -356,7 +358,9 @@ def test_both_definitions_stand_side_by_side() -> None:
         "1 acquire 0-1 \n 2 acquire 2-12 \n 1 lost 20 \n 2 release 30-31", ttl_ms=10
     )
     assert (outlived["k"].linearizable, outlived["k"].overlaps) == (Verdict.OK, 1)
-    assert comparison(outlived["k"]).startswith("The two checks disagree: two clients held it at once, yet")
+    assert comparison(outlived["k"]).startswith(
+        "The two checks disagree: two clients held it at once, yet"
+    )
 
 
 def test_objects_with_nothing_to_tell_are_one_line() -> None:
