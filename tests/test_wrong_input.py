@@ -25,6 +25,7 @@ LOCALLY = ("run", "--backend", "redis", "--runtime", "local")
     ("arguments", "words"),
     [
         (["--backend", "redlok"], ["redlok", "redlock"]),
+        (["--backend", "redis", "--backend=etcd"], ["one --backend", "lockcheck matrix"]),
         ([], ["--backend"]),
         (["--backend", "redis", "--ttl", "0"], ["too short", "1s"]),
         (["--backend", "redis", "--ttl", "soon"], ["soon", "500ms"]),

@@ -28,6 +28,17 @@ class RunCommand(click.Command):
         self.add_options()
         return super().get_params(ctx)
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Refuses a second lock: of two the first would be dropped in silence."""
+        _, _, given = self.make_parser(ctx).parse_args(args=list(args))
+        if sum(parameter.name == "backend" for parameter in given) > 1:
+            from lockcheck.errors import UserError
+
+            raise UserError(
+                "a run has one --backend", cure="lockcheck matrix runs several: see its --help"
+            )
+        return super().parse_args(ctx, args)
+
     def add_options(self) -> None:
         from lockcheck.config import settings
 
