@@ -83,6 +83,20 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     wanting: tuple[str, ...] = ()  # what a demanding expectation did not get to see
 
 
+def failed(trial: Trial, problem: str, exit_code: int, seconds: float) -> Result:
+    """Of a trial that could not be carried out."""
+    return Result(
+        trial=trial.id,
+        cell=trial.cell,
+        seed=trial.config.seed,
+        verdict=None,
+        exit_code=exit_code,
+        seconds=seconds,
+        rerun=trial.config.command(),
+        problem=problem,
+    )
+
+
 class Standing(StrEnum):
     """How a trial or a cell stands to its expectation, the worst first."""
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from lockcheck.errors import ClusterError
 from lockcheck.matrix.folder import Folder
-from lockcheck.matrix.model import Result, Trial
+from lockcheck.matrix.model import Result, Trial, failed
 
 BESIDE_S = 90.0  # of a trial: what a cluster needs to start, and its aftermath
 IN_DOCKER_S = 300.0  # images may have to be built first
@@ -98,16 +98,8 @@ class Runner:
             return f"it did not end within {seconds:.0f} s"
 
     def _without_an_answer(self, trial: Trial, output: str, seconds: float) -> Result:
-        result = Result(
-            trial=trial.id,
-            cell=trial.cell,
-            seed=trial.config.seed,
-            verdict=None,
-            exit_code=ClusterError.exit_code,
-            seconds=seconds,
-            rerun=trial.config.command(),
-            problem=output.strip()[-LAST_WORDS:] or "it ended without a word",
-        )
+        problem = output.strip()[-LAST_WORDS:] or "it ended without a word"
+        result = failed(trial, problem, ClusterError.exit_code, seconds)
         self.folder.save(trial, result)
         return result
 

@@ -12,7 +12,7 @@ from lockcheck.checker.finding import Judgement
 from lockcheck.errors import LockcheckError
 from lockcheck.history.event import NS_PER_MS
 from lockcheck.matrix.demands import demands_of
-from lockcheck.matrix.model import Expectation, Found, Result, Trial
+from lockcheck.matrix.model import Expectation, Found, Result, Trial, failed
 from lockcheck.results.story.seen import last_moment_ns
 from lockcheck.results.story.wording.doubts import in_words
 from lockcheck.results.summary import verdict_summary
@@ -30,23 +30,10 @@ def carried_out(
     try:
         outcome = execute(config, watcher)
     except LockcheckError as error:
-        return _failed(trial, error, time.monotonic() - began)
+        return failed(trial, str(error), error.exit_code, time.monotonic() - began)
     if outcome.interrupted:
         return None
     return _result(trial, expectation, outcome, time.monotonic() - began)
-
-
-def _failed(trial: Trial, error: LockcheckError, seconds: float) -> Result:
-    return Result(
-        trial=trial.id,
-        cell=trial.cell,
-        seed=trial.config.seed,
-        verdict=None,
-        exit_code=error.exit_code,
-        seconds=seconds,
-        rerun=trial.config.command(),
-        problem=str(error),
-    )
 
 
 def _result(trial: Trial, expectation: Expectation, outcome: RunOutcome, seconds: float) -> Result:

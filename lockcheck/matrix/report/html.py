@@ -6,12 +6,10 @@ apply that, by its hash, and load nothing. What comes from runs is escaped text.
 
 from __future__ import annotations
 
-from base64 import b64encode
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
-from hashlib import sha256
 from pathlib import Path
 
 import jinja2
@@ -32,6 +30,7 @@ from lockcheck.matrix.report.lines import (
     verdict_of,
 )
 from lockcheck.results import report as of_a_run
+from lockcheck.results.pages import environment
 from lockcheck.words import plain
 
 HERE = Path(__file__).parent
@@ -112,21 +111,9 @@ def _clock(seconds: float) -> str:
 
 @cache
 def _environment() -> jinja2.Environment:
-    style = "\n".join(path.read_text("utf-8") for path in STYLES)
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(HERE),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(plain=plain, tick=tick, held=held_in_words)
-    environment.globals.update(
-        style=style,
-        policy=(
-            f"default-src 'none'; style-src '{_source_hash(style)}'; "
-            "base-uri 'none'; form-action 'none'"
-        ),
+    made = environment(HERE, STYLES)
+    made.filters.update(plain=plain, tick=tick, held=held_in_words)
+    made.globals.update(
         signs=SIGNS,
         sign_of_all=SIGN_OF_ALL,
         longest=LONGEST,
@@ -134,8 +121,4 @@ def _environment() -> jinja2.Environment:
         named_at_the_top=NAMED_AT_THE_TOP,
         pages_unfolded=PAGES_UNFOLDED,
     )
-    return environment
-
-
-def _source_hash(text: str) -> str:
-    return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"
+    return made

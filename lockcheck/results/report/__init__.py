@@ -9,11 +9,9 @@ text.
 from __future__ import annotations
 
 import re
-from base64 import b64encode
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
-from hashlib import sha256
 from html import unescape
 from pathlib import Path
 
@@ -22,6 +20,7 @@ from markupsafe import Markup, escape
 
 from lockcheck.checker.finding import Judgement, Verdict
 from lockcheck.history import History
+from lockcheck.results.pages import environment
 from lockcheck.results.report.clocks import charts
 from lockcheck.results.report.glossary import glossary
 from lockcheck.results.report.over_time import over_time
@@ -238,28 +237,9 @@ def _words(command: str) -> Markup:
 def _environment() -> jinja2.Environment:
     script = "\n".join((PAGE / name).read_text("utf-8") for name in SCRIPTS)
     script = f"'use strict';\n(() => {{\n{script}\n}})();"
-    style = "\n".join((PAGE / name).read_text("utf-8") for name in STYLES)
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(PAGE),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(span=span, moment=moment, plain=plain, sentence=sentence)
-    environment.filters.update(brief_title=incident_title, options=_options, words=_words)
-    environment.filters.update(unbroken=_unbroken)
-    environment.globals.update(
-        script=script,
-        style=style,
-        policy=(
-            f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
-            "base-uri 'none'; form-action 'none'"
-        ),
-        words_below=WORDS_BELOW,
-    )
-    return environment
-
-
-def _hash(text: str) -> str:
-    return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"
+    made = environment(PAGE, (PAGE / name for name in STYLES), script)
+    made.filters.update(span=span, moment=moment, plain=plain, sentence=sentence)
+    made.filters.update(brief_title=incident_title, options=_options, words=_words)
+    made.filters.update(unbroken=_unbroken)
+    made.globals.update(words_below=WORDS_BELOW)
+    return made
