@@ -160,8 +160,11 @@ def test_who_was_first_is_not_said_where_only_the_server_knows() -> None:
     """The first client by its token had its answer last."""
     holds = ("1 acquire 0-12 token=1", "2 acquire 1-10 token=2", "1 release 30-31")
     both = told(*holds, "2 release 40-41", ttl_ms=0)
-    assert both.headline == "Without any disturbance, Redis gave client n1 and n2 the lock at once."
-    assert both.point.why == "It let n1 and n2 in at once."
+    assert (
+        both.headline
+        == "Without any disturbance, Redis gave clients n1 and n2 the lock at the same time."
+    )
+    assert both.point.why == "It let n1 and n2 in at the same time."
     assert both.contrast is not None
     assert both.contrast.happened == "n2 got it at 0.010 s, and n1 at 0.012 s."
     assert both.picture is not None

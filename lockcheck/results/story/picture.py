@@ -81,7 +81,8 @@ class Picture:
 
 
 def client_lane(node: str) -> str:
-    return f"client {plain(node)}"
+    """A client without a name is a process already."""
+    return plain(node) if node.startswith("process ") else f"client {plain(node)}"
 
 
 def picture_of(case: Case, incident: Incident) -> Picture | None:

@@ -24,8 +24,9 @@ from lockcheck.results.story.wording.whose import LIMIT, whose, why
 from lockcheck.words import amount, lock_server, names, node_of, plain, sentence, upper_first
 
 MOST_WORDS = 20
+PROCESS = "process "  # how a client without a name is called
 UNHARMED = "no data was damaged this time"
-OUR_OPENINGS = frozenset({"client", "the", "too", "no", "process", "your", "without"})
+OUR_OPENINGS = frozenset({"client", "clients", "process", "the", "too", "no", "your", "without"})
 
 
 class Level(StrEnum):
@@ -121,10 +122,11 @@ def _joined(cause: str, damage: str) -> str:
 def _with_a_role(text: str, clients: Iterable[str]) -> str:
     """The first name of a client says what it is one of."""
     named = "|".join(sorted((re.escape(plain(name)) for name in clients), key=len, reverse=True))
-    found = re.search(rf"(?<![\w-])({named})(?![\w-])", text) if named else None
-    if found is None or text[: found.start()].lower().endswith(("client ", "clients ")):
+    found = re.search(rf"(?<![\w-])({named})( and ({named}))?(?![\w-])", text) if named else None
+    if found is None or found[1].startswith(PROCESS):
         return text
-    return f"{text[: found.start()]}client {text[found.start() :]}"
+    role = "clients" if found[2] else "client"
+    return f"{text[: found.start()]}{role} {text[found.start() :]}"
 
 
 def _begun(text: str) -> str:
@@ -182,7 +184,7 @@ def _of_the_service(history: History, main: Finding, earlier: str, later: str) -
     server = lock_server(terms) if terms.accused else plain(terms.server) or "the lock server"
     beside = f"{server} gave {later} the lock that {earlier} held"
     if crossed(main):
-        beside = f"{server} gave {earlier} and {later} the lock at once"
+        beside = f"{server} gave {earlier} and {later} the lock at the same time"
     if fault is None:
         calm = terms.backend and not any(f.proven_ns is not None for f in history.faults)
         return [f"without any disturbance, {beside}" if calm else beside, beside]
@@ -255,14 +257,16 @@ def _ok(history: History, judgement: Judgement) -> str:
             which = amount(refused, "late write")
         return f"Safe only because of {guard}: it refused {which}."
     done = injected(history, judgement)
-    under = f"under {done}" if done and len(done.split()) < 10 else "under these faults"
+    under = f", under {done}" if done and len(done.split()) < 10 else ", under these faults"
+    if not done:  # of a log it is not known
+        under = ", without any disturbance" if history.terms.backend else ""
     if not history.terms.excludes:
         kept = "no acknowledged change was lost"
     elif history.terms.permits > 1:
         kept = f"no more than {history.terms.permits} clients held the lock at once"
     else:
         kept = "no two clients held the lock at once"
-    return f"{upper_first(kept)}, {under if done else 'without any disturbance'}."
+    return f"{upper_first(kept)}{under}."
 
 
 def _unknown(history: History, judgement: Judgement) -> str:

@@ -70,7 +70,7 @@ def _let_in(main: Finding) -> str:
     earlier, later = node_of(main.holds, 0, "a client"), node_of(main.holds, 1, "another client")
     if main.blame.promised_until_ns is None:
         if crossed(main):
-            return f"It let {earlier} and {later} in at once."
+            return f"It let {earlier} and {later} in at the same time."
         return f"It let {later} in before {earlier} had released the lock."
     early = f"it let {later} in while {earlier}'s lease had {span(main.blame.by_ns)} to go"
     if main.blame.fault is not None and main.blame.fault.effect is Effect.SKEWS:
