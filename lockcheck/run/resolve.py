@@ -13,7 +13,7 @@ from lockcheck.config import RunConfig
 from lockcheck.errors import UserError
 from lockcheck.history import Terms
 from lockcheck.history.event import TRANSACTION, UNLIMITED_PERMITS
-from lockcheck.nemesis import ALL, NO_FAULT, Plan, draw, parse_nemesis
+from lockcheck.nemesis import ALL, NO_FAULT, Plan, Sequence, draw, parse_nemesis
 from lockcheck.nemesis.base import Step
 from lockcheck.nemesis.fitting import check_fit, steps_of
 from lockcheck.nemesis.grammar import sequence_words
@@ -65,7 +65,7 @@ def resolve(config: RunConfig) -> RunPlan:
     if any(step.kind.wants_faketime(step) for step in steps):
         nodes = under_faketime(nodes)
     return RunPlan(
-        config=structs.replace(config, nemesis=tuple(map(sequence_words, nemesis))),
+        config=_spelled(config, nemesis),
         lock=lock,
         workload=workload,
         storage=storage,
@@ -74,6 +74,14 @@ def resolve(config: RunConfig) -> RunPlan:
         faults=faults,
         terms=_terms(config, lock, workload, nodes, steps),
     )
+
+
+def _spelled(config: RunConfig, nemesis: tuple[Sequence, ...]) -> RunConfig:
+    """Its faults in one spelling, wherever they are shown; the usual one stays as it is."""
+    [usual] = (each.default for each in structs.fields(RunConfig) if each.name == "nemesis")
+    if config.nemesis == usual:
+        return config
+    return structs.replace(config, nemesis=tuple(map(sequence_words, nemesis)))
 
 
 # --- nodes, also of the library's clusters -------------------------------------------------------
