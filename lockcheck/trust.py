@@ -94,6 +94,15 @@ def _looked_at(path: Path) -> Iterator[tuple[Path, bool]]:
             at = step
 
 
+def refuse_foreign_orders(path: Path) -> None:
+    """Raises UserError if this is root, and others may decide what this file asks to be started."""
+    if os.geteuid() == ROOT and (doubt := doubt_on_the_way(path, trusted_users())):
+        raise UserError(
+            f"root carries out nothing that {path} asks for: {doubt}",
+            cure="do it as that user, or in a place where only root can write",
+        )
+
+
 def refuse_foreign_place(path: Path) -> None:
     """Raises UserError if this is root, and others may decide what is written to this path."""
     if os.geteuid() == ROOT and (doubt := doubt_on_the_way(path, trusted_users())):

@@ -19,7 +19,7 @@ from lockcheck.errors import UserError
 from lockcheck.files import read_document, writing
 from lockcheck.matrix.model import Cell, CellOutcome, Result, Trial
 from lockcheck.matrix.report.ndjson import ndjson
-from lockcheck.trust import refuse_foreign_place
+from lockcheck.trust import refuse_foreign_orders, refuse_foreign_place
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -109,6 +109,7 @@ class Folder:
         raise UserError(f"{self.path / PLAN} has no trial {name!r}", cure="its ids are in the file")
 
     def _lines(self, name: str) -> list[bytes]:
+        refuse_foreign_orders(self.path / name)  # a plan names programs
         try:
             return read_document(self.path / name).splitlines()
         except OSError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
 from pathlib import Path
 
@@ -163,3 +164,12 @@ def test_the_plan_reads_back(tmp_path: Path) -> None:
         folder.plan()
     with pytest.raises(UserError, match="no folder of a campaign"):
         Folder.at(tmp_path).plan()
+
+
+def test_root_carries_out_no_plan_that_others_may_have_written(tmp_path: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("it is about root")
+    folder = Folder.begin(tmp_path, plan())
+    (folder.path / "plan.ndjson").chmod(0o666)
+    with pytest.raises(UserError, match="can be written by other users"):
+        folder.plan()
