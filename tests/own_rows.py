@@ -8,8 +8,8 @@ from pathlib import Path
 
 from lockcheck.backends import BACKENDS, Backend
 from lockcheck.backends.expected import LIMIT, Expected, without_limit
-from lockcheck.cli.campaigns import asked_in
-from lockcheck.cli.matrix import matrix_command
+from lockcheck.cli.campaign.commands import matrix_command
+from lockcheck.cli.campaign.conduct import asked_in
 from lockcheck.matrix.folder import Folder, Plan
 from lockcheck.matrix.judging import deviations, standing_of
 from lockcheck.matrix.model import Cell, Standing

@@ -10,15 +10,15 @@ import click
 
 from lockcheck import __version__
 from lockcheck.cli.battery import battery_command
-from lockcheck.cli.gate import as_json as json_of
-from lockcheck.cli.gate import print_error, printable, say
-from lockcheck.cli.history_commands import check_command, export_command
-from lockcheck.cli.matrix import (
+from lockcheck.cli.campaign.commands import (
     compare_command,
     matrix_command,
     merge_command,
     trial_command,
 )
+from lockcheck.cli.gate import as_json as json_of
+from lockcheck.cli.gate import print_error, printable, say
+from lockcheck.cli.history_commands import check_command, export_command
 from lockcheck.cli.museum import museum_command
 from lockcheck.cli.options import LateChoice, read_config_file
 from lockcheck.cli.run_options import RunCommand, config_from, out_of_runs, stored_config

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from lockcheck.cli.campaigns import asked_in
-from lockcheck.cli.matrix import matrix_command
+from lockcheck.cli.campaign.commands import matrix_command
+from lockcheck.cli.campaign.conduct import asked_in
 from lockcheck.errors import UserError
 from lockcheck.matrix.choosing import chosen
 from lockcheck.matrix.folder import Folder, Plan, unfinished

@@ -67,7 +67,7 @@ def matrix_command(context: click.Context, /, **given: Any) -> int:
     A campaign that was cut short goes on where it ended. Exit codes: 0 all as expected, 1 not,
     3 unknown, or something never happened that had to, 4 a run failed, 130 interrupted.
     """
-    from lockcheck.cli.campaigns import Choice, conduct
+    from lockcheck.cli.campaign.conduct import Choice, conduct
 
     return conduct(context, Choice(**given))
 
@@ -100,7 +100,7 @@ def trial_command(plan: Path, name: str, out: Path) -> int:
 @click.option("--out", type=OUT, default="results", show_default=True, help="Where it is kept.")
 def merge_command(folders: tuple[Path, ...], out: Path) -> int:
     """Put the shards of one campaign together: its page, its reports and its exit code."""
-    from lockcheck.cli.campaigns import merged
+    from lockcheck.cli.campaign.conduct import merged
 
     return merged(folders, out)
 
