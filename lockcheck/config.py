@@ -20,7 +20,7 @@ import msgspec
 
 from lockcheck.backends import BACKENDS, Backend
 from lockcheck.backends.program import FOLDER_THERE, ClientProgram
-from lockcheck.durations import duration_words
+from lockcheck.durations import Duration, DurationRange, duration_words
 from lockcheck.errors import UserError
 from lockcheck.files import read_document
 from lockcheck.servers.base import Clock
@@ -30,6 +30,7 @@ from lockcheck.workloads import WORKLOADS
 # A client notices its own stalls from a tenth of the lease on; shorter leases drown in noise.
 SHORTEST_TTL_MS = 200
 RUNTIMES = ("auto", "local", "docker")
+LONGEST_THINK = 1.5  # the longest work under the lock, in usual ones
 IN_MS = "_ms"  # how the name of a field ends that is a duration
 
 
@@ -43,6 +44,7 @@ class Setting:
     high: int | None = None
     metavar: str | None = None
     folder: bool = False
+    range: bool = False  # a range of durations is possible, too
     repeated: bool = True  # by the command that runs it again
 
 
@@ -124,7 +126,13 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
     ] = 1000
     time_limit_ms: Annotated[int, Setting("How long to run.", low=1000, high=86_400_000)] = 15_000
     think_ms: Annotated[
-        int, Setting("How long a client works under the lock, give or take a half.", low=1)
+        Duration,
+        Setting(
+            "How long a client works under the lock, give or take a half; or, as in 50ms..300ms, "
+            "from how long to how long.",
+            low=1,
+            range=True,
+        ),
     ] = 10
     seed: Annotated[
         int,
@@ -201,6 +209,13 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
         return ClientProgram(
             command=command_of(self.client, self.python, self.requirements), folder=folder
         )
+
+    @property
+    def work_ms(self) -> tuple[float, float]:
+        """The shortest and the longest that a client means to work under the lock."""
+        if isinstance(self.think_ms, DurationRange):
+            return self.think_ms.low_ms, self.think_ms.high_ms
+        return self.think_ms * (2 - LONGEST_THINK), self.think_ms * LONGEST_THINK
 
     @property
     def folder_of_client(self) -> str:

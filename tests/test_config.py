@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import msgspec
@@ -16,7 +17,13 @@ from lockcheck.backends import BACKENDS
 from lockcheck.backends.base import Promises
 from lockcheck.cli import commands as cli
 from lockcheck.config import RUNTIMES, RunConfig, read_config, settings
-from lockcheck.durations import duration_words, parse_duration_ms
+from lockcheck.durations import (
+    Duration,
+    DurationRange,
+    duration_words,
+    parse_duration_ms,
+    parse_duration_or_range,
+)
 from lockcheck.errors import UserError
 from lockcheck.nemesis import nemesis_choices
 from lockcheck.run.resolve import planned
@@ -44,6 +51,60 @@ def test_durations_are_written_as_they_are_read(ms: int) -> None:
     assert parse_duration_ms(duration_words(ms)) == ms
 
 
+@pytest.mark.parametrize(
+    ("text", "read", "canonical"),
+    [
+        ("50ms..300ms", DurationRange(50, 300), "50ms..300ms"),
+        ("0.5..8", DurationRange(500, 8000), "500ms..8s"),
+        (" 1s .. 2m ", DurationRange(1000, 120_000), "1s..120s"),
+        ("1s..1000ms", 1000, "1s"),
+        ("10ms", 10, "10ms"),
+    ],
+)
+def test_ranges_of_durations(text: str, read: Duration, canonical: str) -> None:
+    assert parse_duration_or_range(text) == read
+    assert duration_words(read) == canonical
+    assert parse_duration_or_range(canonical) == read
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("3s..1s", "'3s..1s' begins with the longer duration"),
+        ("0s..1s", "'0s' is too short"),
+        ("..1s", "'' is not a duration"),
+        ("1s..", "'' is not a duration"),
+        ("1s...3s", "'.3s' is not a duration"),
+        ("1s..2s..3s", "'2s..3s' is not a duration"),
+    ],
+)
+def test_what_is_no_range_of_durations(text: str, why: str) -> None:
+    with pytest.raises(UserError) as refused:
+        parse_duration_or_range(text)
+    assert refused.value.message == why
+
+
+@given(st.integers(1, 10**5), st.integers(0, 10**5), st.randoms())
+def test_what_is_drawn_is_in_the_range(low: int, more: int, choices: Random) -> None:
+    assert low <= DurationRange(low, low + more).drawn(choices) <= low + more
+
+
+def test_a_stored_range_that_is_none_is_refused() -> None:
+    with pytest.raises(msgspec.ValidationError, match="no shorter"):
+        msgspec.json.decode(b'{"low_ms": 3, "high_ms": 1}', type=DurationRange)
+
+
+def test_work_is_give_or_take_a_half_or_as_the_range_says() -> None:
+    usual = RunConfig(backend="redis", seed=1, think_ms=10)
+    assert usual.work_ms == (5, 15)
+    drawn = RunConfig(backend="redis", seed=1, think_ms=DurationRange(50, 300))
+    assert drawn.work_ms == (50, 300)
+    assert "--think 50ms..300ms" in drawn.command()
+
+
+ranges = st.builds(
+    lambda low, more: DurationRange(low, low + more), st.integers(1, 10**5), st.integers(1, 10**5)
+)
 configs = st.builds(
     RunConfig,
     backend=st.sampled_from(list(BACKENDS)),
@@ -54,7 +115,7 @@ configs = st.builds(
     keys=st.integers(1, 1000),
     ttl_ms=st.integers(50, 10**6),
     time_limit_ms=st.integers(1000, 10**6),
-    think_ms=st.integers(1, 10**5),
+    think_ms=st.integers(1, 10**5) | ranges,
     guard=st.sampled_from(Guard),
     lease_clock=st.sampled_from(Clock),
     check_validity=st.booleans(),

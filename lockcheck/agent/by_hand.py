@@ -84,6 +84,7 @@ class FaultsByHand:
         step = step_of(orders.step)
         if orders.nodes:
             step = at_nodes(step, orders.nodes)
+        step = step.drawn(self._choices)
         if lacking := step.kind.lacks(step):
             raise FaultError(f"{step} is not possible here: {lacking.reason}", cure=lacking.cure)
         nodes = await self._aim(step)

@@ -7,12 +7,12 @@ from collections.abc import Callable, Collection, Mapping
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
 
-from lockcheck.durations import parse_duration_ms
+from lockcheck.durations import parse_duration_ms, parse_duration_or_range
 from lockcheck.errors import UserError
 from lockcheck.files import bounded, opened
 from lockcheck.sizes import parse_size
@@ -203,17 +203,20 @@ class LockName(LateChoice):
         return value
 
 
-class Parsed(click.ParamType):  # type: ignore[type-arg,unused-ignore]
+T = TypeVar("T")
+
+
+class Parsed(click.ParamType, Generic[T]):  # type: ignore[type-arg,unused-ignore]
     """A number that is written with a unit."""
 
-    def __init__(self, name: str, parse: Callable[[str], int]) -> None:
+    def __init__(self, name: str, parse: Callable[[str], T]) -> None:
         self.name = name
         self._parse = parse
 
     def convert(
-        self, value: str | int, param: click.Parameter | None, ctx: click.Context | None
-    ) -> int:
-        if isinstance(value, int):
+        self, value: str | T, param: click.Parameter | None, ctx: click.Context | None
+    ) -> T:
+        if not isinstance(value, str):
             return value
         try:
             return self._parse(value)
@@ -240,4 +243,5 @@ class ClockError(click.ParamType):  # type: ignore[type-arg,unused-ignore]
 
 NO_TIME = ("0", "0s", "0ms")
 DURATION = Parsed("duration", parse_duration_ms)
+DURATIONS = Parsed("duration or range", parse_duration_or_range)
 SIZE = Parsed("size", parse_size)

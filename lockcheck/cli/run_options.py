@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lockcheck.cli.options import CLIENTS, DURATION, MUSEUM, LateChoice, LockName
+from lockcheck.cli.options import CLIENTS, DURATION, DURATIONS, MUSEUM, LateChoice, LockName
 
 if TYPE_CHECKING:
     from lockcheck.backends.program.messages import DescribeOk
@@ -79,7 +79,8 @@ def _option(field: str, setting: Setting) -> click.Option:
             "default": default and str(default),
         }
     elif field.endswith(IN_MS):
-        details |= {"type": DURATION, "default": duration_words(default)}
+        of_time = DURATIONS if setting.range else DURATION
+        details |= {"type": of_time, "default": duration_words(default)}
     elif setting.folder:
         details["type"] = click.Path(file_okay=False)
     elif setting.low is not None:

@@ -20,7 +20,6 @@ from lockcheck.servers.wire import Refused, WireFailure, classify
 from lockcheck.storage.base import Ask, Storage
 
 CHANGING = frozenset({F.WRITE, F.RUN})
-LONGEST_THINK = 1.5  # the longest work under the lock, in usual ones
 LONGEST_AIM_S = 60.0  # a nemesis that aims and never strikes must not stop a client for ever
 CLOSING_S = 5.0
 
@@ -37,7 +36,7 @@ class Session:
     recorder: Recorder
     stopping: threading.Event
     keys: tuple[str, ...]
-    think_ms: float
+    think_ms: tuple[float, float]  # the shortest and the longest
     check_validity: bool
     aims: Path  # the folder of the nemesis's marks for this client
     marks: int = 0
@@ -276,8 +275,7 @@ class Session:
         It lasts while the nemesis aims at this client, unless the client notices that its lease has
         run out.
         """
-        usual = self.settings.choices.uniform(2 - LONGEST_THINK, LONGEST_THINK)
-        until = time.monotonic() + self.think_ms * usual / 1000
+        until = time.monotonic() + self.settings.choices.uniform(*self.think_ms) / 1000
         while (left_s := until - time.monotonic()) > 0:
             self._notified.wait(min(left_s, self._keep()))
             self._heed()

@@ -65,7 +65,7 @@ class WorkerOrders(msgspec.Struct, frozen=True, kw_only=True):
     guard: Guard
     keys: tuple[str, ...]
     ttl_ms: int
-    think_ms: int
+    think_ms: tuple[float, float]
     check_validity: bool
     lease_clock: Clock
     seed: int

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from lockcheck.durations import longest_ms
 from lockcheck.matrix.model import Expectation
 from lockcheck.run.plan import RunPlan
 from lockcheck.storage.base import Guard
@@ -40,7 +41,7 @@ def demands_of(expected: Expectation, plan: RunPlan) -> Iterator[Demand]:
     if not plan.terms.at_holders:
         enough = ENOUGH_AMID_FAULTS if kinds else ENOUGH
         updates = NESTED_UPDATES if plan.workload.needs is REENTRY else 1
-        yield acquires(fewest(enough, config.time_limit_ms, config.think_ms * updates))
+        yield acquires(fewest(enough, config.time_limit_ms, longest_ms(config.think_ms) * updates))
     if config.guard is Guard.FENCE and {"pause", "partition"} & {*kinds}:
         yield refuses_stale_writes
     if "kill:holder" in config.nemesis and promises.excludes:

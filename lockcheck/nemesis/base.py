@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
+from lockcheck.durations import DurationRange, longest_ms
 from lockcheck.errors import FaultError
 from lockcheck.history import Effect
 from lockcheck.nemesis.parameters import FOR, GAP, GENERAL, WHEN, Parameter, ParameterValue
@@ -117,6 +118,21 @@ class Step:
     kind: FaultKind
     aim: Aim
     given: tuple[tuple[str, ParameterValue], ...] = ()  # in the order of the kind's parameters
+    drawn_from: Step | None = None  # as it was asked for, if that has ranges
+
+    @property
+    def asked(self) -> str:
+        return str(self.drawn_from or self)
+
+    def drawn(self, choices: Random) -> Step:
+        """For one strike: with a duration in the place of each range."""
+        if not any(isinstance(value, DurationRange) for _, value in self.given):
+            return self
+        given = tuple(
+            (name, value.drawn(choices) if isinstance(value, DurationRange) else value)
+            for name, value in self.given
+        )
+        return replace(self, given=given, drawn_from=self)
 
     def __str__(self) -> str:
         known = {p.name: p for p in self.kind.all_parameters}
@@ -136,8 +152,9 @@ class Step:
         return dict(self.given).get(name, defaults[name])
 
     def duration_ms(self, name: str) -> int | None:
+        """Of a range the longest, by which all is planned."""
         value = self.setting(name)
-        return value if isinstance(value, int) else None
+        return longest_ms(value) if isinstance(value, int | DurationRange) else None
 
     @property
     def for_ms(self) -> int | None:

@@ -5,13 +5,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
-from lockcheck.durations import duration_words, parse_duration_ms
+from lockcheck.durations import (
+    DurationRange,
+    duration_words,
+    parse_duration_ms,
+    parse_duration_or_range,
+)
 from lockcheck.errors import UserError
 from lockcheck.nemesis.triggers import Trigger
 
-ParameterValue: TypeAlias = int | float | str | bool
+T = TypeVar("T")
+ParameterValue: TypeAlias = int | float | str | bool | DurationRange
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +28,7 @@ class Parameter:
     meaning: str
     looks: str  # the form of a value, as in the help; empty for a flag, which has no value
     read: Callable[[str], ParameterValue]
-    write: Callable[[ParameterValue], str]
+    write: Callable[[Any], str]  # of what `read` returns
     default: ParameterValue | None = None
 
     @property
@@ -40,11 +46,14 @@ class Parameter:
 def duration(
     name: str, meaning: str, *, default: ParameterValue | None = None, or_word: str = ""
 ) -> Parameter:
-    """Its value is in milliseconds, or the word `or_word`."""
+    """Its value is in milliseconds, a range that one is drawn from for each strike, or the word
+    `or_word`."""
     looks = f"DURATION|{or_word}" if or_word else "DURATION"
 
     def read(text: str) -> ParameterValue:
-        return or_word if or_word and text == or_word else _read_duration_ms(text)
+        if or_word and text == or_word:
+            return or_word
+        return _read(parse_duration_or_range, text)
 
     return Parameter(name, meaning, looks, read, _write_duration, default)
 
@@ -54,10 +63,10 @@ def signed_duration(name: str, meaning: str, *, default: int | None = None) -> P
         sign, rest = text[:1], text[1:]
         if sign not in ("+", "-"):
             raise ValueError("write it with its sign, like +30s or -500ms")
-        return _read_duration_ms(rest) * (-1 if sign == "-" else 1)
+        return _read(parse_duration_ms, rest) * (-1 if sign == "-" else 1)
 
-    def write(value: ParameterValue) -> str:
-        return ("-" if int(value) < 0 else "+") + duration_words(abs(int(value)))
+    def write(value: int) -> str:
+        return ("-" if value < 0 else "+") + duration_words(abs(value))
 
     return Parameter(name, meaning, "±DURATION", read, write, default)
 
@@ -91,8 +100,7 @@ def rate(name: str, meaning: str, *, low: int, high: int, default: int | None = 
             raise ValueError(f"it goes from {write(low)} to {write(high)}")
         return value
 
-    def write(value: ParameterValue) -> str:
-        bits = int(value)
+    def write(bits: int) -> str:
         unit = next(unit for unit, size in units.items() if bits % size == 0)
         return f"{bits // units[unit]}{unit}"
 
@@ -114,15 +122,15 @@ def flag(name: str, meaning: str) -> Parameter:
     return Parameter(name, meaning, "", lambda _text: True, lambda _value: "", default=False)
 
 
-def _read_duration_ms(text: str) -> int:
+def _read(parse: Callable[[str], T], text: str) -> T:
     try:
-        return parse_duration_ms(text)
+        return parse(text)
     except UserError as error:
         raise ValueError(error.cure) from error
 
 
 def _write_duration(value: ParameterValue) -> str:
-    return duration_words(value) if isinstance(value, int) else str(value)
+    return str(value) if isinstance(value, str | float) else duration_words(value)
 
 
 # The parameters of every fault.

@@ -11,6 +11,7 @@ from lockcheck.backends.program import ClientProgram
 from lockcheck.backends.program.beside import DOOR
 from lockcheck.client.worker import StorageAt, WorkerOrders
 from lockcheck.compose.docker.compose_file import RUN_FOLDER
+from lockcheck.durations import longest_ms
 from lockcheck.nodes.node import NodeSpec, Role
 from lockcheck.run.plan import RunPlan
 from lockcheck.servers.wire import Address
@@ -50,7 +51,7 @@ def begin_orders(
                 guard=config.guard,
                 keys=config.key_names(),
                 ttl_ms=config.ttl_ms,
-                think_ms=config.think_ms,
+                think_ms=config.work_ms,
                 check_validity=config.check_validity,
                 lease_clock=config.lease_clock,
                 seed=config.seed,
@@ -63,7 +64,7 @@ def begin_orders(
 
 
 def end_orders(plan: RunPlan, *, at_once: bool) -> EndOrders:
-    under_way_s = 2 * (plan.config.think_ms + plan.config.ttl_ms) / 1000
+    under_way_s = 2 * (longest_ms(plan.config.think_ms) + plan.config.ttl_ms) / 1000
     grace_s = min(LEAVING_GRACE_S + under_way_s, LONGEST_GRACE_S)
     storage, node = plan.storage, plan.storage_node
     ledger = LedgerOrders(node.name, storage.name) if storage and node else None

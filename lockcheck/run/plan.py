@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from lockcheck.backends import BACKENDS, Backend
-from lockcheck.client.session import LONGEST_THINK
 from lockcheck.config import RunConfig
 from lockcheck.history import Terms
 from lockcheck.nemesis import FAULTS, Plan, Sequence
@@ -75,7 +74,7 @@ class RunPlan:
         promises = self.lock.promises
         kept_alive = promises.session or promises.renews or promises.extends
         kept_alive = kept_alive or self.config.check_validity
-        return not kept_alive and self.config.think_ms * LONGEST_THINK >= self.config.ttl_ms
+        return not kept_alive and self.config.work_ms[1] >= self.config.ttl_ms
 
     @property
     def longest_aftermath_s(self) -> float:

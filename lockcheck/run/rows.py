@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lockcheck.durations import duration_words
+from lockcheck.durations import Duration, DurationRange, duration_words
 from lockcheck.nemesis.grammar import sequence_words
 from lockcheck.nodes.node import in_words
 from lockcheck.results.story.settings import Rows, settings_of
@@ -27,8 +27,13 @@ def plan_rows(plan: RunPlan, results: Path, runtime: str) -> Rows:
         ("servers", in_words(plan.servers)),
         *([(NOT_TESTED, NOT_OURS)] if plan.faults.elsewhere else []),
         *([("dead clients are released by", lock.ended_by)] if lock.ended_by else []),
-        ("--think", f"about {duration_words(config.think_ms)}"),
+        ("--think", _work_words(config.think_ms)),
         ("--time-limit", duration_words(config.time_limit_ms)),
         ("runtime", runtime),
         ("results", str(results)),
     )
+
+
+def _work_words(think: Duration) -> str:
+    about = "" if isinstance(think, DurationRange) else "about "
+    return f"{about}{duration_words(think)}"

@@ -6,7 +6,7 @@ import msgspec
 
 from lockcheck.backends import BACKENDS, Backend
 from lockcheck.config import IN_MS, RunConfig, Setting, option_of, settings
-from lockcheck.durations import duration_words
+from lockcheck.durations import duration_words, longest_ms
 from lockcheck.errors import UserError
 from lockcheck.servers.base import Clock
 from lockcheck.storage import STORAGES
@@ -45,7 +45,7 @@ def check_settings(config: RunConfig) -> None:
 def check(config: RunConfig, lock: Backend, workload: Workload) -> None:
     """Whether they go together. Raises a UserError with the cure."""
     _check_workload(config, lock, workload)
-    if config.think_ms > config.time_limit_ms:
+    if longest_ms(config.think_ms) > config.time_limit_ms:
         raise UserError(
             f"--think {duration_words(config.think_ms)} is longer than the whole run",
             cure=f"below --time-limit {duration_words(config.time_limit_ms)}",

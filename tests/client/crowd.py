@@ -169,7 +169,7 @@ class _Client:
             recorder=recorder,
             stopping=self.stopping,
             keys=("k1",),
-            think_ms=2,
+            think_ms=(1, 3),
             check_validity=False,
             aims=aims,
         )

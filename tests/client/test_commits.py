@@ -75,7 +75,7 @@ def session(folder: Path, *, commits: bool = True) -> tuple[Session, Database]:
         recorder=Recorder(EventWriter(folder / "h.jsonl"), "c1", 0, 5, origin_ns=0, stall_ms=1e6),
         stopping=threading.Event(),
         keys=("k1",),
-        think_ms=1,
+        think_ms=(1, 1),
         check_validity=False,
         aims=folder / "aims",
     )

@@ -122,7 +122,7 @@ def client(tmp_path: Path) -> Iterator[Client]:
         recorder=recorder,
         stopping=threading.Event(),
         keys=("k1",),
-        think_ms=1,
+        think_ms=(1, 1),
         check_validity=False,
         aims=aims,
     )
@@ -141,13 +141,20 @@ def test_what_a_turn_writes(client: Client) -> None:
     assert client.names() == ["acquire", "acquire!", "release", "release!"]
 
 
+def test_work_takes_between_its_shortest_and_its_longest(client: Client) -> None:
+    client.session.think_ms = (30, 40)
+    began = time.monotonic()
+    client.session.locked("k1", lambda session, held: session.think())
+    assert time.monotonic() - began >= 0.03
+
+
 def test_a_shared_claim_is_written_as_one(client: Client) -> None:
     client.session.locked("k1", lambda session, held: None, Mode.SHARED)
     assert [e.shared for e in client.events()] == [True, True, False, False]
 
 
 def test_a_loss_reported_by_another_thread_ends_the_thinking_at_once(client: Client) -> None:
-    client.session.think_ms = 60_000
+    client.session.think_ms = (60_000, 60_000)
 
     def section(session: Session, held: Held) -> None:
         in_the_background(lambda: client.lock.claims[0].lost("the session expired"))
@@ -191,7 +198,7 @@ def test_a_client_that_does_not_look_acts_first_and_heeds_its_loss_then(client: 
 
 def test_who_was_stopped_goes_on_where_it_stood(client: Client) -> None:
     """Its loss was reported and the mark removed while it was stopped: it does its next step."""
-    client.session.think_ms = 0
+    client.session.think_ms = (0, 0)
     aimed = client.session.aims / "work-1"
     aimed.touch()
 
@@ -302,7 +309,7 @@ def test_a_client_that_renews_the_lease_itself_does_so_while_it_works(
     session = client.session
     session.backend = replace(BACKEND, promises=replace(BACKEND.promises, extends=True))
     session.settings = replace(session.settings, ttl_ms=60)
-    session.think_ms = 60_000  # it is lost long before
+    session.think_ms = (60_000, 60_000)  # it is lost long before
     client.lock.renewals = [fails, None, None]
 
     def section(session: Session, held: Held) -> None:

@@ -101,7 +101,7 @@ class Clients:
             ),
             stopping=threading.Event(),
             keys=("k1", INNER),
-            think_ms=0,
+            think_ms=(0, 0),
             check_validity=False,
             aims=self.folder / f"{name}.aims",
         )

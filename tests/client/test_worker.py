@@ -59,7 +59,7 @@ def give_orders(folder: Path, redis: Address) -> None:
         guard=Guard.NONE,
         keys=("k1",),
         ttl_ms=1000,
-        think_ms=10,
+        think_ms=(5, 15),
         check_validity=False,
         lease_clock=Clock.MONOTONIC,
         seed=1,

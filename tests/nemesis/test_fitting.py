@@ -118,6 +118,13 @@ def test_taken(plan: Plan, text: str) -> None:
     check_nemesis([text], plan)
 
 
+def test_a_range_has_to_fit_with_its_longest() -> None:
+    plan = replace(LONG_LEASE, time_limit_ms=6_000)
+    check_nemesis(["pause:for=1s..5s"], plan)
+    with pytest.raises(UserError, match=r"it takes 7\.3s with the pause before it"):
+        check_nemesis(["pause:for=1s..7s"], plan)
+
+
 def test_the_cure_for_what_takes_too_long_cures() -> None:
     with pytest.raises(UserError) as caught:
         check_nemesis(["pause"], LONG_LEASE)
@@ -131,6 +138,7 @@ def test_the_cure_for_what_takes_too_long_cures() -> None:
         ((), 0),
         (("none",), 0),
         (("pause",), 2000),
+        (("pause:for=1s..9s",), 9000),
         (("pause:for=3s", "kill:restart=5s then pause"), 5000),
         (("kill:restart=never",), 0),
     ],

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lockcheck.config import RunConfig
+from lockcheck.durations import DurationRange
 from lockcheck.errors import UserError
 from lockcheck.nemesis import FAULTS, nemesis_choices, parse_nemesis, step_of
 from lockcheck.nemesis.base import Step, StepOrders
@@ -42,6 +43,10 @@ KINDS = {**FAULTS, "clock": CLOCK}
         ("slow:rate=1500kbit@leader", "slow:leader,rate=1500kbit"),
         ("slow:primary,loss=30", "slow:leader,loss=30.0"),
         ("slow:delay=0.2s@server", "slow:server,delay=200ms"),
+        ("slow:delay=0.2s..1s@server", "slow:server,delay=200ms..1s"),
+        ("pause:for=1..3", "pause:holder,for=1s..3s"),
+        ("pause:for=1s..1000ms,gap=1s .. 2.5s", "pause:holder,for=1s,gap=1s..2.5s"),
+        ("kill:restart=1s..3s", "kill:server,restart=1s..3s"),
         ("kill", "kill:server"),
         ("kill:server,restart=2s", "kill:server,restart=2s"),
         ("kill:server,restart=2s,no-data", "kill:server,restart=2s,no-data"),
@@ -87,6 +92,9 @@ def test_what_is_taken(text: str, canonical: str) -> None:
         ("pause:for=soon", "soon", ["for cannot be 'soon'", "500ms"]),
         ("pause:for=0s", "0s", ["above zero"]),
         ("pause:for=1s,for=2s", "for", ["twice"]),
+        ("pause:for=3s..1s", "3s..1s", ["for cannot be '3s..1s'", "first: 1s..3s"]),
+        ("pause:for=0s..1s", "0s..1s", ["above zero"]),
+        ("pause:for=1s..", "1s..", ["500ms"]),
         ("kill:no-data=yes", "yes", ["no-data takes no value"]),
         ("kill:restart=always", "always", ["restart cannot be 'always'"]),
         ("partition:from=moon", "moon", ["lock, servers, clients, storage, all"]),
@@ -123,6 +131,7 @@ def test_what_is_offered_is_taken(text: str) -> None:
 
 
 DURATIONS = st.integers(1, 10**7)
+RANGES = st.builds(lambda low, more: DurationRange(low, low + more), DURATIONS, DURATIONS)
 
 
 def settings_of_the_clock() -> st.SearchStrategy[dict[str, ParameterValue]]:
@@ -134,8 +143,8 @@ def settings_of_the_clock() -> st.SearchStrategy[dict[str, ParameterValue]]:
             "clock": st.sampled_from(["wall", "monotonic"]),
             "ramp": DURATIONS | st.just("never"),
             "smooth": st.just(True),
-            "for": DURATIONS,
-            "gap": DURATIONS,
+            "for": DURATIONS | RANGES,
+            "gap": DURATIONS | RANGES,
         },
     )
 
@@ -180,7 +189,7 @@ def test_the_agent_is_given_the_same_steps_and_parses_no_text() -> None:
     words = ("restart=never", "one-way=in", "rate=8kbit", "loss=2.5", "drift=1.0", "no-data")
     plain = [text for text in nemesis_choices() if text != "none"]
     able = [f"{kind}:{word}" for kind in FAULTS for word in words if _is_known(kind, word)]
-    for text in (*plain, *able, "pause:for=3s,gap=1ms,when=write"):
+    for text in (*plain, *able, "pause:for=3s,gap=1ms,when=write", "pause:for=3s..4s"):
         (step,) = parse_nemesis(text)
         sent = msgspec.json.encode(step.orders())
         assert step_of(msgspec.json.decode(sent, type=StepOrders)) == step

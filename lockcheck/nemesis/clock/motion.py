@@ -30,8 +30,7 @@ class Motion:
 
 
 def motion_of(step: Step) -> Motion:
-    rate = step.setting(DRIFT.name)
-    if rate is not None:
+    if isinstance(rate := step.setting(DRIFT.name), int | float):
         return Motion(rate=float(rate))
     by_ms = step.duration_ms(JUMP.name) or 0
     return Motion(by_ns=by_ms * 1_000_000, every_ms=step.duration_ms(STROBE.name) or 0)

@@ -68,7 +68,7 @@ class Nemesis:
 
     def start(self) -> None:
         for step in (step for sequence in self._sequences for step in sequence):
-            self._missed[str(step)] = step
+            self._missed[step.asked] = step
         self._tasks = [
             asyncio.create_task(
                 self._run_sequence(sequence, random.Random(f"{self._seed}/{n}/{words}"))
@@ -113,7 +113,8 @@ class Nemesis:
     async def _go_round(self, sequence: Sequence, choices: random.Random) -> None:
         steps = list(sequence)
         while steps:
-            for step in list(steps):
+            for asked in list(steps):
+                step = asked.drawn(choices)
                 if not await self._wait_before(step, choices):
                     return
                 aimed = await self._aim(step, choices)
@@ -121,7 +122,7 @@ class Nemesis:
                     return
                 await self._strike(step, aimed)
                 if step.lasts_ms(self._plan) is None:
-                    steps.remove(step)  # it lasts to the end of the run
+                    steps.remove(asked)  # it lasts to the end of the run
             # Those that struck would take nodes and moments from those that have not.
             await first_set(self._all_came, self._no_more, within_s=GIVES_WAY_S)
 
@@ -199,7 +200,7 @@ class Nemesis:
             nodes = await step.aim.choose(self._scene, choices)
             return nodes if self._would_show(step, nodes) else ()
         except Exception as error:  # noqa: BLE001 - recorded as the reason of a missed step
-            self._why_missed[str(step)] = in_words(error)
+            self._why_missed[step.asked] = in_words(error)
             return ()
 
     def _would_show(self, step: Step, nodes: tuple[str, ...]) -> bool:
@@ -209,7 +210,7 @@ class Nemesis:
         return not links or any(clear)
 
     async def _strike(self, step: Step, aimed: Aimed) -> None:
-        self._missed.pop(str(step), None)
+        self._missed.pop(step.asked, None)
         if not self._missed:
             self._all_came.set()
         self._has_begun = True

@@ -66,7 +66,7 @@ class UnderWay:
         """Whether it has taken effect and was proven."""
         name = self.step.kind.name
         links = tuple((link.sender, link.receiver) for link in self._links) or None
-        effect, asked = self.step.kind.effect, str(self.step)
+        effect, asked = self.step.kind.effect, self.step.asked
         why = self.trigger.words
         self._note(EventType.INVOKE, name, effect=effect, links=links, asked=asked, value=why)
         try:

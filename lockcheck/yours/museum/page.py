@@ -89,8 +89,7 @@ def under(exhibit: Exhibit) -> str:
     config = exhibit.config(control=False, seed=0, out="results")
     faults = [_fault(*each.split(":")) for each in _faults(config)]
     kept = {"renews", "session"}.intersection(config.promises)
-    longest_ms = config.think_ms * 1.5  # give or take a half
-    if longest_ms > config.ttl_ms and not kept and not faults:
+    if config.work_ms[1] > config.ttl_ms and not kept and not faults:
         return "work beyond the lease"
     return " and ".join(faults) or "no fault"
 

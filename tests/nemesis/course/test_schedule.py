@@ -14,6 +14,7 @@ from lockcheck.errors import FaultError
 from lockcheck.history import Effect, EventType, History
 from lockcheck.nemesis.base import DidNotLastError, FaultKind, Plan, Step
 from lockcheck.nemesis.network.links import Link
+from lockcheck.nemesis.scene import Scene
 from lockcheck.nodes.node import Role
 from lockcheck.nodes.waiting import wait_until
 from tests.nemesis.client_events import grant, release
@@ -221,6 +222,32 @@ def test_a_sequence_comes_in_its_order_again_and_again(tmp_path: Path) -> None:
         assert all(a.healed_ns and a.healed_ns <= b.start_ns for a, b in pairwise(spans))
 
     acted(scene)
+
+
+def test_each_strike_draws_its_durations_by_the_seed(tmp_path: Path) -> None:
+    def durations_of_three_strikes() -> list[tuple[int, int]]:
+        struck: list[tuple[int, int]] = []
+
+        def strike(step: Step, nodes: tuple[str, ...], _scene: Scene) -> Paper:
+            struck.append((step.for_ms or 0, step.gap_ms or 0))
+            return Paper(nodes, [], {})
+
+        async def scene() -> None:
+            kind = replace(PaperKind().kind("one"), strike=strike)
+            acting = play(["one:for=1ms..90ms,gap=1ms..20ms"], [kind], tmp_path)
+            acting.nemesis.start()
+            await wait_until(lambda: len(struck) > 3, "it comes again and again", 30)
+            await acting.nemesis.finish(at_once=True)
+            asked = {event.asked for event in acting.events if event.asked}
+            assert asked == {"one:server,for=1ms..90ms,gap=1ms..20ms"}
+
+        acted(scene)
+        return struck[:3]
+
+    drawn = durations_of_three_strikes()
+    assert drawn == durations_of_three_strikes()
+    assert len({*drawn}) == 3
+    assert all(1 <= for_ms <= 90 and 1 <= gap_ms <= 20 for for_ms, gap_ms in drawn)
 
 
 def test_a_fault_that_struck_gives_way_to_one_that_has_not(tmp_path: Path) -> None:
