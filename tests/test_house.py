@@ -56,6 +56,7 @@ FLOORS = (
     "pytest_plugin",
     "yours",
     "matrix",
+    "sweep",
     "python_client",
     "cli",
     "__main__",

@@ -22,6 +22,7 @@ from lockcheck.cli.history_commands import check_command, export_command
 from lockcheck.cli.museum import museum_command
 from lockcheck.cli.options import LateChoice, read_config_file
 from lockcheck.cli.run_options import RunCommand, config_from, out_of_runs, stored_config
+from lockcheck.cli.sweep import sweep_command
 from lockcheck.cli.your_lock import init_command, validate_command
 from lockcheck.errors import InternalError, UserError
 
@@ -172,6 +173,7 @@ main.add_command(matrix_command)
 main.add_command(trial_command)
 main.add_command(merge_command)
 main.add_command(compare_command)
+main.add_command(sweep_command)
 
 
 @main.group("images")

@@ -131,7 +131,7 @@ def config_from(
             again["workload"] = ""  # with another lock: the usual one of that
         return msgspec.convert(again | typed, RunConfig)
     if values["client"] or values["image"]:
-        has_its_ttl = "ttl" in described or _is_set(context, "ttl_ms")
+        has_its_ttl = "ttl" in described or is_set(context, "ttl_ms")
         values |= _of_a_client(values, its_ttl=not has_its_ttl)
     if values["backend"] is None:
         raise UserError(
@@ -210,7 +210,7 @@ def _is_typed(context: click.Context, name: str, *, or_set: bool = False) -> boo
     return _came_by(context, name, "COMMANDLINE", *(("ENVIRONMENT",) if or_set else ()))
 
 
-def _is_set(context: click.Context, name: str) -> bool:
+def is_set(context: click.Context, name: str) -> bool:
     """Anywhere: it is not the default."""
     return _came_by(context, name, "COMMANDLINE", "ENVIRONMENT", "DEFAULT_MAP")
 

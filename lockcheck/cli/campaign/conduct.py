@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,6 +45,7 @@ COLOURS = {
     Standing.MISSED: "red",
     Standing.AS_EXPECTED: "green",
 }
+Show = Callable[[Cell, Result, str, str], None]  # its place among all, and how long they take
 STARTING_MS = 4_000  # what a trial takes beside its time limit, about
 SHOWN = 20  # cells that were not as expected; the page has all
 _SHARD = re.compile(r"([1-9]\d*)/([1-9]\d*)")
@@ -76,7 +77,7 @@ def conduct(context: click.Context, choice: Choice) -> int:
     plan = _plan(context, choice)
     jobs = choice.jobs or usual_jobs()
     if choice.only_list:
-        _list(plan, jobs)
+        show_plan(plan, jobs)
         return 0
     if choice.baseline:
         read_baseline(choice.baseline)  # as of the thresholds: what is wrong shows at once
@@ -84,8 +85,8 @@ def conduct(context: click.Context, choice: Choice) -> int:
     begun = None if choice.fresh else unfinished(choice.out, plan)
     folder = begun or Folder.begin(choice.out, plan)
     plan = folder.plan()
-    _announce(plan, folder, jobs, again=begun is not None)
-    cut_short = _carry_out(plan, folder, jobs)
+    announce(plan, folder, jobs, again=begun is not None)
+    cut_short = carry_out(plan, folder, jobs, _show)
     campaign = concluded(plan, [folder], earlier, choice.baseline)
     _conclude(campaign, folder, choice.report_dir)
     if cut_short:
@@ -95,7 +96,7 @@ def conduct(context: click.Context, choice: Choice) -> int:
     return exit_code_of(campaign, fail_unknown=choice.unknown == "fail")
 
 
-def _announce(plan: Plan, folder: Folder, jobs: int, *, again: bool) -> None:
+def announce(plan: Plan, folder: Folder, jobs: int, *, again: bool) -> None:
     trials = plan.trials
     left = [trial for trial in trials if folder.result(trial) is None]
     runs, cells = amount(len(trials), "run"), amount(len(plan.cells), "cell")
@@ -225,7 +226,7 @@ def _shard(text: str | None) -> str:
     return text
 
 
-def _list(plan: Plan, jobs: int) -> None:
+def show_plan(plan: Plan, jobs: int) -> None:
     for cell in plan.cells:
         seeds = amount(len(cell.seeds), "run")
         say(f"{cell.id:<60} {cell.expectation.words:<24} {seeds}")
@@ -251,7 +252,7 @@ def _about(ms: float, jobs: int) -> str:
 # --- carrying it out -----------------------------------------------------------------------------
 
 
-def _carry_out(plan: Plan, folder: Folder, jobs: int) -> bool:
+def carry_out(plan: Plan, folder: Folder, jobs: int, show: Show) -> bool:
     """Whether it was cut short."""
     cells, trials = {cell.id: cell for cell in plan.cells}, plan.trials
     planned = {trial.id: _time_ms([trial]) for trial in trials}
@@ -264,7 +265,7 @@ def _carry_out(plan: Plan, folder: Folder, jobs: int) -> bool:
                     continue
                 left_ms, done = left_ms - planned[result.trial], done + 1
                 left = f"({_about(left_ms, jobs)})" if left_ms else ""
-                _show(cells[result.cell], result, f"{done}/{len(trials)}", left)
+                show(cells[result.cell], result, f"{done}/{len(trials)}", left)
     except KeyboardInterrupt:
         return True
     return False

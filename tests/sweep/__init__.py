@@ -1,0 +1,1 @@
+"""Campaigns, judged and reported."""
