@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from lockcheck.check.loading import Loaded, loaded
+from lockcheck.check.minimizing import Minimize, smallest_of, why_none
 from lockcheck.checker import Patience, judge, judge_scan
 from lockcheck.checker.finding import Judgement
 from lockcheck.checker.logs.guess import models_of
@@ -56,11 +57,13 @@ def recheck(
     patience: Patience,
     out: Path,
     on_bytes: Callable[[int], object] | None = None,
+    minimize: Minimize | None = None,
 ) -> Checked:
     """Judges a history. For a run, rewrites its verdict and report; a mere file is only read."""
     store = run_folder(given, out)
     source = str(store.history) if store else given
     _refuse_senseless(asked, report, source)
+    to = minimize.path_beside(source, report) if minimize else None
     with loaded(source, asked, on_bytes) as found:
         if asked.model:
             _refuse_misfit(found.history)
@@ -71,12 +74,16 @@ def recheck(
         if options := [*_as_options(asked)]:
             again = f"{facts.check_command} {shlex.join(options)}"
             facts = msgspec.structs.replace(facts, check_command=again)
-        narrative = Narrative(facts.applied_to(judgement))
+        page = store is not None or report is not None
+        smallest = smallest_of(judgement, minimize, to, unasked=page)
+        narrative = Narrative(facts.applied_to(judgement), smallest)
         unwritten = _published(store, narrative, facts) if store else ""
         if report is not None:
             write_page(report, narrative, facts)
     written = store.report if store and not unwritten else None
     notes = (*found.notes, *_notes(narrative.history))
+    if minimize and smallest is None:
+        notes = (*notes, why_none(judgement))
     sealed = found.seal is not None
     return Checked(narrative, report or written, facts, unwritten, notes, sealed)
 

@@ -64,6 +64,17 @@ MEMORY = click.option(
 @click.option(
     "--report", type=click.Path(dir_okay=False), help="Write an HTML report to this file."
 )
+@click.option(
+    "--minimize",
+    is_flag=True,
+    help="Find the few operations that suffice for the violation, and write them beside the "
+    "report, as FILE.min.jsonl.",
+)
+@click.option(
+    "--minimized",
+    type=click.Path(dir_okay=False),
+    help="Minimize, and write the operations to this file.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the verdict as JSON.")
 def check_command(
     history: str,
@@ -77,6 +88,8 @@ def check_command(
     patience: int,
     memory: int,
     report: str | None,
+    minimize: bool,
+    minimized: str | None,
     as_json: bool,
 ) -> int:
     """Judge a history: of a stored run, or from another tool. Needs no cluster.
@@ -86,9 +99,10 @@ def check_command(
     JSON Lines, Jepsen's history.edn, history.txt or JSON, the log of a Jepsen test, CSV
     (client,key,op,start_ns,end_ns,outcome,token), or OpenTelemetry's spans.
     """
+    from lockcheck.check.minimizing import Minimize
     from lockcheck.check.patience import patient_for
     from lockcheck.check.recheck import recheck
-    from lockcheck.cli.terminal import print_verdict, reading_progress
+    from lockcheck.cli.terminal import minimizing_progress, print_verdict, reading_progress
     from lockcheck.formats import ReadOptions
 
     bound_memory(memory)
@@ -102,6 +116,8 @@ def check_command(
         clock_error_ms=errors.pop("", None),
         clock_errors_ms=errors,
     )
+    to = Path(minimized) if minimized else None
+    smallest = Minimize(to, minimizing_progress()) if minimize or to else None
     with not_collecting():
         with reading_progress() as on_bytes:
             checked = recheck(
@@ -111,6 +127,7 @@ def check_command(
                 patience=patient_for(patience, memory),
                 out=out_of_runs(),
                 on_bytes=on_bytes,
+                minimize=smallest,
             )
         if as_json:
             import msgspec
@@ -119,7 +136,9 @@ def check_command(
 
             given = verdict_summary(checked.narrative, checked.facts.problem)
             summary = msgspec.to_builtins(given)
-            click.echo(json_of(summary | {"sealed": checked.sealed}))
+            found = checked.narrative.smallest
+            stored = {"minimized": found.path} if found and found.path else {}
+            click.echo(json_of(summary | {"sealed": checked.sealed} | stored))
         else:
             seal = "sealed" if checked.sealed else "not sealed"
             print_verdict(checked.narrative, checked.report, checked.facts, seal)

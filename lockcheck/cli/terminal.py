@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from lockcheck.results.story.narrative import Narrative
     from lockcheck.runs.facts import RunFacts
 
+MINIMIZING_SHOWN_EACH_S = 2.0
 SHOWN_AFTER_S = 1.0  # shorter reading needs no bar
 WIDEST = 120  # longer lines are hard to read
 
@@ -28,6 +29,20 @@ def print_verdict(
     console = Console(highlight=False)
     console.width = min(console.width, WIDEST) if console.is_terminal else WIDTH_OF_A_LOG
     print_story(console, narrative, report, facts, seal)
+
+
+def minimizing_progress() -> Callable[[int, int], None]:
+    """Prints a line now and then, once minimizing takes longer than a moment."""
+    began, shown = time.monotonic(), 0
+
+    def show(left: int, tried: int) -> None:
+        nonlocal shown
+        number = int((time.monotonic() - began) / MINIMIZING_SHOWN_EACH_S)
+        if number > shown:
+            shown = number
+            print(f"minimizing: {left:,} operations, {tried:,} parts judged", file=sys.stderr)
+
+    return show
 
 
 @contextmanager

@@ -22,6 +22,7 @@ from lockcheck.results.story.seen import (
     programs_ended,
     without_grant,
 )
+from lockcheck.results.story.smallest import Row, Smallest
 from lockcheck.results.story.steps.step import Step, weightiest
 from lockcheck.results.story.untested import unguarded, untested
 from lockcheck.results.story.wording.clocks import about_clocks
@@ -59,6 +60,8 @@ def print_story(
         _print_beside(console, "[bold black on yellow] NOT FINISHED [/]", problem)
         console.print()
     _print_what_happened(console, narrative)
+    if narrative.smallest is not None:
+        _print_smallest(console, narrative.smallest)
     _print_definitions(console, judgement)
     there = [f"{number} {what}" for what, number in counted(history, judgement)]
     judged = ". ".join(filter(None, (", ".join(filter(None, (*there, seal))), judgement.cut)))
@@ -146,6 +149,22 @@ def _print_worst_incident(console: Console, narrative: Narrative) -> None:
         rows += [("", f"[dim]{amount(more, 'more incident')} in the report[/]")] if more else []
         _print_rows(console, rows)
         console.print()
+
+
+def _print_smallest(console: Console, smallest: Smallest) -> None:
+    rows = smallest.rows
+    widths = [max(len(cell) for cell in cells) for cells in zip(*map(_cells, rows), strict=True)]
+    _print_rows(console, [("smallest", f"{smallest.title}. {smallest.explanation}")])
+    for row in rows:
+        when, who, what = map(str.ljust, _cells(row), widths)
+        _print_beside(console, f"  [dim]{when}[/]  {who}  {what}", plain(row.outcome))
+    if smallest.path:
+        console.print(_label("stored as") + "  " + plain(smallest.path), soft_wrap=True)
+    console.print()
+
+
+def _cells(row: Row) -> tuple[str, str, str]:
+    return moment(row.time_ns), plain(row.who[:LONGEST_NAME]), plain(row.what)
 
 
 def _print_reason(console: Console, note: str, reasons: Sequence[Reason]) -> None:

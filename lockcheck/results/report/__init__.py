@@ -143,6 +143,7 @@ def render(narrative: Narrative, facts: RunFacts) -> str:
             refused_total=len(refused),
             data=drawn.json,
             kinds=drawn.kinds,
+            smallest=narrative.smallest,
             over_time=over_time(judgement),
             clocks=charts(history),
             axis=axis(last_moment_ns(history)),

@@ -18,6 +18,7 @@ from lockcheck.results.story.numbers import Numbers
 from lockcheck.results.story.picture import Picture, picture_of
 from lockcheck.results.story.point import Level, Point, point_of
 from lockcheck.results.story.seen import about_locks
+from lockcheck.results.story.smallest import Smallest
 from lockcheck.results.story.steps.scene import steps_of
 from lockcheck.results.story.steps.step import Step
 from lockcheck.results.story.untested import next_steps
@@ -75,8 +76,9 @@ def badge(history: History, incident: Incident) -> str:
 class Narrative:
     """A judgement in words. Its caller makes one, and passes it to all that show it."""
 
-    def __init__(self, judgement: Judgement) -> None:
+    def __init__(self, judgement: Judgement, smallest: Smallest | None = None) -> None:
         self.judgement = judgement
+        self.smallest = smallest  # None: it was not looked for, or there is none
         self.case = judgement.case
         self.history = judgement.case.history
         self.numbers = Numbers(judgement.case)
