@@ -57,6 +57,7 @@ FLOORS = (
     "yours",
     "matrix",
     "sweep",
+    "hunting",
     "python_client",
     "cli",
     "__main__",

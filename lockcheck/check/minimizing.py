@@ -33,7 +33,7 @@ def minimized(
     judgement: Judgement, limit_s: float = LIMIT_S, show: Shown = silent
 ) -> Smallest | None:
     """None: there is no violation, or the time was over before a part was found that has it."""
-    main = _main(judgement)
+    main = main_finding(judgement)
     if main is None:
         return None
     until = time.monotonic() + limit_s
@@ -79,7 +79,7 @@ def smallest_of(
 
 
 def why_none(judgement: Judgement) -> str:
-    if _main(judgement) is None:
+    if main_finding(judgement) is None:
         return "nothing was minimized: there is no violation"
     return f"nothing was minimized: no part of it was found within {LIMIT_S:.0f} s"
 
@@ -103,7 +103,7 @@ def _pasts(judgement: Judgement) -> Iterator[History]:
         yield judgement.scan.rows()
 
 
-def _main(judgement: Judgement) -> Finding | None:
+def main_finding(judgement: Judgement) -> Finding | None:
     """The main finding of the worst incident, if that is a violation."""
     if judgement.verdict is not Verdict.VIOLATION:
         return None
@@ -171,7 +171,7 @@ class _Search:
     def shows_it(self, pieces: list[Piece]) -> bool:
         self.tried += 1
         self.show(sum(len(piece.operations) for piece in pieces), self.tried)
-        found = _main(judge(self.part(pieces), Patience(self.may_go_on)))
+        found = main_finding(judge(self.part(pieces), Patience(self.may_go_on)))
         return found is not None and is_same(found, self.main)
 
     def part(self, pieces: Iterable[Piece]) -> History:

@@ -19,6 +19,7 @@ from lockcheck.cli.campaign.commands import (
 from lockcheck.cli.gate import as_json as json_of
 from lockcheck.cli.gate import print_error, printable, say
 from lockcheck.cli.history_commands import check_command, export_command
+from lockcheck.cli.hunting import shrink_command
 from lockcheck.cli.museum import museum_command
 from lockcheck.cli.options import LateChoice, read_config_file
 from lockcheck.cli.run_options import RunCommand, config_from, out_of_runs, stored_config
@@ -174,6 +175,7 @@ main.add_command(trial_command)
 main.add_command(merge_command)
 main.add_command(compare_command)
 main.add_command(sweep_command)
+main.add_command(shrink_command)
 
 
 @main.group("images")

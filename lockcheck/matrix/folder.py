@@ -77,9 +77,9 @@ class Folder:
         return Folder(path.resolve())
 
     @staticmethod
-    def begin(out: Path, plan: Plan) -> Folder:
+    def begin(out: Path, plan: Plan, prefix: str = PREFIX) -> Folder:
         began = datetime.now().astimezone()
-        name = f"{PREFIX}{began:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+        name = f"{prefix}{began:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
         refuse_foreign_place(out / name)
         folder = Folder(out.resolve() / name)
         try:
@@ -92,6 +92,11 @@ class Folder:
                 cure="choose another folder with --out DIR",
             ) from error
         return folder
+
+    def add(self, trials: Iterable[Trial]) -> None:
+        """To the plan."""
+        lines = [*self._lines(PLAN), *map(msgspec.json.encode, trials)]
+        self.write(PLAN, b"".join(line + b"\n" for line in lines))
 
     def write(self, name: str, content: bytes) -> None:
         with writing(self.path / name) as out:
