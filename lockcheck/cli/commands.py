@@ -16,14 +16,14 @@ from lockcheck.cli.campaign.commands import (
     merge_command,
     trial_command,
 )
+from lockcheck.cli.campaign.hunting import shrink_command
+from lockcheck.cli.campaign.sweep import sweep_command
 from lockcheck.cli.gate import as_json as json_of
 from lockcheck.cli.gate import print_error, printable, say
 from lockcheck.cli.history_commands import check_command, export_command
-from lockcheck.cli.hunting import shrink_command
 from lockcheck.cli.museum import museum_command
 from lockcheck.cli.options import LateChoice, read_config_file
 from lockcheck.cli.run_options import RunCommand, config_from, out_of_runs, stored_config
-from lockcheck.cli.sweep import sweep_command
 from lockcheck.cli.your_lock import init_command, validate_command
 from lockcheck.errors import InternalError, UserError
 
