@@ -16,7 +16,7 @@ from lockcheck.cli.campaign.commands import (
     merge_command,
     trial_command,
 )
-from lockcheck.cli.campaign.hunting import shrink_command
+from lockcheck.cli.campaign.hunting import hunt_command, shrink_command
 from lockcheck.cli.campaign.sweep import sweep_command
 from lockcheck.cli.gate import as_json as json_of
 from lockcheck.cli.gate import print_error, printable, say
@@ -176,6 +176,7 @@ main.add_command(merge_command)
 main.add_command(compare_command)
 main.add_command(sweep_command)
 main.add_command(shrink_command)
+main.add_command(hunt_command)
 
 
 @main.group("images")

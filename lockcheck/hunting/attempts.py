@@ -10,7 +10,7 @@ from lockcheck.checker.finding import Culprit, Verdict
 from lockcheck.config import RunConfig
 from lockcheck.durations import duration_words
 from lockcheck.matrix.folder import Folder, Plan
-from lockcheck.matrix.model import ANY, Cell, Expectation, Result, Trial
+from lockcheck.matrix.model import ANY, Cell, Expectation, Found, Result, Trial
 from lockcheck.matrix.running import Runner
 from lockcheck.words import amount, listed
 
@@ -23,14 +23,15 @@ class Wanted:
     blame: str = ""
     not_the_holders: bool = False
 
-    def is_in(self, result: Result) -> bool:
-        return any(
-            found.effect == Verdict.VIOLATION
+    def among(self, result: Result) -> list[Found]:
+        return [
+            found
+            for found in result.found
+            if found.effect == Verdict.VIOLATION
             and self.code in ("", found.code)
             and self.blame in ("", found.blame)
             and not (self.not_the_holders and found.blame == Culprit.HOLDER)
-            for found in result.found
-        )
+        ]
 
 
 @dataclass

@@ -44,3 +44,29 @@ def test_tries_are_some_of_some(tries: str, tmp_path: Path) -> None:
     refused = lockcheck("shrink", "latest", "--tries", tries, cwd=tmp_path)
     assert refused.returncode == USAGE
     assert "two of three" in refused.stderr
+
+
+@pytest.mark.cluster
+@pytest.mark.long
+def test_a_hunt_ends_with_what_it_found(tmp_path: Path) -> None:
+    need("local")
+    fixed = ("--think", "1500ms", "--ttl", "1s", "--clients", "3", "--nemesis", "none")
+    options = ("--time-limit", "4s", "--seed", "3", "--time", "2m", "--no-shrink")
+    done = lockcheck("hunt", "--backend", "redis-naive", *fixed, *options, cwd=tmp_path)
+    assert done.returncode == BROKEN, done.stdout + done.stderr
+    lines = done.stdout.splitlines()
+    [found] = [line for line in lines if line.startswith("found")]
+    assert "blamed on the client" in found
+    [page] = [line.split(maxsplit=1)[1] for line in lines if line.startswith("page")]
+    assert Path(page).is_file()
+    kept = list(tmp_path.glob("results/hunt-*/trials/*"))
+    assert len(kept) == 1, "only the one that broke"
+
+
+@pytest.mark.cluster
+def test_a_hunt_that_finds_nothing_ends_in_time(tmp_path: Path) -> None:
+    need("local")
+    options = ("--time-limit", "2s", "--time", "1s", "--nemesis", "none")
+    done = lockcheck("hunt", "--backend", "redis-fenced", *options, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "nothing in 1 run" in done.stdout

@@ -95,14 +95,14 @@ def test_an_interruption_keeps_the_smallest_so_far() -> None:
 def test_the_same_violation_has_the_same_code_and_blame() -> None:
     late = Found(code="overlap", effect="violation", fault="", blame="holder")
     found = result("redis", 1, "violation", found=(late,))
-    assert Wanted("overlap", "holder").is_in(found)
-    assert not Wanted("overlap", "service").is_in(found)
-    assert not Wanted("stale-write", "holder").is_in(found)
-    assert not Wanted(not_the_holders=True).is_in(found)
-    assert Wanted().is_in(found)
+    assert Wanted("overlap", "holder").among(found)
+    assert not Wanted("overlap", "service").among(found)
+    assert not Wanted("stale-write", "holder").among(found)
+    assert not Wanted(not_the_holders=True).among(found)
+    assert Wanted().among(found)
     kept_out = Found(code="overlap", effect="ok", fault="", blame="holder")
     guarded = result("redis", 1, "ok", found=(kept_out,))
-    assert not Wanted().is_in(guarded)
+    assert not Wanted().among(guarded)
 
 
 def test_a_run_in_short() -> None:
