@@ -30,7 +30,8 @@ def share(field: Field | None) -> str:
 
 
 def gone(crash: Crash | None) -> str:
-    """As in "3.9 s, at most 4.1 s": the median and the longest."""
+    """As in "3.9 s, at most 4.1 s": the median and the longest; once, if they read the same."""
     if crash is None or crash.median_ms is None or crash.longest_ms is None:
         return "not known"
-    return f"{written(crash.median_ms)}, at most {written(crash.longest_ms)}"
+    usual, longest = written(crash.median_ms), written(crash.longest_ms)
+    return usual if usual == longest else f"{usual}, at most {longest}"

@@ -99,11 +99,14 @@ def test_work_that_is_not_a_range() -> None:
 
 
 def test_the_table_has_shares_with_intervals_and_the_price() -> None:
-    lines = list(table(surface((100, 3000), {1000: "oo xo", 8000: "o? !!"}, FREED)))
+    rows = {1000: "oo xo", 4000: "oo oo", 8000: "o? !!"}
+    freed = {1000: (900.0, 990.0), 4000: (3990.0, 4010.0)}
+    lines = list(table(surface((100, 3000), rows, freed)))
     assert [line.rstrip() for line in lines] == [
         "        a holder stands still for",
         "TTL     100 ms         3 s            gone after a crash",
         "1 s     0/2 0-66 %     1/2 9-91 %     945 ms, at most 990 ms",
+        "4 s     0/2 0-66 %     0/2 0-66 %     4 s",
         "8 s     0/1 0-79 %     no answer      not known",
     ]
 

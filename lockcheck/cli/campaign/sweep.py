@@ -107,8 +107,9 @@ def _sweep(plan: Plan, jobs: int, out: str, *, fresh: bool) -> int:
     return ClusterError.exit_code if any(result.verdict is None for result in results) else 0
 
 
-def _show(_cell: Cell, result: Result, place: str, left: str) -> None:
+def _show(cell: Cell, result: Result, place: str, left: str) -> None:
     from lockcheck.checker.finding import Verdict
+    from lockcheck.sweep.grid import pause_ms
 
     words, colour = {
         Verdict.VIOLATION: ("broke", "red"),
@@ -116,7 +117,9 @@ def _show(_cell: Cell, result: Result, place: str, left: str) -> None:
         Verdict.UNKNOWN: ("unknown", "yellow"),
         None: ("failed", "yellow"),
     }[result.verdict]
-    mark = click.style(f"{words:<8}", fg=colour)
+    if pause_ms(cell.config) is None and result.verdict:  # whether it breaks is not asked
+        words, colour = "crashed", ""
+    mark = click.style(f"{words:<8}", fg=colour or None)
     click.echo(f"{place:>9} {mark}{result.seconds:6.1f} s  {printable(result.trial)}  {left}")
     if why := result.problem or ("; ".join(result.doubts) if words == "unknown" else ""):
         say(f"{'':>18}{why}")
