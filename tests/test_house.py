@@ -58,6 +58,7 @@ FLOORS = (
     "matrix",
     "sweep",
     "hunting",
+    "serve",
     "python_client",
     "cli",
     "__main__",

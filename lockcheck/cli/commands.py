@@ -24,6 +24,7 @@ from lockcheck.cli.history_commands import check_command, export_command
 from lockcheck.cli.museum import museum_command
 from lockcheck.cli.options import LateChoice, read_config_file
 from lockcheck.cli.run_options import RunCommand, config_from, out_of_runs, stored_config
+from lockcheck.cli.serve import serve_command
 from lockcheck.cli.your_lock import init_command, validate_command
 from lockcheck.errors import InternalError, UserError
 
@@ -177,6 +178,7 @@ main.add_command(compare_command)
 main.add_command(sweep_command)
 main.add_command(shrink_command)
 main.add_command(hunt_command)
+main.add_command(serve_command)
 
 
 @main.group("images")

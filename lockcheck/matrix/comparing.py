@@ -128,14 +128,15 @@ class Comparison:
 
     def lines(self) -> Iterator[str]:
         """Plain text for a terminal: what changed, the worst first."""
-        parts = [*self._parts()]
+        parts = [*self.parts()]
         if not parts:
             yield f"no difference in {amount(self.number, 'cell')}"
         for title, entries in parts:
             yield title
             yield from (f"  {entry}" for entry in entries)
 
-    def _parts(self) -> Iterator[tuple[str, Sequence[object]]]:
+    def parts(self) -> Iterator[tuple[str, Sequence[object]]]:
+        """What changed, under its titles; nothing where that is nothing."""
         rates = sorted(
             (each for each in self.rates if each.difference),
             key=lambda each: (not each.apart, -each.difference),
