@@ -17,6 +17,7 @@ from lockcheck.cli.campaign.commands import (
     trial_command,
 )
 from lockcheck.cli.campaign.hunting import hunt_command, shrink_command
+from lockcheck.cli.campaign.serve import serve_command
 from lockcheck.cli.campaign.sweep import sweep_command
 from lockcheck.cli.gate import as_json as json_of
 from lockcheck.cli.gate import print_error, printable, say
@@ -24,7 +25,6 @@ from lockcheck.cli.history_commands import check_command, export_command
 from lockcheck.cli.museum import museum_command
 from lockcheck.cli.options import LateChoice, read_config_file
 from lockcheck.cli.run_options import RunCommand, config_from, out_of_runs, stored_config
-from lockcheck.cli.serve import serve_command
 from lockcheck.cli.your_lock import init_command, validate_command
 from lockcheck.errors import InternalError, UserError
 
