@@ -164,7 +164,7 @@ def _print_smallest(console: Console, smallest: Smallest) -> None:
 
 
 def _cells(row: Row) -> tuple[str, str, str]:
-    return moment(row.time_ns), plain(row.who[:LONGEST_NAME]), plain(row.what)
+    return row.when, plain(row.who[:LONGEST_NAME]), plain(row.what)
 
 
 def _print_reason(console: Console, note: str, reasons: Sequence[Reason]) -> None:

@@ -226,7 +226,7 @@ def test_the_command_shows_and_writes_them(tmp_path: Path) -> None:
     log, page = stored(tmp_path, TWO_HOLDERS), tmp_path / "page.html"
     said = lockcheck("check", str(log), "--minimize", "--report", str(page))
     assert "4 operations of 7 suffice" in said.stdout
-    assert "granted at 0.003 s" in said.stdout
+    assert "granted (0.003 s)" in said.stdout
     assert said.returncode == 1
     smaller = tmp_path / "locks.min.jsonl"
     assert str(smaller) in said.stdout
@@ -235,6 +235,14 @@ def test_the_command_shows_and_writes_them(tmp_path: Path) -> None:
     again = lockcheck("check", str(smaller), "--json")
     assert again.returncode == 1
     assert json.loads(again.stdout)["findings"][0]["code"] == "overlap"
+
+
+def test_what_is_close_together_has_times_that_differ(tmp_path: Path) -> None:
+    log = stored(tmp_path, TWO_HOLDERS)
+    log.write_text(log.read_text().replace("000000,", "0000,"))
+    lines = lockcheck("check", str(log), "--minimize").stdout.splitlines()
+    times = [line.split()[0] for line in lines if " acquire k  " in line or " release k  " in line]
+    assert len(times) == len({*times}) == 4
 
 
 def test_json_names_the_file(tmp_path: Path) -> None:

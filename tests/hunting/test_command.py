@@ -24,6 +24,7 @@ def test_a_run_that_broke_is_made_smaller(tmp_path: Path) -> None:
     assert any(line.startswith("breaks  1 of") and "3 clients" in line for line in lines)
     [again] = [line for line in lines if line.startswith("run again")]
     assert "--clients 2" in again
+    assert "--out" not in again
     [page] = [line.split(maxsplit=1)[1] for line in lines if line.startswith("page")]
     assert Path(page).is_file()
     assert not list(tmp_path.glob("results/matrix-*")), "it is no campaign"

@@ -45,13 +45,15 @@ def shrink_command(run: str, tries: str) -> int:
     RUN is a run's folder, its name, or `latest`. Ctrl-C ends the search and keeps the smallest so
     far. Exit codes: 1 it breaks, 3 it did not break again, 130 interrupted.
     """
+    from msgspec import structs
+
     from lockcheck.check.stored import violation_of
     from lockcheck.cli.run_options import stored_config
     from lockcheck.hunting.attempts import Attempts, Wanted
 
     k, n = _tries(tries)
     out = out_of_runs()
-    config = stored_config(run, out)
+    config = structs.replace(stored_config(run, out), out=str(out))
     code, blame = violation_of(run, out)
     attempts = Attempts.begin(out, "shrink", config)
     say(f"wanted         {code}, blamed on the {blame}, in {k} of {n} tries")

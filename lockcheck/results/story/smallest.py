@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from operator import itemgetter
 
 from lockcheck.history import History
-from lockcheck.words import amount, call, fault_name, moment, outcome, plain
+from lockcheck.words import amount, call, exactly, fault_name, moment, outcome, plain
 
 NOT_ALL = "The search was stopped early: fewer may suffice."
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    time_ns: int
+    when: str
     who: str
     what: str
     outcome: str
@@ -48,14 +49,18 @@ class Smallest:
     @property
     def rows(self) -> list[Row]:
         """Its operations and faults, in the order of their starts."""
-        return sorted(self._rows(), key=lambda row: row.time_ns)
+        rows = sorted(self._rows(moment), key=itemgetter(0))
+        if len({row.when for _, row in rows}) < len(rows):  # too close to each other
+            rows = sorted(self._rows(exactly), key=itemgetter(0))
+        return [row for _, row in rows]
 
-    def _rows(self) -> Iterator[Row]:
+    def _rows(self, clock: Callable[[int], str]) -> Iterator[tuple[int, Row]]:
         for operation in self.history.operations:
             node, what = plain(operation.node), call(operation)
             ended = operation.end_ns
-            when = "" if ended is None else f" at {moment(ended)}"
-            yield Row(operation.start_ns, node, what, f"{outcome(operation)}{when}")
+            at = "" if ended is None else f" ({clock(ended)})"
+            started_ns = operation.start_ns
+            yield started_ns, Row(clock(started_ns), node, what, f"{outcome(operation)}{at}")
         for fault in self.history.faults:
-            healed = "not healed" if fault.healed_ns is None else f"until {moment(fault.healed_ns)}"
-            yield Row(fault.start_ns, "fault", fault_name(fault), healed)
+            healed = "not healed" if fault.healed_ns is None else f"until {clock(fault.healed_ns)}"
+            yield fault.start_ns, Row(clock(fault.start_ns), "fault", fault_name(fault), healed)
