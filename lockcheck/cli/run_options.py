@@ -40,16 +40,18 @@ class RunCommand(click.Command):
         return super().parse_args(ctx, args)
 
     def add_options(self) -> None:
+        """Once."""
         from lockcheck.config import settings
 
         known = {parameter.name for parameter in self.params}
-        wanted = {
-            _parameter(name): _option(name, setting)
+        missing = {
+            name: setting
             for name, setting in settings().items()
-            if self.takes(name)
+            if self.takes(name) and _parameter(name) not in known
         }
-        if not known.issuperset(wanted):
-            self.params = [*wanted.values(), *self.params]
+        if missing:
+            options = (_option(name, setting) for name, setting in missing.items())
+            self.params = [*options, *self.params]
 
 
 def _parameter(field: str) -> str:
