@@ -76,10 +76,17 @@ def test_which_doubts_are_accepted(
 
 THREE_AT_ONCE = [mix for mix in MANY if len(mix.faults) == AT_ONCE]
 SELECTED = [next(mix for mix in THREE_AT_ONCE if mix.backend == name) for name in RIGHT]
+SHORT = ("redis-fenced", "zookeeper")  # of a lease and of a session; the others take long
 
 
 @pytest.mark.cluster
-@pytest.mark.parametrize("mix", SELECTED, ids=lambda mix: mix.backend)
+@pytest.mark.parametrize(
+    "mix",
+    [
+        pytest.param(mix, marks=[] if mix.backend in SHORT else pytest.mark.long, id=mix.backend)
+        for mix in SELECTED
+    ],
+)
 def test_a_right_lock_is_not_accused(mix: Mix, tmp_path: Path) -> None:
     need("local", *resolve(mix.config()).kinds)
     assert try_mix(mix, "local", tmp_path).wrong == []

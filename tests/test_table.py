@@ -34,7 +34,7 @@ def _cases() -> list[object]:
 
 def _long(row: Row, runtime: str) -> list[pytest.MarkDecorator]:
     """In containers: each kind of server has an image of its own, which takes long to make."""
-    usual = all(kind.name.startswith(("redis", "etcd")) for kind in row.plan().kinds)
+    usual = all(kind.name in ("redis", "etcd") for kind in row.plan().kinds)
     return [pytest.mark.long] if runtime == "docker" and not usual else []
 
 

@@ -143,6 +143,7 @@ def test_a_violation_that_was_not_expected_fails_it_and_is_news(tmp_path: Path) 
 
 
 @pytest.mark.cluster
+@pytest.mark.long
 def test_shards_are_merged_to_the_same_page(tmp_path: Path) -> None:
     need("local")
     written(tmp_path)

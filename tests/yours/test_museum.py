@@ -173,6 +173,7 @@ def why_no_index() -> str:
 
 
 @pytest.mark.cluster
+@pytest.mark.long
 def test_an_exhibit_breaks_and_its_control_does_not(tmp_path: Path) -> None:
     need("local")
     if reason := why_no_index():
