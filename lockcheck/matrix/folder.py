@@ -82,6 +82,7 @@ class Folder:
         name = f"{prefix}{began:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
         refuse_foreign_place(out / name)
         folder = Folder(out.resolve() / name)
+        folder.refuse_shared_names(plan.trials)
         try:
             (folder.path / TRIALS).mkdir(parents=True)
             lines = [msgspec.structs.replace(plan, started=began), *plan.trials]
@@ -92,6 +93,15 @@ class Folder:
                 cure="choose another folder with --out DIR",
             ) from error
         return folder
+
+    def refuse_shared_names(self, trials: Iterable[Trial]) -> None:
+        """Else one of them would be given the other's result."""
+        named: dict[Path, str] = {}
+        for trial in trials:
+            if (other := named.setdefault(self.of_trial(trial), trial.id)) != trial.id:
+                raise UserError(
+                    f"{other} and {trial.id} would have one folder", cure="call one otherwise"
+                )
 
     def add(self, trials: Iterable[Trial]) -> None:
         """To the plan."""

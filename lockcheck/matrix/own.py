@@ -12,14 +12,14 @@ from lockcheck.storage.base import Guard
 SOURCE = "the expectations of lockcheck's own locks"
 
 
-def own_table(backends: Iterable[str], seeds: int) -> dict[str, Any]:
+def own_table(backends: Iterable[str]) -> dict[str, Any]:
     """As [matrix] of a file would have it."""
     rows = [
         row_of(name, expected)
         for name in backends or BACKENDS
         for expected in BACKENDS[name].expected
     ]
-    return {"seeds": seeds, "row": rows}
+    return {"row": rows}
 
 
 def row_of(backend: str, expected: Expected) -> dict[str, Any]:

@@ -45,17 +45,14 @@ class Runner:
     _stopped: bool = False
 
     def results(self, trials: Sequence[Trial]) -> Generator[Result, None, None]:
-        """Of each trial as it ends; those that are done already come first."""
-        known = [(trial, self.folder.result(trial)) for trial in trials]
-        yield from (result for _, result in known if result is not None)
-        waiting = [trial for trial, result in known if result is None]
+        """Of each trial as it ends."""
         with ThreadPoolExecutor(self.jobs) as pool:
             try:
-                yield from self._as_they_end(pool, waiting)
+                yield from self._as_they_end(pool, trials)
             finally:
                 self._stop()
 
-    def _as_they_end(self, pool: ThreadPoolExecutor, trials: list[Trial]) -> Iterator[Result]:
+    def _as_they_end(self, pool: ThreadPoolExecutor, trials: Sequence[Trial]) -> Iterator[Result]:
         """No more are handed out than run at once, so that an interruption leaves none queued."""
         left, under_way = iter(trials), set[Future[Result | None]]()
         while True:

@@ -6,6 +6,7 @@ import os
 import tomllib
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from lockcheck.cli.campaign.commands import matrix_command
@@ -173,3 +174,11 @@ def test_root_carries_out_no_plan_that_others_may_have_written(tmp_path: Path) -
     (folder.path / "plan.ndjson").chmod(0o666)
     with pytest.raises(UserError, match="can be written by other users"):
         folder.plan()
+
+
+def test_no_two_trials_share_a_folder(tmp_path: Path) -> None:
+    first, *_ = asked(PRODUCT).cells
+    cells = tuple(msgspec.structs.replace(first, id=name) for name in ("a::b-c", "a-b::c"))
+    with pytest.raises(UserError, match="would have one folder"):
+        Folder.begin(tmp_path, Plan(source="f.toml", cells=cells))
+    assert not list(tmp_path.iterdir())

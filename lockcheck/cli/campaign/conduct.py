@@ -18,6 +18,7 @@ from lockcheck.cli.gate import print_error, printable, say
 from lockcheck.cli.options import read_toml
 from lockcheck.cli.run_options import config_from
 from lockcheck.errors import UserError
+from lockcheck.files import writing
 from lockcheck.matrix.baseline import read_baseline
 from lockcheck.matrix.choosing import chosen
 from lockcheck.matrix.concluding import concluded, exit_code_of, last_of
@@ -25,7 +26,7 @@ from lockcheck.matrix.folder import TRIALS, Folder, Plan, unfinished
 from lockcheck.matrix.judging import deviations, standing_of, standing_of_cell
 from lockcheck.matrix.model import Cell, Result, Standing, Trial
 from lockcheck.matrix.own import SOURCE, own_table
-from lockcheck.matrix.planning import SEEDS, Asked, asked_by
+from lockcheck.matrix.planning import Asked, asked_by
 from lockcheck.matrix.report.html import page
 from lockcheck.matrix.report.junit import junit_xml
 from lockcheck.matrix.report.lines import cell_lines, held_in_words, sentence, tick
@@ -34,6 +35,7 @@ from lockcheck.matrix.report.ndjson import ndjson
 from lockcheck.matrix.running import Runner, usual_jobs
 from lockcheck.matrix.thresholds import parse
 from lockcheck.signals import INTERRUPTED
+from lockcheck.trust import refuse_foreign_place
 from lockcheck.words import amount
 
 if TYPE_CHECKING:
@@ -81,6 +83,8 @@ def conduct(context: click.Context, choice: Choice) -> int:
         return 0
     if choice.baseline:
         read_baseline(choice.baseline)  # as of the thresholds: what is wrong shows at once
+    if choice.report_dir:
+        refuse_foreign_place(choice.report_dir / "index.html")
     earlier = Folder.at(choice.against) if choice.against else last_of(choice.out, plan)
     begun = None if choice.fresh else unfinished(choice.out, plan)
     folder = begun or Folder.begin(choice.out, plan)
@@ -161,7 +165,7 @@ def _plan(context: click.Context, choice: Choice) -> Plan:
 
 def _table(choice: Choice) -> tuple[str, dict[str, Any]]:
     if choice.own:
-        return SOURCE, own_table(choice.backends, choice.seeds or SEEDS)
+        return SOURCE, own_table(choice.backends)
     if choice.backends:
         raise UserError("--backend goes with --own", cure="-k chooses among the cells of a FILE")
     try:
@@ -255,14 +259,12 @@ def _about(ms: float, jobs: int) -> str:
 def carry_out(plan: Plan, folder: Folder, jobs: int, show: Show) -> bool:
     """Whether it was cut short."""
     cells, trials = {cell.id: cell for cell in plan.cells}, plan.trials
-    planned = {trial.id: _time_ms([trial]) for trial in trials}
-    new = {trial.id for trial in trials if folder.result(trial) is None}
-    left_ms, done = sum(planned[name] for name in new), len(trials) - len(new)
+    new = [trial for trial in trials if folder.result(trial) is None]
+    planned = {trial.id: _time_ms([trial]) for trial in new}
+    left_ms, done = sum(planned.values()), len(trials) - len(new)
     try:
-        with closing(Runner(folder, jobs).results(trials)) as results:
+        with closing(Runner(folder, jobs).results(new)) as results:
             for result in results:
-                if result.trial not in new:
-                    continue
                 left_ms, done = left_ms - planned[result.trial], done + 1
                 left = f"({_about(left_ms, jobs)})" if left_ms else ""
                 show(cells[result.cell], result, f"{done}/{len(trials)}", left)
@@ -306,14 +308,20 @@ def _conclude(campaign: Campaign, folder: Folder, elsewhere: Path | None) -> Non
 
 def _copy(reports: dict[str, bytes], folder: Folder, elsewhere: Path) -> None:
     """With the pages of all runs, to which they link."""
+    pages = [
+        report
+        for report in folder.path.glob(f"{TRIALS}/*/*/report.html")
+        if not report.parent.is_symlink()
+    ]
     elsewhere.mkdir(parents=True, exist_ok=True)
     for name, content in reports.items():
-        (elsewhere / name).write_bytes(content)
-    for report in folder.path.glob(f"{TRIALS}/*/*/report.html"):
-        if not report.parent.is_symlink():
-            there = elsewhere / report.relative_to(folder.path)
-            there.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(report, there)
+        with writing(elsewhere / name) as out:
+            out.write(content)
+    for page_of_a_run in pages:
+        there = elsewhere / page_of_a_run.relative_to(folder.path)
+        there.parent.mkdir(parents=True, exist_ok=True)
+        with page_of_a_run.open("rb") as source, writing(there) as out:
+            shutil.copyfileobj(source, out)
 
 
 def _in_short(campaign: Campaign) -> Iterator[str]:
