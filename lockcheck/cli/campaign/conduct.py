@@ -1,11 +1,10 @@
-"""What `lockcheck matrix` and `lockcheck merge` do: plan, carry out, report."""
+"""What `lockcheck matrix` and `lockcheck merge` do: plan, and carry out."""
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,24 +13,19 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
+from lockcheck.cli.campaign.reporting import conclude
 from lockcheck.cli.gate import print_error, printable, say
 from lockcheck.cli.options import read_toml
 from lockcheck.cli.run_options import config_from
 from lockcheck.errors import UserError
-from lockcheck.files import writing
 from lockcheck.matrix.baseline import read_baseline
 from lockcheck.matrix.choosing import chosen
 from lockcheck.matrix.concluding import concluded, exit_code_of, last_of
-from lockcheck.matrix.folder import TRIALS, Folder, Plan, unfinished
+from lockcheck.matrix.folder import Folder, Plan, unfinished
 from lockcheck.matrix.judging import deviations, standing_of, standing_of_cell
 from lockcheck.matrix.model import Cell, Result, Standing, Trial
 from lockcheck.matrix.own import SOURCE, own_table
 from lockcheck.matrix.planning import Asked, asked_by
-from lockcheck.matrix.report.html import page
-from lockcheck.matrix.report.junit import junit_xml
-from lockcheck.matrix.report.lines import cell_lines, held_in_words, sentence, tick
-from lockcheck.matrix.report.markdown import annotation_lines, summary
-from lockcheck.matrix.report.ndjson import ndjson
 from lockcheck.matrix.running import Runner, usual_jobs
 from lockcheck.matrix.thresholds import parse
 from lockcheck.signals import INTERRUPTED
@@ -40,7 +34,6 @@ from lockcheck.words import amount
 
 if TYPE_CHECKING:
     from lockcheck.config import RunConfig
-    from lockcheck.matrix.campaign import Campaign
 
 COLOURS = {
     Standing.VIOLATION: "red",
@@ -49,7 +42,6 @@ COLOURS = {
 }
 Show = Callable[[Cell, Result, str, str], None]  # its place among all, and how long they take
 STARTING_MS = 4_000  # what a trial takes beside its time limit, about
-SHOWN = 20  # cells that were not as expected; the page has all
 _SHARD = re.compile(r"([1-9]\d*)/([1-9]\d*)")
 
 
@@ -92,7 +84,7 @@ def conduct(context: click.Context, choice: Choice) -> int:
     announce(plan, folder, jobs, again=begun is not None)
     cut_short = carry_out(plan, folder, jobs, _show)
     campaign = concluded(plan, [folder], earlier, choice.baseline)
-    _conclude(campaign, folder, choice.report_dir)
+    conclude(campaign, folder, choice.report_dir)
     if cut_short:
         print_error("cut short", "the same command goes on where it ended")
         return INTERRUPTED
@@ -130,7 +122,7 @@ def merged(paths: Sequence[Path], out: Path) -> int:
         else:
             shutil.copytree(known.of_trial(trial), whole.of_trial(trial), symlinks=True)
     campaign = concluded(plan, [whole], None, None)
-    _conclude(campaign, whole, None)
+    conclude(campaign, whole, None)
     if missing:
         print_error(f"{amount(missing, 'run')} of {len(plan.trials):,} are in none of them")
     whole.finish(campaign.results)
@@ -280,63 +272,3 @@ def _show(cell: Cell, result: Result, place: str, left: str) -> None:
     if standing is not Standing.AS_EXPECTED:
         why = "; ".join(deviations(cell, result))
         say(f"{'':>22}{result.problem or why or result.headline}")
-
-
-# --- what it comes to ----------------------------------------------------------------------------
-
-
-def _conclude(campaign: Campaign, folder: Folder, elsewhere: Path | None) -> None:
-    reports = {
-        "index.html": page(campaign).encode(),
-        "junit.xml": junit_xml(campaign).encode(),
-        "summary.md": summary(campaign).encode(),
-    }
-    for name, content in reports.items():
-        folder.write(name, content)
-    if elsewhere is not None:
-        _copy(reports | {"results.ndjson": ndjson(campaign.results)}, folder, elsewhere)
-    if path := os.environ.get("GITHUB_STEP_SUMMARY"):
-        with Path(path).open("ab") as job:
-            job.write(reports["summary.md"])
-    if os.environ.get("GITHUB_ACTIONS"):
-        for line in annotation_lines(campaign):
-            say(line)
-    for line in _in_short(campaign):
-        say(line)
-    say(f"page           {folder.path / 'index.html'}")
-
-
-def _copy(reports: dict[str, bytes], folder: Folder, elsewhere: Path) -> None:
-    """With the pages of all runs, to which they link."""
-    pages = [
-        report
-        for report in folder.path.glob(f"{TRIALS}/*/*/report.html")
-        if not report.parent.is_symlink()
-    ]
-    elsewhere.mkdir(parents=True, exist_ok=True)
-    for name, content in reports.items():
-        with writing(elsewhere / name) as out:
-            out.write(content)
-    for page_of_a_run in pages:
-        there = elsewhere / page_of_a_run.relative_to(folder.path)
-        there.parent.mkdir(parents=True, exist_ok=True)
-        with page_of_a_run.open("rb") as source, writing(there) as out:
-            shutil.copyfileobj(source, out)
-
-
-def _in_short(campaign: Campaign) -> Iterator[str]:
-    yield ""
-    yield sentence(campaign)
-    lines = [each for each in cell_lines(campaign) if each.standing is not Standing.AS_EXPECTED]
-    for line in lines[:SHOWN]:
-        expected = line.outcome.cell.expectation.words
-        yield f"  {line.standing.value:<11} {line.id}: expected {expected}"
-    if len(lines) > SHOWN:
-        yield f"  and {len(lines) - SHOWN:,} more on the page"
-    for threshold in campaign.thresholds:
-        held = f"{tick(threshold.held)} {threshold.text}: {held_in_words(threshold.held)}"
-        yield f"threshold      {held}, {threshold.measured}"
-    yield from (f"blind          {each}" for each in campaign.blind)
-    if campaign.news:
-        for name in ("new", "ongoing", "resolved"):
-            yield from (f"{name:<15}{each}" for each in getattr(campaign.news, name))
